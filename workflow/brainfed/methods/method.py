@@ -1,0 +1,36 @@
+"""What a method declares: its settings, the artefacts it needs, what it lets cross institutions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row (or several variants of it) of the results table.
+
+    Attributes:
+        name: the key used in config.
+        title: how tables and figures call it.
+        settings: a frozen dataclass, every field made with `runtime.settings.setting`.
+        entry: `module:function` of its training side,
+            `(MethodInputs, settings, Run) -> Outcome`.
+        family: how the report groups it.
+        features: whether it reads imaging features.
+        graph: the scope of the population graph that it needs, or `none`.
+        gpu: whether a GPU helps.
+        crosses: every kind of tensor that may leave an institution: name -> its axes. An axis called
+            `subjects` flags the method in the report.
+        variants: shipped variants, name -> settings that differ from the defaults.
+    """
+
+    name: str
+    title: str
+    settings: type
+    entry: str
+    family: Literal["floor", "linear", "graph", "federated"]
+    features: bool = True
+    graph: Literal["none", "local", "global"] = "none"
+    gpu: bool = False
+    crosses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

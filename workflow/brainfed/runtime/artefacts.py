@@ -1,0 +1,108 @@
+"""Files between jobs: safetensors for arrays, parquet for tables, all written atomically.
+
+Same content, same bytes: metadata is one canonical JSON string, tables carry no index.
+"""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from brainfed.runtime.errors import UserError
+
+METADATA_KEY = "brainfed"
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """Named arrays and what is known about them."""
+
+    arrays: dict[str, NDArray[Any]]
+    metadata: dict[str, Any]
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The ids along the subject axis, for artefacts that have one."""
+        return tuple(self.metadata["subjects"])
+
+
+@contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it takes its place, on failure it is gone."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: one value, one string."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
+    """Write named arrays with JSON-able metadata as one safetensors file."""
+    dense = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    with atomic(path) as temporary:
+        save_file(dense, str(temporary), metadata={METADATA_KEY: canonical_json(dict(metadata))})
+
+
+def read_arrays(path: str | Path, names: Sequence[str] | None = None) -> ArrayFile:
+    """Read all arrays, or those in `names`; a missing or damaged file is a `UserError`."""
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            held = set(file.keys())
+            wanted = sorted(held) if names is None else list(names)
+            absent = [name for name in wanted if name not in held]
+            if absent:
+                raise UserError(
+                    f"{path}: expected the arrays {wanted}, {absent} are missing; delete the file and run again."
+                )
+            arrays = {name: file.get_tensor(name) for name in wanted}
+            metadata = json.loads((file.metadata() or {}).get(METADATA_KEY, "{}"))
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path}: not a whole safetensors file ({error}); delete it and run again.") from error
+    return ArrayFile(arrays, metadata)
+
+
+def write_table(path: str | Path, frame: pd.DataFrame) -> None:
+    """Write a table as parquet, without its index."""
+    with atomic(path) as temporary:
+        frame.to_parquet(temporary, index=False, compression="zstd")
+
+
+def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a parquet table; a missing column is a `UserError`."""
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not a whole parquet file ({error}); delete it and run again.") from error
+    absent = [name for name in columns if name not in frame.columns]
+    if absent:
+        raise UserError(f"{path}: expected the columns {list(columns)}, {absent} are missing; delete it and run again.")
+    return frame
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text file as UTF-8."""
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_tsv(path: str | Path, frame: pd.DataFrame) -> None:
+    """Write a table that a person reads: tab-separated, missing values empty."""
+    write_text(path, frame.to_csv(sep="\t", index=False, lineterminator="\n"))

@@ -1,0 +1,27 @@
+"""Random streams keyed by what they are for, never by the name of a variant.
+
+Two variants that draw the same thing (the first weights of fold 3, the noise of round 7) draw the
+same numbers, whatever else either of them does, and in whatever order the jobs run.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Streams:
+    """All random numbers of one repeat, derived from the config's seed."""
+
+    seed: int
+    repeat: int = 0
+
+    def key(self, purpose: str, *parts: int | str) -> int:
+        """A 63-bit seed for one purpose and its (institution, fold, round, epoch, ...) parts."""
+        text = "/".join(str(part) for part in (self.seed, self.repeat, purpose, *parts))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+    def numpy(self, purpose: str, *parts: int | str) -> np.random.Generator:
+        """A numpy generator for one purpose."""
+        return np.random.Generator(np.random.PCG64(self.key(purpose, *parts)))

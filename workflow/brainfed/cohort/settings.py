@@ -1,0 +1,138 @@
+"""What a cohort is made of: where its table and series lie, what its codes mean, how it is simulated."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+Sex = Literal["male", "female"]
+Diagnosis = Literal["patient", "control"]
+
+
+@dataclass(frozen=True)
+class ColumnSettings:
+    """Names of the phenotype table's columns."""
+
+    subject: str = setting("participant_id", "Column with the subject's id, unique in the table.")
+    subject_fallback: str | None = setting(
+        None, "Column that names a subject whose `subject` cell is a missing code; none: that is an error."
+    )
+    file: str | None = setting(
+        None, "Column whose value replaces {file} in the path patterns, a missing code: no series; none: the subject id."
+    )
+    site: str = setting("site", "Column with the acquisition site.")
+    age: str = setting("age", "Column with the age in years.")
+    sex: str = setting("sex", "Column with the sex code.")
+    diagnosis: str = setting("diagnosis", "Column with the diagnosis code.")
+    mean_fd: str | None = setting(None, "Column with the mean framewise displacement in mm; none: motion is unknown.")
+
+
+@dataclass(frozen=True)
+class CodeSettings:
+    """What the phenotype table's codes mean; the codes are compared as text."""
+
+    sex: dict[str, Sex] = setting(
+        factory=lambda: {"male": "male", "female": "female"}, description="Sex codes: code -> male or female."
+    )
+    diagnosis: dict[str, Diagnosis] = setting(
+        factory=lambda: {"patient": "patient", "control": "control"},
+        description="Diagnosis codes: code -> patient or control.",
+    )
+
+
+@dataclass(frozen=True)
+class ExtractionSettings:
+    """How region series are cleaned after they were averaged (NIfTI sources)."""
+
+    detrend: bool = setting(True, "Remove the linear trend of each region.")
+    standardise: bool = setting(True, "Scale each region to mean 0 and standard deviation 1.")
+    high_pass: float | None = setting(0.01, "Lower edge of the band-pass in Hz; none: no high-pass.", minimum=0)
+    low_pass: float | None = setting(0.1, "Upper edge of the band-pass in Hz; none: no low-pass.", minimum=0)
+
+
+@dataclass(frozen=True)
+class SimulatedSite:
+    """One acquisition site of the simulation."""
+
+    share: float = setting(1.0, "Share of the subjects, relative to the other sites.", minimum=0)
+    volumes: int = setting(100, "Length of a scan in volumes.", minimum=10)
+    tr: float = setting(2.0, "Repetition time in s.", minimum=0.1)
+    noise: float = setting(1.0, "Standard deviation of a voxel's noise, in units of the signal's.", minimum=0)
+
+
+def _sites() -> dict[str, SimulatedSite]:
+    return {
+        "north": SimulatedSite(share=0.35, volumes=120, tr=2.0, noise=1.0),
+        "east": SimulatedSite(share=0.25, volumes=150, tr=1.5, noise=1.4),
+        "south": SimulatedSite(share=0.25, volumes=100, tr=2.5, noise=0.8),
+        "west": SimulatedSite(share=0.15, volumes=110, tr=2.2, noise=1.8),
+    }
+
+
+@dataclass(frozen=True)
+class SimulateSettings:
+    """A cohort of made-up brains with known effects; every effect is a shift of correlations."""
+
+    subjects: int = setting(120, "Number of subjects, half of them patients.", minimum=8)
+    seed: int = setting(7, "Seed of the simulated brains.", minimum=0)
+    sites: dict[str, SimulatedSite] = setting(factory=_sites, description="The acquisition sites by name.")
+    regions: int = setting(122, "Number of regions of the parcellation.", minimum=4)
+    grid: tuple[int, int, int] = setting((14, 16, 14), "Voxels along each axis.")
+    voxel_size: float = setting(11.0, "Edge of a voxel in mm.", minimum=0.1)
+    effect: float = setting(0.15, "Correlation of a patient minus that of a control.", minimum=0, maximum=1)
+    effect_connections: int = setting(300, "Number of connections that diagnosis moves, half of them up.", minimum=0)
+    effect_age: float = setting(0.05, "Shift of a correlation by one standard deviation of age.", minimum=0, maximum=1)
+    age_connections: int = setting(300, "Number of connections that age moves.", minimum=0)
+    effect_sex: float = setting(0.1, "Correlation of a man minus that of a woman.", minimum=0, maximum=1)
+    sex_connections: int = setting(300, "Number of connections that sex moves.", minimum=0)
+    site_spread: float = setting(
+        0.1, "Spread of a site's own connectivity, in units of the shared networks' strength.", minimum=0
+    )
+    individuality: float = setting(
+        0.5, "Spread of a subject's own connectivity, in units of the shared networks' strength.", minimum=0
+    )
+    age_mean: float = setting(25.0, "Mean age in years.", minimum=0)
+    age_sd: float = setting(6.0, "Standard deviation of age in years (ages stay within 6 ... 80).", minimum=0)
+    memory: float = setting(4.0, "Time constant of the signal's autocorrelation in s.", minimum=0.1)
+
+
+@dataclass(frozen=True)
+class CohortSettings:
+    """One cohort: its source, its table, how its scans become region series."""
+
+    source: Literal["simulate", "nifti", "timeseries"] = setting(
+        description="simulate: made-up NIfTI files; nifti: 4D images and a parcellation; timeseries: region series."
+    )
+    phenotype: str | None = setting(None, "Path of the phenotype table (csv or tsv).")
+    series: str | None = setting(
+        None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
+    )
+    confounds: str | None = setting(None, "Path pattern of confound tables (NIfTI sources); absent files are skipped.")
+    confound_columns: tuple[str, ...] = setting((), "Columns of the confound tables to regress out; empty: all.")
+    atlas: str = setting("atlas", "Name of the parcellation, as it appears in paths.")
+    parcellation: str | None = setting(None, "Path of the parcellation NIfTI: integer labels, 0 outside.")
+    labels: str | None = setting(None, "Path of the region table: tab-separated, columns index and name.")
+    regions: int | None = setting(None, "Number of regions that every series must have (timeseries).", minimum=2)
+    columns: ColumnSettings = setting(factory=ColumnSettings, description="Names of the phenotype table's columns.")
+    codes: CodeSettings = setting(factory=CodeSettings, description="What the phenotype table's codes mean.")
+    missing: tuple[str, ...] = setting(
+        (), "Codes that mean missing in any column, beside empty cells, NaN, NA and n/a."
+    )
+    tr: dict[str, float] = setting(
+        factory=dict, description="Repetition time in s by site; overrules the image header."
+    )
+    shards: int = setting(8, "Number of parts that the subjects' series are kept in.", minimum=1)
+    min_timepoints: int = setting(50, "Shortest series that is used, in volumes.", minimum=2)
+    on_invalid: Literal["error", "drop"] = setting(
+        "error", "A damaged, non-finite or short series stops the run, or drops its subject with a line in the report."
+    )
+    constant_regions: Literal["impute_zero", "drop_subject", "error"] = setting(
+        "impute_zero", "Regions without signal: their correlations are 0, their subject is dropped, or the run stops."
+    )
+    extraction: ExtractionSettings = setting(
+        factory=ExtractionSettings, description="How region series are cleaned (NIfTI sources)."
+    )
+    fetch: str = setting("", "Command that brings the files, named when they are absent.")
+    simulate: SimulateSettings = setting(
+        factory=SimulateSettings, description="The simulated cohort (source: simulate)."
+    )

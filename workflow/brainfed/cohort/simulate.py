@@ -1,0 +1,113 @@
+"""Write a cohort of made-up brains as a lab would have it: NIfTI scans, a parcellation, a phenotype table.
+
+Everything of one subject comes from streams keyed by its id, so scans can be written in any order and
+by any number of jobs with the same bytes.
+"""
+
+import gzip
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import nibabel as nib
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from brainfed.cohort.settings import CohortSettings, SimulateSettings
+from brainfed.cohort.simulated_atlas import SimulatedAtlas, simulate_atlas
+from brainfed.cohort.simulated_connectivity import Connectome, simulate_connectome, subject_correlation
+from brainfed.cohort.simulated_phenotype import simulate_phenotypes
+from brainfed.runtime.artefacts import atomic, canonical_json, write_text, write_tsv
+from brainfed.runtime.streams import Streams
+
+logger = logging.getLogger(__name__)
+
+BASELINE = 1000.0
+SIGNAL = 15.0
+DRIFT = 10.0
+
+
+def region_signals(
+    settings: SimulateSettings, connectome: Connectome, phenotype: Mapping[str, Any], streams: Streams
+) -> NDArray[np.float64]:
+    """(volumes, R) neural signal of one subject, unit variance, autocorrelated in time."""
+    site = settings.sites[str(phenotype["site"])]
+    correlation = subject_correlation(settings, connectome, phenotype, streams)
+    random = streams.numpy("simulate", "signal", str(phenotype["participant_id"]))
+    warm_up = int(np.ceil(5 * settings.memory / site.tr))
+    carry = np.exp(-site.tr / settings.memory)
+    drive = random.standard_normal((warm_up + site.volumes, settings.regions))
+    latent = lfilter([np.sqrt(1 - carry**2)], [1, -carry], drive, axis=0)[warm_up:]
+    return np.asarray(latent @ np.linalg.cholesky(correlation).T)
+
+
+def simulate_scan(
+    settings: SimulateSettings,
+    atlas: SimulatedAtlas,
+    connectome: Connectome,
+    phenotype: Mapping[str, Any],
+    streams: Streams,
+) -> nib.Nifti1Image:
+    """One subject's 4D image: baseline, drift, the region's signal and the site's voxel noise, int16."""
+    site = settings.sites[str(phenotype["site"])]
+    signal = region_signals(settings, connectome, phenotype, streams)
+    inside = atlas.labels > 0
+    region = atlas.labels[inside].astype(np.int64) - 1
+    random = streams.numpy("simulate", "scanner", str(phenotype["participant_id"]))
+    baseline = BASELINE * random.uniform(0.9, 1.1, len(region))
+    drift = DRIFT * random.standard_normal(len(region)) * np.linspace(-1, 1, site.volumes)[:, None]
+    noise = SIGNAL * site.noise * random.standard_normal((site.volumes, len(region)), dtype=np.float32)
+    voxels = np.zeros((*atlas.labels.shape, site.volumes), dtype=np.int16)
+    voxels[inside] = np.rint(baseline + drift + SIGNAL * signal[:, region] + noise).T
+    image = nib.Nifti1Image(voxels, atlas.affine)
+    image.set_sform(atlas.affine, code="mni")
+    image.set_qform(atlas.affine, code="mni")
+    image.header.set_xyzt_units("mm", "sec")
+    image.header["pixdim"][4] = site.tr
+    return image
+
+
+def write_scans(files: Mapping[str, str | Path], settings: CohortSettings) -> None:
+    """Write the scans of some subjects: subject id -> path of its `.nii.gz`."""
+    simulate = settings.simulate
+    streams = Streams(simulate.seed)
+    atlas = simulate_atlas(simulate, streams)
+    connectome = simulate_connectome(simulate, atlas, streams)
+    table = simulate_phenotypes(settings, streams)
+    phenotypes = {str(row["participant_id"]): row for row in table.to_dict("records")}
+    for done, (subject, path) in enumerate(sorted(files.items()), start=1):
+        write_image(path, simulate_scan(simulate, atlas, connectome, phenotypes[subject], streams))
+        logger.info("%s simulated (%d/%d)", subject, done, len(files))
+
+
+def write_cohort_files(folder: str | Path, settings: CohortSettings) -> None:
+    """Write participants.tsv, atlas.nii.gz, atlas.tsv and truth.json."""
+    simulate, target = settings.simulate, Path(folder)
+    streams = Streams(simulate.seed)
+    atlas = simulate_atlas(simulate, streams)
+    connectome = simulate_connectome(simulate, atlas, streams)
+    write_tsv(target / "participants.tsv", simulate_phenotypes(settings, streams))
+    write_image(target / "atlas.nii.gz", atlas.image)
+    write_tsv(target / "atlas.tsv", pd.DataFrame({"index": range(1, len(atlas.names) + 1), "name": atlas.names}))
+    write_text(target / "truth.json", canonical_json(_truth(simulate, atlas, connectome)))
+
+
+def write_image(path: str | Path, image: nib.Nifti1Image) -> None:
+    """Write a gzipped NIfTI; the same image gives the same bytes under any name."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(gzip.compress(image.to_bytes(), compresslevel=1, mtime=0))
+
+
+def _truth(settings: SimulateSettings, atlas: SimulatedAtlas, connectome: Connectome) -> dict[str, Any]:
+    """The settings and, for each phenotype, its connections as [region, region, sign]."""
+    connections = {}
+    for name, effect in connectome.effects.items():
+        row, column = np.nonzero(np.triu(effect, 1))
+        connections[name] = [
+            [atlas.names[i], atlas.names[j], int(effect[i, j])] for i, j in zip(row, column, strict=True)
+        ]
+    return {"settings": asdict(settings), "connections": connections}

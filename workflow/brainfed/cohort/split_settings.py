@@ -1,0 +1,63 @@
+"""How a cohort becomes institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I)."""
+
+import difflib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """Who sits in which institution, and when each subject is tested."""
+
+    institutions: Literal["random", "sites", "site_groups"] = setting(
+        "random", "Equal random parts of the cohort, one institution a site, or the named groups of sites."
+    )
+    count: int = setting(5, "Number of random institutions.", minimum=1)
+    groups: Mapping[str, tuple[str, ...]] = setting(
+        description="For `site_groups`: name of an institution -> its sites. Every site belongs to exactly one.",
+        factory=dict,
+    )
+    validation: Literal["folds", "leave_one_site_out"] = setting(
+        "folds",
+        "Cross-validation folds inside each institution, or every site tested once as an institution of its own "
+        "(`institutions` and `folds` then do not count).",
+    )
+    folds: int = setting(5, "Folds of the cross-validation, stratified by diagnosis in each institution.", minimum=2)
+    repeats: int = setting(5, "How often institutions and folds are drawn anew.", minimum=1)
+
+
+def institution_of_site(groups: Mapping[str, Collection[str]], sites: Collection[str]) -> dict[str, str]:
+    """Site -> name of the group that holds it, for exactly the sites of the cohort.
+
+    Raises:
+        UserError: a group names a site that the cohort lacks, a site is in two groups or in none.
+    """
+    owner: dict[str, str] = {}
+    for name, members in groups.items():
+        for site in members:
+            if site not in sites:
+                raise UserError(
+                    f"splits: group {name} names the site {site}, which the cohort lacks; {_nearest(site, sites)}."
+                )
+            if site in owner:
+                raise UserError(
+                    f"splits: the site {site} stands in the groups {owner[site]} and {name}; keep it in one of them."
+                )
+            owner[site] = name
+    left_out = sorted(set(sites) - set(owner))
+    if left_out:
+        raise UserError(
+            f"splits: expected every site of the cohort in a group, {', '.join(left_out)} "
+            f"{'is' if len(left_out) == 1 else 'are'} in none; add to `groups`."
+        )
+    return owner
+
+
+def _nearest(site: str, sites: Collection[str]) -> str:
+    by_upper = {known.upper(): known for known in sites}
+    near = difflib.get_close_matches(site.upper(), by_upper, n=1)
+    return f"did you mean {by_upper[near[0]]}" if near else f"it has {', '.join(sorted(sites))}"

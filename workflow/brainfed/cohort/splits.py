@@ -1,0 +1,134 @@
+"""Institutions and folds of one repeat (FedNI Sec. IV-A: equal random parts, stratified 5-fold inside each).
+
+Subjects with identical series are one group: they share an institution and a fold, whatever the
+settings, so that no subject is tested by a model that has seen its twin.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold
+
+from brainfed.cohort.split_settings import SplitSettings, institution_of_site
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+
+DIAGNOSES = {0: "controls", 1: "patients"}
+
+
+def split(
+    included: pd.DataFrame, participants: pd.DataFrame, settings: SplitSettings, streams: Streams
+) -> pd.DataFrame:
+    """Draw the institution and the fold of every included subject with a diagnosis.
+
+    Args:
+        included: subject, included, twin_group.
+        participants: subject, site, diagnosis (1 patient, 0 control, null).
+        settings: which institutions, which folds.
+        streams: the repeat's random streams; the same seed gives the same split in any row order.
+
+    Returns:
+        subject, institution, fold; in ascending order of subject. Random institutions are called
+        `institution-1` ...; the others bear the name of their group or site. Under
+        `leave_one_site_out` the fold is the rank of the site among all sites of `participants`.
+        Twins recorded at different sites go with the first of them.
+
+    Raises:
+        UserError: an institution has too few subjects of a diagnosis for its folds, a site is
+            unknown, in two groups or in none, or fewer than two sites are to be left out in turn.
+    """
+    subjects = _eligible(included, participants)
+    sites = sorted(participants["site"].dropna().unique())
+    if settings.validation == "leave_one_site_out":
+        institution = _site(subjects, "leave_one_site_out")
+        fold = _site_folds(institution, sites)
+    else:
+        institution = _institutions(subjects, sites, settings, streams)
+        fold = _stratified_folds(subjects, institution, settings.folds, streams)
+    return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
+
+
+def _eligible(included: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
+    """subject, group, site, diagnosis of those to be split, in ascending order of subject."""
+    kept = included.loc[included["included"], ["subject", "twin_group"]]
+    subjects = kept.merge(
+        participants[["subject", "site", "diagnosis"]], on="subject", how="left", validate="one_to_one"
+    )
+    subjects = subjects.loc[subjects["diagnosis"].notna()].sort_values("subject", ignore_index=True)
+    if subjects.empty:
+        raise UserError("splits: no included subject has a diagnosis; see cohort/issues.tsv for who was dropped.")
+    group = subjects["twin_group"].fillna(subjects["subject"])
+    return subjects.assign(group=group, diagnosis=subjects["diagnosis"].astype("int64"))
+
+
+def _institutions(
+    subjects: pd.DataFrame, sites: list[str], settings: SplitSettings, streams: Streams
+) -> NDArray[np.object_]:
+    if settings.institutions == "random":
+        return _random_institutions(subjects, settings, streams)
+    site = _site(subjects, settings.institutions)
+    if settings.institutions == "sites":
+        return site
+    owner = institution_of_site(settings.groups, sites)
+    return np.array([owner[name] for name in site], dtype=object)
+
+
+def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
+    """(n,) the site of each subject's group: that of the group's first subject."""
+    unknown = subjects.loc[subjects["site"].isna(), "subject"]
+    if len(unknown):
+        raise UserError(
+            f"splits: `{wanted_by}` needs the site of every subject, {unknown.iloc[0]} "
+            f"(and {len(unknown) - 1} more) have none; fill in the site or exclude them."
+        )
+    return subjects.groupby("group")["site"].transform("first").to_numpy(dtype=object)
+
+
+def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
+    """Groups in random order, twins first, each to the institution that is smallest so far."""
+    sizes = subjects.groupby("group", sort=True).size()
+    needed = settings.count * settings.folds
+    if len(sizes) < needed:
+        raise UserError(
+            f"splits: {settings.count} institutions x {settings.folds} folds need at least {needed} different "
+            f"subjects, {len(sizes)} are included; lower `count` or `folds`."
+        )
+    shuffled = sizes.iloc[streams.numpy("institutions").permutation(len(sizes))]
+    held = np.zeros(settings.count, dtype=np.int64)
+    chosen: dict[str, str] = {}
+    for group, size in shuffled.sort_values(ascending=False, kind="stable").items():
+        smallest = int(held.argmin())
+        held[smallest] += size
+        chosen[str(group)] = f"institution-{smallest + 1}"
+    return subjects["group"].map(chosen).to_numpy(dtype=object)
+
+
+def _stratified_folds(
+    subjects: pd.DataFrame, institution: NDArray[np.object_], folds: int, streams: Streams
+) -> NDArray[np.int64]:
+    fold = np.full(len(subjects), -1, dtype=np.int64)
+    for name in sorted(set(institution)):
+        members = np.flatnonzero(institution == name)
+        diagnosis = subjects["diagnosis"].to_numpy()[members]
+        group = subjects["group"].to_numpy()[members]
+        for code, title in DIAGNOSES.items():
+            found = len(set(group[diagnosis == code]))
+            if found < folds:
+                raise UserError(
+                    f"splits: institution {name} needs at least {folds} different {title} for {folds} folds, "
+                    f"it has {found}; lower `folds`, or merge it with another institution."
+                )
+        splitter = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=streams.key("folds", name) % 2**32)
+        for index, (_, tested) in enumerate(splitter.split(members, diagnosis, group)):
+            fold[members[tested]] = index
+    return fold
+
+
+def _site_folds(site: NDArray[np.object_], sites: list[str]) -> NDArray[np.int64]:
+    if len(set(site)) < 2:
+        raise UserError(
+            f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(set(site))}; "
+            "use `validation: folds`."
+        )
+    rank = {name: index for index, name in enumerate(sites)}
+    return np.array([rank[name] for name in site], dtype=np.int64)

@@ -1,0 +1,61 @@
+"""The shape of a whole config: cohorts, the stages' defaults, variants, experiments, the report."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.split_settings import SplitSettings
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.settings import setting
+
+Protocol = Literal["transductive", "inductive"]
+Labels = Literal["true", "permuted"]
+
+
+@dataclass(frozen=True)
+class ExperimentSettings:
+    """One table of the report: which variants on which cohorts, under which regime."""
+
+    title: str = setting("", "Heading in the report; empty: the experiment's name.")
+    cohorts: tuple[str, ...] = setting((), "Cohorts by name; empty: all.")
+    variants: tuple[str, ...] = setting((), "Variants by name, in the order of the table; empty: all shipped ones.")
+    reference: str = setting("ridge-central", "Variant that the statistical tests compare with.")
+    split: dict[str, Any] = setting(factory=dict, description="Settings of `split` that differ in this experiment.")
+    protocol: Protocol | None = setting(None, "Protocol of this experiment; none: the project's.")
+    labels: Labels = setting("true", "permuted: the null control, diagnoses shuffled among all subjects of a repeat.")
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """What the report shows."""
+
+    title: str = setting("", "Title of the report; empty: the project's name.")
+    show_subjects: bool = setting(False, "Print subject ids.")
+
+
+@dataclass(frozen=True)
+class ProjectSettings:
+    """Everything that a run depends on."""
+
+    project: str = setting(description="Name of the project, and of its report.")
+    cohorts: dict[str, CohortSettings] = setting(description="The cohorts by name.")
+    seed: int = setting(20240101, "Seed of every random stream.", minimum=0)
+    threads: int = setting(1, "Compute threads of a job; `--cores` only decides how many jobs run at once.", minimum=1)
+    split: SplitSettings = setting(factory=SplitSettings, description="Institutions, folds and repeats.")
+    features: FeatureSettings = setting(factory=FeatureSettings, description="Imaging features.")
+    graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")
+    protocol: Protocol = setting(
+        "transductive",
+        "transductive: test subjects' features are in the graph, their labels never used; "
+        "inductive: they are in no fit and join only to be scored.",
+    )
+    variants: dict[str, dict[str, Any]] = setting(
+        factory=dict,
+        description="Variants: `method`, its settings, and `features` or `graph` settings that differ. "
+        "A list where one value belongs is a sweep.",
+    )
+    experiments: dict[str, ExperimentSettings] = setting(
+        factory=lambda: {"methods": ExperimentSettings()}, description="The tables of the report."
+    )
+    report: ReportSettings = setting(factory=ReportSettings, description="The report.")

@@ -1,0 +1,43 @@
+"""Do probabilities mean what they say: calibration curve and Brier score."""
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import brier_score_loss
+
+CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "subjects")
+
+
+def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame:
+    """Predicted against observed share of patients, in bins of equal width over [0, 1].
+
+    Args:
+        predictions: variant, score, kind, label; all repeats and folds together. Margins are no
+            probabilities and are left out.
+        bins: number of bins; empty ones have no row.
+
+    Returns:
+        `CALIBRATION_COLUMNS`: in each bin the mean score, the share of patients, the predictions.
+    """
+    scored = _probabilities(predictions)
+    inner_edges = np.linspace(0, 1, bins + 1)[1:-1]
+    scored = scored.assign(bin=np.searchsorted(inner_edges, scored["score"].to_numpy(), side="left"))
+    grouped = scored.groupby(["variant", "bin"], sort=True)
+    table = grouped.agg(
+        mean_score=("score", "mean"), fraction_patients=("label", "mean"), subjects=("label", "size")
+    ).reset_index()
+    rank = {name: index for index, name in enumerate(scored["variant"].unique())}
+    order = table.assign(variant=table["variant"].map(rank)).sort_values(["variant", "bin"]).index
+    return table.loc[order, list(CALIBRATION_COLUMNS)].reset_index(drop=True)
+
+
+def brier_scores(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Mean squared error of the probabilities of each variant: variant, brier (0.25 is a coin)."""
+    rows = [
+        (variant, float(brier_score_loss(part["label"].astype("int64"), part["score"], pos_label=1)))
+        for variant, part in _probabilities(predictions).groupby("variant", sort=False)
+    ]
+    return pd.DataFrame(rows, columns=["variant", "brier"])
+
+
+def _probabilities(predictions: pd.DataFrame) -> pd.DataFrame:
+    return predictions.loc[predictions["kind"] == "probability"].astype({"label": "float64"})

@@ -1,0 +1,50 @@
+"""The ROC curve of a variant, averaged vertically over runs (Fawcett 2006, Sec. 9)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.metrics import roc_curve
+
+FloatVector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MeanRoc:
+    """A mean curve on a grid.
+
+    Attributes:
+        fpr: false-positive rates: the origin of the plot, then 0 ... 1 evenly.
+        tpr: mean true-positive rate at each of them.
+        sd: its standard deviation over runs; NaN for a single run.
+        runs: how many runs have a curve; those with one class have none.
+    """
+
+    fpr: FloatVector
+    tpr: FloatVector
+    sd: FloatVector
+    runs: int
+
+
+def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
+    """Average the pooled curves of one variant's runs.
+
+    Args:
+        predictions: repeat, fold, score, label of one variant.
+        points: number of evenly spaced rates, 0 and 1 included.
+    """
+    grid = np.linspace(0, 1, points)
+    runs = [run for _, run in predictions.groupby(["repeat", "fold"]) if run["label"].nunique() == 2]
+    fpr = np.append(0, grid)
+    if not runs:
+        return MeanRoc(fpr, np.full(points + 1, np.nan), np.full(points + 1, np.nan), 0)
+    curves = np.stack([np.append(0, _interpolated(run, grid)) for run in runs])
+    sd = curves.std(axis=0, ddof=1) if len(runs) > 1 else np.full(points + 1, np.nan)
+    return MeanRoc(fpr, curves.mean(axis=0), sd, len(runs))
+
+
+def _interpolated(run: pd.DataFrame, grid: FloatVector) -> FloatVector:
+    """The run's curve on the grid; where it rises vertically the upper end counts."""
+    fpr, tpr, _ = roc_curve(run["label"].to_numpy(dtype=np.int64), run["score"].to_numpy(dtype=np.float64))
+    return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)

@@ -1,0 +1,152 @@
+"""From predictions to the results table: one value a run, then its mean and spread over runs.
+
+A run is one fold of one repeat. Scopes (FedNI Sec. IV-A scores institutions, then averages):
+`institution:NAME` scores one institution's test subjects, `institution` is the mean over the
+institutions of a run, `pooled` scores all test subjects of the run together.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.metrics import METRICS, THRESHOLD, metrics
+from brainfed.runtime.errors import UserError
+
+PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
+RUN_COLUMNS = ("variant", "repeat", "fold", "scope", "metric", "value")
+INSTITUTION = "institution"
+POOLED = "pooled"
+
+
+def institution_scope(name: str) -> str:
+    """The scope of one institution alone."""
+    return f"{INSTITUTION}:{name}"
+
+
+def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
+    """Score every run in every scope.
+
+    Args:
+        predictions: `PREDICTION_COLUMNS`; one row a variant, repeat and tested subject.
+
+    Returns:
+        `RUN_COLUMNS`; variants in order of appearance, then by repeat, fold, scope and metric.
+
+    Raises:
+        UserError: a score is not finite, or a subject is scored twice in a repeat.
+    """
+    _check(predictions)
+    rows = [
+        (variant, repeat, fold, scope, metric, value)
+        for (variant, repeat, fold), run in predictions.groupby(["variant", "repeat", "fold"], sort=False)
+        for scope, values in _scopes(run)
+        for metric, value in values.items()
+    ]
+    runs = pd.DataFrame(rows, columns=list(RUN_COLUMNS)).astype({"value": "float64"})
+    rank = {name: index for index, name in enumerate(predictions["variant"].unique())}
+    order = runs.assign(variant=runs["variant"].map(rank)).sort_values(["variant", "repeat", "fold"], kind="stable")
+    return runs.loc[order.index].reset_index(drop=True)
+
+
+def _check(predictions: pd.DataFrame) -> None:
+    broken = predictions.loc[~np.isfinite(predictions["score"].to_numpy(dtype=np.float64))]
+    if len(broken):
+        first = broken.iloc[0]
+        raise UserError(
+            f"scores: {first['variant']} gave {first['score']} for subject {first['subject']} (repeat "
+            f"{first['repeat']}, fold {first['fold']}; {len(broken)} such rows), expected finite scores; its training "
+            "diverged: lower its learning rate or noise."
+        )
+    twice = predictions.loc[predictions.duplicated(["variant", "repeat", "subject"])]
+    if len(twice):
+        first = twice.iloc[0]
+        raise UserError(
+            f"scores: {first['variant']} scores subject {first['subject']} twice in repeat {first['repeat']}, expected "
+            "one fold to test it; delete the predictions of this variant and run again."
+        )
+
+
+def _scopes(run: pd.DataFrame) -> Iterator[tuple[str, dict[str, float]]]:
+    """Pooled, the mean over institutions, then each institution in order of its name."""
+    yield POOLED, _score(run)
+    single = {str(name): _score(part) for name, part in run.groupby("institution", sort=True)}
+    yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in METRICS}
+    for institution, values in single.items():
+        yield institution_scope(institution), values
+
+
+def _score(part: pd.DataFrame) -> dict[str, float]:
+    threshold = THRESHOLD[str(part["kind"].iloc[0])]
+    label = part["label"].to_numpy(dtype=np.int64)
+    return metrics(label, part["score"].to_numpy(dtype=np.float64), threshold)
+
+
+def _mean(values: list[float]) -> float:
+    """Mean of the defined values; NaN if there is none."""
+    defined = [value for value in values if np.isfinite(value)]
+    return float(np.mean(defined)) if defined else np.nan
+
+
+def summarise(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and spread over runs.
+
+    Returns:
+        variant, scope, metric, mean, sd (over runs), sd_of_repeats (over the means of the repeats: what
+        FedNI's Table V can mean), runs (defined values), undefined (undefined values; in scope
+        `institution` those of single institutions, which its means leave out). The standard
+        deviations divide by one less than the count and are NaN for a single value.
+    """
+    keys = ["variant", "scope", "metric"]
+    values = runs.groupby(keys, sort=False)["value"]
+    repeats = runs.groupby([*keys, "repeat"], sort=False)["value"].mean().groupby(keys, sort=False)
+    table = pd.DataFrame(
+        {
+            "mean": values.mean(),
+            "sd": values.std(ddof=1),
+            "sd_of_repeats": repeats.std(ddof=1),
+            "runs": values.count(),
+            "undefined": values.size() - values.count(),
+        }
+    ).reset_index()
+    return table.assign(undefined=_undefined(table))
+
+
+def _undefined(table: pd.DataFrame) -> pd.Series:
+    """Undefined values of each row; the mean over institutions answers for its institutions."""
+    single = table.loc[table["scope"].str.startswith(institution_scope(""))]
+    inside = single.groupby(["variant", "metric"])["undefined"].sum()
+    is_mean = table["scope"] == INSTITUTION
+    owner = pd.MultiIndex.from_frame(table[["variant", "metric"]])
+    return table["undefined"].mask(is_mean, inside.reindex(owner).to_numpy())
+
+
+def gain_over_local(runs: pd.DataFrame, local_variant: str) -> pd.DataFrame:
+    """What each institution wins over its own local model, run by run.
+
+    Args:
+        runs: `RUN_COLUMNS`.
+        local_variant: the variant that trains every institution alone.
+
+    Returns:
+        variant, institution, metric, mean and sd of the paired differences (variant minus local),
+        runs (those in which both are defined).
+
+    Raises:
+        UserError: no run of `local_variant` is among the runs.
+    """
+    if local_variant not in set(runs["variant"]):
+        raise UserError(
+            f"gain over local: the local variant {local_variant} has no runs, found {sorted(set(runs['variant']))}; "
+            "add it to the experiment."
+        )
+    prefix = institution_scope("")
+    single = runs.loc[runs["scope"].str.startswith(prefix)]
+    single = single.assign(institution=single["scope"].str.removeprefix(prefix))
+    pairing = ["repeat", "fold", "institution", "metric"]
+    local = single.loc[single["variant"] == local_variant, [*pairing, "value"]]
+    others = single.loc[single["variant"] != local_variant]
+    paired = others.merge(local, on=pairing, suffixes=("", "_local"), validate="many_to_one")
+    paired = paired.assign(gain=paired["value"] - paired["value_local"])
+    gain = paired.groupby(["variant", "institution", "metric"], sort=False)["gain"]
+    return pd.DataFrame({"mean": gain.mean(), "sd": gain.std(ddof=1), "runs": gain.count()}).reset_index()

@@ -1,0 +1,153 @@
+"""Whether a difference between two variants is more than the luck of the folds.
+
+The papers' test is Student's two-sample t-test over runs (FedNI Sec. IV-A). Runs share training
+subjects, so it is over-confident; beside it stands the corrected resampled t-test of Nadeau &
+Bengio (2003, Machine Learning 52, Sec. 3), paired by run, with Holm's correction over variants.
+"""
+
+import difflib
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from brainfed.runtime.errors import UserError
+
+CONFIDENCE = 0.95
+TEST_COLUMNS = (
+    "variant",
+    "reference",
+    "metric",
+    "difference",
+    "ci_low",
+    "ci_high",
+    "effect_size",
+    "t_paper",
+    "p_paper",
+    "t_corrected",
+    "p_corrected",
+    "p_holm",
+)
+
+FloatVector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CorrectedTest:
+    """Mean difference with its confidence interval, and the test that it is zero."""
+
+    difference: float
+    ci_low: float
+    ci_high: float
+    t: float
+    p: float
+
+
+def two_sample_t_test(first: FloatVector, second: FloatVector) -> tuple[float, float]:
+    """Student's t of two independent samples and its two-sided p, as the papers use it; NaN below two values.
+
+    Samples without any variance differ surely (t infinite, p 0) or not at all (t 0, p 1).
+    """
+    if min(len(first), len(second)) < 2:
+        return np.nan, np.nan
+    if np.ptp(first) == 0 and np.ptp(second) == 0:
+        return _without_variance(float(first[0] - second[0]))
+    result = stats.ttest_ind_from_stats(
+        first.mean(), first.std(ddof=1), len(first), second.mean(), second.std(ddof=1), len(second)
+    )
+    return float(result.statistic), float(result.pvalue)
+
+
+def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> CorrectedTest:
+    """Nadeau & Bengio's corrected resampled t-test of paired differences (J,).
+
+    t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval
+    holds 95 %. NaN below two differences; without variance t is 0 or infinite.
+
+    Args:
+        differences: one a run, variant minus reference.
+        test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
+    """
+    count = len(differences)
+    if count < 2:
+        mean = float(differences.mean()) if count else np.nan
+        return CorrectedTest(mean, np.nan, np.nan, np.nan, np.nan)
+    mean = float(differences.mean())
+    if np.ptp(differences) == 0:
+        return CorrectedTest(mean, mean, mean, *_without_variance(mean))
+    error = float(np.sqrt((1 / count + test_train_ratio) * differences.var(ddof=1)))
+    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)) * error
+    p = 2 * float(stats.t.sf(abs(mean) / error, count - 1))
+    return CorrectedTest(mean, mean - reach, mean + reach, mean / error, p)
+
+
+def paired_effect_size(differences: FloatVector) -> float:
+    """Cohen's d_z: mean over standard deviation of the paired differences (J,)."""
+    if len(differences) < 2:
+        return np.nan
+    mean = float(differences.mean())
+    if np.ptp(differences) == 0:
+        return 0.0 if mean == 0 else float(np.copysign(np.inf, mean))
+    return mean / float(differences.std(ddof=1))
+
+
+def _without_variance(difference: float) -> tuple[float, float]:
+    return (0.0, 1.0) if difference == 0 else (float(np.copysign(np.inf, difference)), 0.0)
+
+
+def compare(
+    runs: pd.DataFrame, reference_variant: str, metric: str, scope: str, test_train_ratio: float
+) -> pd.DataFrame:
+    """Test every other variant against the reference in one metric and scope.
+
+    Args:
+        runs: variant, repeat, fold, scope, metric, value.
+        reference_variant: what the others are measured against.
+        metric: one metric.
+        scope: one scope.
+        test_train_ratio: n_test / n_train of a run.
+
+    Returns:
+        `TEST_COLUMNS`, a row a variant in order of appearance. Runs count where both variants are
+        defined. Holm's family is the variants of this table with a p.
+
+    Raises:
+        UserError: the reference has no run in this metric and scope.
+    """
+    chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope)]
+    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value")
+    if reference_variant not in table.columns:
+        near = difflib.get_close_matches(reference_variant, [str(name) for name in table.columns], n=1, cutoff=0)
+        raise UserError(
+            f"tests: the reference {reference_variant} has no runs in metric {metric} and scope {scope}"
+            f"{f'; did you mean {near[0]}' if near else ''}; add it to the experiment."
+        )
+    names = [name for name in chosen["variant"].unique() if name != reference_variant]
+    rows = [_row(str(name), reference_variant, metric, table, test_train_ratio) for name in names]
+    tests = pd.DataFrame(rows, columns=list(TEST_COLUMNS[:-1]))
+    return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
+
+
+def _row(
+    variant: str, reference: str, metric: str, table: pd.DataFrame, test_train_ratio: float
+) -> tuple[str | float, ...]:
+    both = table[[variant, reference]].dropna()
+    values = both[variant].to_numpy(dtype=np.float64)
+    baseline = both[reference].to_numpy(dtype=np.float64)
+    test = corrected_t_test(values - baseline, test_train_ratio)
+    t_paper, p_paper = two_sample_t_test(values, baseline)
+    effect = paired_effect_size(values - baseline)
+    measured = (test.difference, test.ci_low, test.ci_high, effect, t_paper, p_paper, test.t, test.p)
+    return (variant, reference, metric, *measured)
+
+
+def holm(p: FloatVector) -> FloatVector:
+    """Holm's adjusted p (m,); a NaN stays NaN and does not belong to the family."""
+    adjusted = np.full(len(p), np.nan)
+    defined = np.isfinite(p)
+    if defined.any():
+        adjusted[defined] = multipletests(p[defined], method="holm")[1]
+    return adjusted

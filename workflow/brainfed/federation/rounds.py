@@ -1,0 +1,210 @@
+"""The rounds of federated training: choose -> broadcast -> train -> privatise -> aggregate (FedNI Alg. 1 B).
+
+Institutions and folds are the first two axes of every tensor, so one loop trains them all. The same
+loop with `exchange=False` trains every institution alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.aggregation import average, institution_weights
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.privacy import add_weight_noise
+from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.selection import choose
+from brainfed.runtime.checkpoints import Checkpoint
+from brainfed.runtime.streams import Streams
+
+
+class StackedModel(Protocol):
+    """What the rounds need of a model stacked over institutions and folds."""
+
+    def parameters(self) -> list[torch.nn.Parameter]: ...
+    def stacks(self) -> dict[str, Tensor]: ...
+    def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor: ...
+    def probabilities(self) -> Tensor: ...
+    def load(self, values: dict[str, Tensor]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the rounds leave behind.
+
+    Attributes:
+        probabilities: (T, M, F, n) after every round, each institution by the model that it then holds.
+        losses: (T, M, F) training loss, mean over the round's local steps.
+    """
+
+    probabilities: NDArray[np.float32]
+    losses: NDArray[np.float64]
+
+
+def run_rounds(
+    model: StackedModel,
+    labels: Tensor,
+    subjects: Sequence[int],
+    settings: FederationSettings,
+    folds: Sequence[int],
+    streams: Streams,
+    ledger: Ledger,
+    checkpoint: Checkpoint,
+    progress: Callable[[int, int, str], None],
+    *,
+    exchange: bool = True,
+) -> Curves:
+    """Train `model` in place and return its curves.
+
+    Args:
+        model: weights of all institutions, equal at the start.
+        labels: (M, F, n) in {0, 1}, -1 where a node has no training label.
+        subjects: (M,) number of subjects of each institution, for the ledger's check.
+        settings: of the federation.
+        folds: the numbers of the stacked folds, which key the random streams.
+        streams: of the repeat.
+        ledger: records what crosses.
+        checkpoint: is read once and written after the rounds.
+        progress: called after every round.
+        exchange: False trains every institution alone, with an optimiser that is never reset.
+    """
+    counts = (labels >= 0).sum(dim=2).cpu()
+    everyone = torch.ones(len(subjects), dtype=torch.bool)
+    optimiser = torch.optim.Adam(
+        model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+    )
+    keeps = settings.optimiser_state == "keep" or not exchange
+    curves = Curves(
+        np.zeros((settings.rounds, *labels.shape), np.float32), np.zeros((settings.rounds, *labels.shape[:2]))
+    )
+    start = _resume(model, optimiser, curves, checkpoint, ledger)
+    for number in range(start, settings.rounds):
+        chosen = choose(len(subjects), settings.fraction, streams, number) if exchange else everyone
+        if not keeps:
+            _reset(optimiser)
+        curves.losses[number] = _train_locally(model, optimiser, labels, chosen, settings, folds, streams, number)
+        if exchange:
+            _communicate(model, counts, chosen, subjects, settings, folds, streams, ledger, number)
+        curves.probabilities[number] = model.probabilities().cpu().numpy()
+        progress(number + 1, settings.rounds, f"round, loss {curves.losses[number].mean():.4f},")
+        if checkpoint.due():
+            _save(model, optimiser, curves, checkpoint, number, ledger, shared=exchange, keeps=keeps)
+    return curves
+
+
+def _train_locally(
+    model: StackedModel,
+    optimiser: torch.optim.Optimizer,
+    labels: Tensor,
+    chosen: Tensor,
+    settings: FederationSettings,
+    folds: Sequence[int],
+    streams: Streams,
+    number: int,
+) -> NDArray[np.float64]:
+    total = torch.zeros(labels.shape[:2], dtype=torch.float64)
+    steps = 0
+    for epoch in range(settings.local_epochs):
+        for batch in _batches(labels, settings.batch, folds, streams, number, epoch):
+            total += model.training_step(batch, chosen).cpu()
+            optimiser.step()
+            steps += 1
+    return np.asarray((total / steps).numpy())
+
+
+def _batches(
+    labels: Tensor, size: int, folds: Sequence[int], streams: Streams, number: int, epoch: int
+) -> list[Tensor]:
+    """Labels (M, F, n) of each local step, -1 for subjects outside the batch."""
+    if size == 0:
+        return [labels]
+    labelled = labels.cpu() >= 0
+    steps = max(1, -(-int(labelled.sum(dim=2).max()) // size))
+    step = torch.full(labels.shape, -1)
+    for institution in range(labels.shape[0]):
+        for position, fold in enumerate(folds):
+            nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
+            order = streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
+            step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps
+    step = step.to(labels.device)
+    return [torch.where(step == index, labels, -1) for index in range(steps)]
+
+
+def _communicate(
+    model: StackedModel,
+    counts: Tensor,
+    chosen: Tensor,
+    subjects: Sequence[int],
+    settings: FederationSettings,
+    folds: Sequence[int],
+    streams: Streams,
+    ledger: Ledger,
+    number: int,
+) -> None:
+    stacks = model.stacks()
+    add_weight_noise(stacks, settings.noise, streams, number, folds)
+    for institution in torch.nonzero(chosen)[:, 0].tolist():
+        for name, stack in stacks.items():
+            for direction in ("download", "upload"):
+                ledger.record(
+                    name, stack.shape[2:], stack.element_size(), direction=direction,  # type: ignore[arg-type]
+                    round_index=number, subjects=subjects[institution],
+                )
+    weights = institution_weights(counts, chosen, settings.weighting)
+    if not bool((weights.sum(dim=0) > 0).all()):
+        raise ValueError("a fold has no institution with training subjects")
+    model.load(average(stacks, weights))
+
+
+def _reset(optimiser: torch.optim.Optimizer) -> None:
+    for state in optimiser.state.values():
+        for value in state.values():
+            value.zero_()
+
+
+def _save(
+    model: StackedModel,
+    optimiser: torch.optim.Optimizer,
+    curves: Curves,
+    checkpoint: Checkpoint,
+    number: int,
+    ledger: Ledger,
+    *,
+    shared: bool,
+    keeps: bool,
+) -> None:
+    slots = slice(0, 1) if shared else slice(None)
+    arrays = {f"model/{name}": stack[slots].cpu().numpy() for name, stack in model.stacks().items()}
+    if keeps:
+        for index, parameter in enumerate(model.parameters()):
+            for name, value in optimiser.state[parameter].items():
+                arrays[f"optimiser/{index}/{name}"] = value.cpu().numpy()
+    arrays["probabilities"] = curves.probabilities[: number + 1]
+    arrays["losses"] = curves.losses[: number + 1]
+    checkpoint.save(number, arrays, {"crossings": list(ledger.rows())})
+
+
+@torch.no_grad()
+def _resume(
+    model: StackedModel, optimiser: torch.optim.Optimizer, curves: Curves, checkpoint: Checkpoint, ledger: Ledger
+) -> int:
+    found = checkpoint.load()
+    if found is None:
+        return 0
+    number, arrays, metadata = found
+    curves.probabilities[: number + 1] = arrays["probabilities"]
+    curves.losses[: number + 1] = arrays["losses"]
+    ledger.restore(metadata["crossings"])
+    model.load({name.removeprefix("model/"): torch.from_numpy(arrays[name]) for name in arrays if "model/" in name})
+    for index, parameter in enumerate(model.parameters()):
+        prefix = f"optimiser/{index}/"
+        held = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+        if held:
+            optimiser.state[parameter] = {
+                name: torch.from_numpy(value).to(parameter.device) for name, value in held.items()
+            }
+    return number + 1

@@ -1,0 +1,33 @@
+"""How often, with whom and with what noise: the settings of the FedAvg core (FedNI Sec. III-C, FedAvg)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FederationSettings:
+    """Federated training of one model."""
+
+    rounds: int = setting(10, "Communication rounds T.", minimum=1)
+    local_epochs: int = setting(10, "Local epochs E between two communications.", minimum=1)
+    learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
+    weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
+    noise: float = setting(
+        0.01,
+        "Standard deviation of the noise on uploaded weights, 0 or `off` for none. "
+        "Without an accountant it is no formal privacy guarantee.",
+        minimum=0,
+    )
+    fraction: float = setting(1.0, "Fraction C of the institutions drawn in each round.", minimum=0, maximum=1)
+    batch: int = setting(
+        0, "At most so many labelled subjects a local step (FedAvg's B), equally many steps everywhere; 0: all.",
+        minimum=0,
+    )
+    weighting: Literal["equal", "subjects"] = setting("equal", "Average with weights 1/M, or n_m/n.")
+    optimiser_state: Literal["reset", "keep"] = setting("reset", "What a client's Adam does between rounds.")
+
+    def __post_init__(self) -> None:
+        if self.optimiser_state == "keep" and self.fraction < 1:
+            raise ValueError("optimiser_state: keep needs fraction: 1, a client that sits out has no state to keep")

@@ -1,0 +1,33 @@
+"""GCN propagation D^-1/2 A D^-1/2 with D the row sums of A (FedNI Sec. III-A; Kipf & Welling 2017)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float32] | NDArray[np.float64]
+
+
+def normalised_adjacency(
+    row: IntArray, column: IntArray, weight: FloatArray, nodes: int
+) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """a_ij / sqrt(d_i d_j) with d the row sums, in the order of the edges given.
+
+    On an inductive graph the same formula holds: a training row's sum has no test subject in it. An
+    edge of a node whose row is empty gets 0.
+    """
+    degree = np.bincount(row, weights=weight, minlength=nodes)
+    scale = np.zeros(nodes)
+    np.divide(1.0, np.sqrt(degree), out=scale, where=degree > 0)
+    return row, column, scale[row] * weight.astype(np.float64) * scale[column]
+
+
+def dense_block(
+    row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
+) -> NDArray[np.float64]:
+    """The (m, m) block of the rows and columns `members`; edges that leave it are left out."""
+    place = np.full(nodes, -1, dtype=np.int64)
+    place[members] = np.arange(len(members))
+    inside = (place[row] >= 0) & (place[column] >= 0)
+    block = np.zeros((len(members), len(members)))
+    block[place[row[inside]], place[column[inside]]] = value[inside]
+    return block

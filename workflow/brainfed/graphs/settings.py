@@ -1,0 +1,32 @@
+"""Settings of the population graph (FedNI Sec. III-A)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+PhenotypeName = Literal["sex", "age", "site"]
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """Who is whose neighbour, and how much a neighbour counts."""
+
+    k: int = setting(10, "Neighbours kept in each row before the graph is made symmetric (FedNI Fig. 8).", minimum=1)
+    embedding_dimensions: int = setting(
+        50, "Principal components in which subjects are compared; at most one less than the subjects.", minimum=1
+    )
+    phenotypes: tuple[PhenotypeName, ...] = setting(
+        ("sex", "age"),
+        "Phenotypes whose agreement weighs an edge; a missing value agrees with nothing. None: imaging alone.",
+    )
+    age_gap: float = setting(2.0, "Ages agree when they differ by at most this many years (gamma).", minimum=0)
+    scope: Literal["local", "global", "global_cut"] = setting(
+        "local",
+        "`local`: each institution from its own subjects. `global`: over everybody. `global_cut`: over everybody, "
+        "then the edges between institutions are removed (simulation of the true missing neighbours).",
+    )
+    self_weight: float = setting(1.0, "Weight of the self-loops.", minimum=0)
+    shuffle: bool = setting(
+        False, "Control: nodes trade places at random inside their institution; degrees stay, neighbours mean nothing."
+    )

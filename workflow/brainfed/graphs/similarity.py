@@ -1,0 +1,79 @@
+"""Similarity of subjects (FedNI Sec. III-A): A = S o S~, imaging times phenotype.
+
+S_ij = exp(-|h_i - h_j|^2 / (2 sigma^2)) with sigma the mean pairwise distance, and S~_ij counts the
+phenotypes in which i and j agree. Nothing here holds more than `BLOCK_ENTRIES` pairs at a time.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+BLOCK_ENTRIES = 1 << 22
+
+FloatMatrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Subjects as the graph sees them.
+
+    Attributes:
+        embedding: (n, d_h).
+        phenotypes: those that count, (n,) each: `sex` and `site` as codes (-1 unknown), `age` in
+            years (NaN unknown).
+    """
+
+    embedding: FloatMatrix
+    phenotypes: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.embedding)
+
+    def take(self, positions: NDArray[np.int64] | slice) -> "Nodes":
+        """The nodes at `positions`."""
+        chosen = {name: values[positions] for name, values in self.phenotypes.items()}
+        return Nodes(self.embedding[positions], chosen)
+
+
+def row_blocks(rows: int, columns: int, entries: int) -> Iterator[slice]:
+    """Slices of consecutive rows whose (rows, columns) block holds at most `entries` numbers, or one row."""
+    height = max(1, entries // max(1, columns))
+    for start in range(0, rows, height):
+        yield slice(start, min(start + height, rows))
+
+
+def mean_pairwise_distance(embedding: FloatMatrix, entries: int = BLOCK_ENTRIES) -> float:
+    """Mean Euclidean distance over all pairs of rows; 0 where there is no pair."""
+    count = len(embedding)
+    if count < 2:
+        return 0.0
+    # Every unordered pair is met twice, and the zeros of the diagonal add nothing.
+    total = sum(float(cdist(embedding[block], embedding).sum()) for block in row_blocks(count, count, entries))
+    return total / (count * (count - 1))
+
+
+def imaging_similarity(rows: FloatMatrix, columns: FloatMatrix, sigma: float) -> FloatMatrix:
+    """S of rows (a, d_h) against columns (b, d_h); with sigma = 0 its limit: 1 for equal rows, else 0."""
+    squared = cdist(rows, columns, "sqeuclidean")
+    if sigma == 0:
+        return np.asarray(squared == 0, dtype=np.float64)
+    return np.asarray(np.exp(-squared / (2 * sigma**2)), dtype=np.float64)
+
+
+def phenotype_similarity(rows: Nodes, columns: Nodes, age_gap: float) -> FloatMatrix:
+    """S~ of rows (a) against columns (b): how many phenotypes agree; 1 everywhere if none is compared."""
+    if not rows.phenotypes:
+        return np.ones((len(rows), len(columns)))
+    agreeing = np.zeros((len(rows), len(columns)))
+    for name, values in rows.phenotypes.items():
+        left, right = values[:, None], columns.phenotypes[name][None, :]
+        agreeing += np.abs(left - right) <= age_gap if name == "age" else (left == right) & (left >= 0)
+    return agreeing
+
+
+def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
+    """A = S o S~ of rows (a) against columns (b)."""
+    return imaging_similarity(rows.embedding, columns.embedding, sigma) * phenotype_similarity(rows, columns, age_gap)

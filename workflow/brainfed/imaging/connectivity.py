@@ -1,0 +1,92 @@
+"""Functional connectivity of region series (spec fedni, section 1): one row of correlations a subject."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from nilearn.connectome import ConnectivityMeasure
+from numpy.typing import NDArray
+from sklearn.covariance import EmpiricalCovariance, LedoitWolf
+
+from brainfed.imaging.region_signal import varying_regions
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+LARGEST_CORRELATION = 1 - 1e-7
+
+
+def connectivity(series: Mapping[str, NDArray[np.float32]], settings: FeatureSettings) -> NDArray[np.float32]:
+    """Connectivity of every subject, in ascending order of id.
+
+    Correlations of a region without signal are 0; the others are computed as if it were not there.
+
+    Args:
+        series: subject -> (time, R).
+        settings: `pearson` or `partial`.
+
+    Returns:
+        (n, R (R - 1) / 2), the strictly upper triangle in `np.triu_indices(R, 1)` order.
+
+    Raises:
+        UserError: the subjects differ in their number of regions.
+        ValueError: `tangent` was asked for, which is fitted on training subjects.
+    """
+    if settings.connectivity == "tangent":
+        raise ValueError("expected pearson or partial; tangent features come from tangent_features")
+    subjects = sorted(series)
+    regions = series[subjects[0]].shape[1]
+    upper = np.triu_indices(regions, 1)
+    features = np.zeros((len(subjects), len(upper[0])), dtype=np.float32)
+    for position, subject in enumerate(subjects):
+        if series[subject].shape[1] != regions:
+            raise UserError(
+                f"Subject {subject}: expected {regions} regions as in subject {subjects[0]}, found "
+                f"{series[subject].shape[1]}; extract all series with one atlas."
+            )
+        values = _matrix(series[subject], settings)[upper]
+        if settings.fisher_z:
+            values = np.arctanh(np.clip(values, -LARGEST_CORRELATION, LARGEST_CORRELATION))
+        features[position] = values
+        if (position + 1) % 100 == 0 or position + 1 == len(subjects):
+            logger.info("%s connectivity %d/%d", settings.connectivity, position + 1, len(subjects))
+    return features
+
+
+def upper_triangle_names(regions: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The pair of regions behind each feature."""
+    rows, columns = np.triu_indices(len(regions), 1)
+    return tuple((regions[i], regions[j]) for i, j in zip(rows, columns, strict=True))
+
+
+def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArray[np.float64]:
+    """(..., R, R) symmetric matrices from (..., R (R - 1) / 2) features."""
+    regions = round((1 + np.sqrt(1 + 8 * features.shape[-1])) / 2)
+    rows, columns = np.triu_indices(regions, 1)
+    matrices = np.zeros((*features.shape[:-1], regions, regions))
+    matrices[..., rows, columns] = features
+    matrices[..., columns, rows] = features
+    matrices[..., np.arange(regions), np.arange(regions)] = diagonal
+    return matrices
+
+
+def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(time, R) series with mean 0 and variance 1; a region without signal is 0 throughout."""
+    varying = varying_regions(series)
+    values = np.where(varying, series, 0.0).astype(np.float64)
+    values -= values.mean(axis=0)
+    return np.asarray(values / np.where(varying, values.std(axis=0), 1.0))
+
+
+def _matrix(series: NDArray[np.float32], settings: FeatureSettings) -> NDArray[np.float64]:
+    """(R, R) connectivity of one subject, 0 at regions without signal."""
+    if settings.connectivity == "pearson":
+        measure = ConnectivityMeasure(EmpiricalCovariance(store_precision=False), "correlation", standardize=False)
+    else:
+        measure = ConnectivityMeasure(LedoitWolf(store_precision=False), "partial correlation", standardize=False)
+    present = np.flatnonzero(varying_regions(series))
+    matrix = np.zeros((series.shape[1], series.shape[1]))
+    if len(present):
+        matrix[np.ix_(present, present)] = measure.fit_transform([standardised(series)[:, present]])[0]
+    return matrix

@@ -1,0 +1,23 @@
+"""Which regions of a series carry no signal: their correlations are undefined."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+RELATIVE_FLOOR = 1e-6
+
+
+def empty_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns of a (time, R) series that are NaN: no voxel was seen."""
+    return np.asarray(np.isnan(series).all(axis=0))
+
+
+def constant_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns of a (time, R) series that do not vary beyond float32 rounding."""
+    values = np.where(np.isnan(series), 0.0, series).astype(np.float64)
+    flat = np.ptp(values, axis=0) <= RELATIVE_FLOOR * np.abs(values).max(axis=0)
+    return np.asarray(flat & ~empty_regions(series))
+
+
+def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns whose correlations are defined."""
+    return ~(empty_regions(series) | constant_regions(series))

@@ -1,0 +1,93 @@
+"""Read region series that already exist: ABIDE's `.1D` files, or csv and tsv tables."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.runtime.errors import UserError
+
+
+@dataclass(frozen=True)
+class NamedSeries:
+    """One subject's (time, R) float32 series and its region names, `1` ... `R` where the file has none."""
+
+    series: NDArray[np.float32]
+    regions: tuple[str, ...]
+
+
+def read_roi_series(subject: str, file: str | Path, regions: int | None) -> NamedSeries:
+    """Read one text file, a row a volume, a column a region.
+
+    The header, if there is one, is the first line that is not all numbers (`#1 <tab> #2 ...`).
+
+    Raises:
+        UserError: the file is absent or empty, holds text, NaN or infinite values, a ragged row, or
+            another number of regions than `regions`.
+    """
+    where = f"Subject {subject}, {file}"
+    try:
+        with Path(file).open(encoding="utf-8-sig") as lines:
+            first = lines.readline()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{where}: expected a text file of region series, found none that reads ({error}).") from error
+    separator = max(",;\t", key=first.count) if any(mark in first for mark in ",;\t") else r"\s+"
+    names = _header(first, separator)
+    skipped = 1 if names else 0
+    values = _read_fast(file, separator, skipped)
+    if values is None:
+        values = _read_careful(where, file, separator, skipped)
+    found = values.shape[1]
+    expected = regions if regions is not None else len(names) or found
+    if found != expected or len(names or range(found)) != found:
+        raise UserError(
+            f"{where}: expected {expected} regions, found {found} columns"
+            f"{f' under {len(names)} names' if len(names or range(found)) != found else ''}; is it another atlas?"
+        )
+    return NamedSeries(values, tuple(names or (str(index) for index in range(1, found + 1))))
+
+
+def _header(line: str, separator: str) -> list[str]:
+    """Names in the first line without their `#`, or nothing if it holds numbers only."""
+    cells = re.split(separator, line.strip())
+    if all(_is_number(cell) for cell in cells):
+        return []
+    return [cell.strip().strip('"').lstrip("#").strip() for cell in cells]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_fast(file: str | Path, separator: str, skipped: int) -> NDArray[np.float32] | None:
+    """All numbers of the table, or None if any cell is not a finite one."""
+    try:
+        table = pd.read_csv(file, sep=separator, header=None, skiprows=skipped, engine="c", dtype=np.float64)
+    except (ValueError, OSError):
+        return None
+    values = table.to_numpy(dtype=np.float32)
+    return values if np.isfinite(values).all() else None
+
+
+def _read_careful(where: str, file: str | Path, separator: str, skipped: int) -> NDArray[np.float32]:
+    """Read cell by cell, to name the first one that is not a finite number."""
+    try:
+        table = pd.read_csv(file, sep=separator, header=None, skiprows=skipped, engine="c", dtype=str, na_filter=False)
+    except (ValueError, OSError) as error:
+        raise UserError(f"{where}: expected rows of equal length, found a broken table ({error}).") from error
+    values = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float32)
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad):
+        row, column = bad[0]
+        raise UserError(
+            f"{where}, line {row + skipped + 1}: expected a finite number in column {column + 1}, found "
+            f"{table.iat[row, column]!r} ({len(bad)} such cells); repair the file or drop the subject."
+        )
+    return values

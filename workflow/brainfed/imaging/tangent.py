@@ -1,0 +1,75 @@
+"""Tangent-space connectivity (Varoquaux et al. 2010), its reference fitted inside each institution."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from nilearn.connectome import ConnectivityMeasure
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.covariance import LedoitWolf
+
+from brainfed.imaging.connectivity import standardised
+
+logger = logging.getLogger(__name__)
+
+Matrix = NDArray[np.float64]
+
+
+def tangent_features(
+    series: Mapping[str, NDArray[np.float32]],
+    subjects: Sequence[str],
+    institution: Sequence[str],
+    training: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Deviation of every subject's covariance from its institution's reference.
+
+    The reference is the geometric mean of the institution's training subjects, so no subject crosses.
+    Subjects of an institution without training subjects use the mean of the institutions' references.
+    Covariances are Ledoit-Wolf of the standardised series: a region without signal keeps a positive
+    variance and no correlation.
+
+    Args:
+        series: subject -> (time, R).
+        subjects: n ids, the order of the rows.
+        institution: (n,) names.
+        training: (n,) mask of the subjects that the references are fitted on.
+
+    Returns:
+        (n, R (R - 1) / 2), the strictly upper triangle of log(S^-1/2 C S^-1/2).
+
+    Raises:
+        ValueError: no subject is a training subject.
+    """
+    where = np.asarray(institution)
+    if not training.any():
+        raise ValueError("expected at least one training subject, found none")
+    references: dict[str, Matrix] = {}
+    for name in sorted(set(where[training])):
+        members = np.flatnonzero(training & (where == name))
+        references[name] = _reference([standardised(series[subjects[i]]) for i in members])
+        logger.info("tangent reference of %s from %d subjects", name, len(members))
+    elsewhere = np.mean(list(references.values()), axis=0)
+    whitening = {name: _power(references.get(name, elsewhere), -0.5) for name in sorted(set(where))}
+    upper = np.triu_indices(next(iter(series.values())).shape[1], 1)
+    features = np.empty((len(subjects), len(upper[0])), dtype=np.float32)
+    for position, subject in enumerate(subjects):
+        covariance = LedoitWolf(store_precision=False).fit(standardised(series[subject])).covariance_
+        features[position] = displacement(covariance, whitening[where[position]])[upper]
+    return features
+
+
+def displacement(covariance: Matrix, whitening: Matrix) -> Matrix:
+    """log(W C W): the (R, R) tangent vector at the reference whose inverse square root is W."""
+    values, vectors = eigh(whitening @ covariance @ whitening)
+    return np.asarray((vectors * np.log(values)) @ vectors.T)
+
+
+def _reference(series: list[Matrix]) -> Matrix:
+    measure = ConnectivityMeasure(LedoitWolf(store_precision=False), kind="tangent", standardize=False)
+    return np.asarray(measure.fit(series).mean_)
+
+
+def _power(matrix: Matrix, exponent: float) -> Matrix:
+    values, vectors = eigh(matrix)
+    return np.asarray((vectors * values**exponent) @ vectors.T)

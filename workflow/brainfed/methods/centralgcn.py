@@ -1,0 +1,24 @@
+"""CentralGCN: the classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9)."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class CentralGCNSettings(SoloSettings):
+    """Training on pooled data; `standardise: institution` takes the pool for one institution."""
+
+
+METHOD = Method(
+    name="centralgcn",
+    title="CentralGCN",
+    settings=CentralGCNSettings,
+    entry="brainfed.training.centralgcn:train",
+    family="graph",
+    graph="global",
+    gpu=True,
+    crosses={"features": ("subjects", "features"), "labels": ("subjects",)},
+    variants={"centralgcn": {}},
+)

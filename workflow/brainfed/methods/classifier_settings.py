@@ -1,0 +1,44 @@
+"""Settings that all classifiers of FedNI's Table V share, and what their weights are called on the wire."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+Standardise = Literal["institution", "none"]
+
+STANDARDISE_DESCRIPTION = (
+    "z-score every column with the training subjects of the fold and institution, or leave it as it is."
+)
+
+NETWORK_CROSSES: Mapping[str, tuple[str, ...]] = {
+    "weight-0": ("features", "hidden-0"),
+    "weight-1": ("hidden-0", "hidden-1"),
+    "weight-2": ("hidden-1", "classes"),
+    "bias-0": ("hidden-0",),
+    "bias-1": ("hidden-1",),
+    "bias-2": ("classes",),
+}
+
+MOMENTS_CROSS: Mapping[str, tuple[str, ...]] = {
+    "feature-mean": ("features",),
+    "feature-sd": ("features",),
+}
+"""Leave-one-site-out alone: the unseen site is scaled by the mean of the others' moments."""
+
+
+@dataclass(frozen=True)
+class SoloSettings:
+    """Training without any exchange: one institution alone, or everybody's data in one place."""
+
+    epochs: int = setting(100, "Epochs.", minimum=1)
+    curve_every: int = setting(10, "Epochs between two points of the curves; must divide `epochs`.", minimum=1)
+    learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
+    weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
+    hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
+    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+
+    def __post_init__(self) -> None:
+        if self.epochs % self.curve_every:
+            raise ValueError(f"curve_every: {self.curve_every} does not divide epochs: {self.epochs}")

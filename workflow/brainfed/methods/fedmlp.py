@@ -1,0 +1,28 @@
+"""FedMLP: FedAvg over the same classifier without a graph (FedNI Sec. 9)."""
+
+from dataclasses import dataclass
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FedMLPSettings(FederationSettings):
+    """The federation's settings and the classifier's."""
+
+    hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
+    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+
+
+METHOD = Method(
+    name="fedmlp",
+    title="FedMLP",
+    settings=FedMLPSettings,
+    entry="brainfed.training.fedmlp:train",
+    family="federated",
+    gpu=True,
+    crosses=NETWORK_CROSSES | MOMENTS_CROSS,
+    variants={"fedmlp": {}},
+)

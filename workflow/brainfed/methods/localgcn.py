@@ -1,0 +1,23 @@
+"""LocalGCN: the classifier of FedNI Table IV in every institution alone (FedNI Sec. 9)."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class LocalGCNSettings(SoloSettings):
+    """Training in one institution."""
+
+
+METHOD = Method(
+    name="localgcn",
+    title="LocalGCN",
+    settings=LocalGCNSettings,
+    entry="brainfed.training.localgcn:train",
+    family="graph",
+    graph="local",
+    gpu=True,
+    variants={"localgcn": {}},
+)

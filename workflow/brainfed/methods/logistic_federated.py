@@ -1,0 +1,27 @@
+"""Federated logistic regression: FedAvg of a linear model, the honest floor of every federated method."""
+
+from dataclasses import dataclass
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FederatedLogisticSettings(FederationSettings):
+    """The federation's settings and the scaling."""
+
+    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+
+
+METHOD = Method(
+    name="logistic-federated",
+    title="Logistic, federated",
+    settings=FederatedLogisticSettings,
+    entry="brainfed.training.logistic_federated:train",
+    family="federated",
+    gpu=True,
+    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",)} | dict(MOMENTS_CROSS),
+    variants={"logistic-federated": {}},
+)

@@ -1,0 +1,25 @@
+"""Majority: every subject of an institution gets the share of patients among its training subjects.
+
+The floor that knows nothing of a subject but the institution (`evaluation.md` item 5).
+"""
+
+from dataclasses import dataclass
+
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class MajoritySettings:
+    """Nothing to set."""
+
+
+METHOD = Method(
+    name="majority",
+    title="Majority",
+    settings=MajoritySettings,
+    entry="brainfed.training.floors:majority",
+    family="floor",
+    features=False,
+    crosses={"prevalence": ()},
+    variants={"majority": {}},
+)

@@ -1,0 +1,118 @@
+"""The layer that touches the imaging features: all folds of an institution in one matrix product.
+
+With d = 19,900 connections this layer is nearly all of the arithmetic. Its weights lie as
+(institutions, d, folds, hidden), so that the folds stand side by side and institution m costs one
+product (n_m, d) x (d, folds * hidden). Standardisation by fold is folded into the weights:
+
+    ((x - mean_f) / sd_f) W_f = x (W_f / sd_f) - mean_f (W_f / sd_f)
+
+The rows mean_f ride along as extra rows of x. Gradients are written straight into `weight.grad`,
+which is allocated once: fresh pages for 127 MB in every epoch would cost more than the arithmetic.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class SharedDesign:
+    """What an institution feeds the layer when all folds share its features and its graph.
+
+    Attributes:
+        rows: (n + F, d) propagated features A X (or X), then the F training means.
+        row_sums: (n,) sums of the rows of A, what the propagation makes of a constant; ones without a graph.
+        inverse_sd: (d, F, 1) reciprocals of the training standard deviations.
+    """
+
+    rows: Tensor
+    row_sums: Tensor
+    inverse_sd: Tensor
+
+    @property
+    def nodes(self) -> int:
+        """Number of subjects n."""
+        return int(self.row_sums.shape[0])
+
+
+@dataclass(frozen=True)
+class FoldDesign:
+    """What an institution feeds the layer when every fold has features or a graph of its own.
+
+    Attributes:
+        rows: (F, n, d) standardised and propagated features.
+    """
+
+    rows: Tensor
+
+    @property
+    def nodes(self) -> int:
+        """Number of subjects n."""
+        return int(self.rows.shape[1])
+
+
+Design = SharedDesign | FoldDesign
+
+
+class FirstLayer:
+    """Weights (M, d, F, h) of the first layer of M institutions and F folds."""
+
+    def __init__(self, initial: Tensor, institutions: int) -> None:
+        """All institutions start from `initial` (F, d, h)."""
+        weight = initial.permute(1, 0, 2).unsqueeze(0).repeat(institutions, 1, 1, 1).contiguous()
+        self.weight = torch.nn.Parameter(weight)
+        self.weight.grad = torch.zeros_like(weight)
+        self._scaled = torch.empty_like(weight[0])
+
+    def stack(self) -> Tensor:
+        """A view (M, F, d, h) of the weights."""
+        return self.weight.detach().permute(0, 2, 1, 3)
+
+    @torch.no_grad()
+    def forward(self, designs: tuple[Design, ...], nodes: int, chosen: Tensor | None = None) -> Tensor:
+        """(M, F, nodes, h): each institution's rows through its own weights; zero where not chosen, and as padding."""
+        institutions, _, folds, hidden = self.weight.shape
+        output = self.weight.new_zeros(institutions, folds, nodes, hidden)
+        for institution, design in enumerate(designs):
+            if chosen is None or chosen[institution]:
+                self.apply(institution, design, output[institution])
+        return output
+
+    @torch.no_grad()
+    def apply(self, institution: int, design: Design, output: Tensor) -> None:
+        """Write the rows of `design` through the weights of `institution` into output (F, >= n, h)."""
+        weight = self.weight[institution]
+        d, folds, hidden = weight.shape
+        n = design.nodes
+        if isinstance(design, FoldDesign):
+            for fold in range(folds):
+                output[fold, :n] = design.rows[fold] @ weight[:, fold]
+            return
+        torch.mul(weight, design.inverse_sd, out=self._scaled)
+        product = (design.rows @ self._scaled.view(d, folds * hidden)).view(n + folds, folds, hidden)
+        for fold in range(folds):
+            output[fold, :n] = product[:n, fold] - design.row_sums[:, None] * product[n + fold, fold]
+
+    @torch.no_grad()
+    def backward(self, designs: tuple[Design, ...], gradient: Tensor, chosen: Tensor) -> None:
+        """Fill `weight.grad` from the gradient (M, F, nodes, h) of the output; zero where not chosen."""
+        assert self.weight.grad is not None
+        d, folds, hidden = self.weight.shape[1:]
+        for institution, design in enumerate(designs):
+            target = self.weight.grad[institution]
+            if not chosen[institution]:
+                target.zero_()
+                continue
+            n = design.nodes
+            upstream = gradient[institution, :, :n]
+            if isinstance(design, FoldDesign):
+                for fold in range(folds):
+                    target[:, fold] = design.rows[fold].T @ upstream[fold]
+                continue
+            columns = upstream.new_zeros(n + folds, folds, hidden)
+            columns[:n] = upstream.permute(1, 0, 2)
+            for fold in range(folds):
+                columns[n + fold, fold] = -(design.row_sums @ upstream[fold])
+            torch.mm(design.rows.T, columns.view(n + folds, folds * hidden), out=target.view(d, folds * hidden))
+            target.mul_(design.inverse_sd)

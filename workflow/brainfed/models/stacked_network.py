@@ -1,0 +1,143 @@
+"""FedNI Table IV's classifier, stacked over institutions and folds; without a graph it is the MLP.
+
+G-conv(d, 64) ELU -> G-conv(64, 32) -> FC(32, 2), where G-conv(X) = D^-1/2 A D^-1/2 X W + b.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from brainfed.models.first_layer import Design, FirstLayer
+from brainfed.runtime.streams import Streams
+
+CLASSES = 2
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Widths of the hidden layers; logistic regression has none."""
+
+    features: int
+    hidden: tuple[int, ...]
+    graph: bool
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """d, hidden widths, classes."""
+        return (self.features, *self.hidden, CLASSES)
+
+    def propagates(self, layer: int) -> bool:
+        """All hidden layers are graph convolutions, the last layer is a plain linear one."""
+        return self.graph and layer < len(self.hidden)
+
+    @property
+    def parameters(self) -> int:
+        """Number of learnable numbers of one model."""
+        return sum(a * b + b for a, b in pairwise(self.widths))
+
+
+def initial_weight(streams: Streams, layer: int, fold: int, rows: int, columns: int) -> Tensor:
+    """Glorot's uniform start (rows, columns), the same for every institution; biases start at zero."""
+    generator = torch.Generator().manual_seed(streams.key("initial-weights", fold, layer, rows, columns))
+    bound = (6.0 / (rows + columns)) ** 0.5
+    return (torch.rand(rows, columns, generator=generator, dtype=torch.float32) * 2 - 1) * bound
+
+
+class StackedNetwork:
+    """M institutions x F folds of one architecture, trained side by side.
+
+    Args:
+        architecture: the layers.
+        designs: one an institution, what its first layer multiplies.
+        propagation: (M, 1 or F, n, n) normalised adjacency, zero-padded; None without a graph.
+        folds: the numbers of the folds that are stacked, which key the initial weights.
+        streams: of the repeat.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        designs: tuple[Design, ...],
+        propagation: Tensor | None,
+        folds: Sequence[int],
+        streams: Streams,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.architecture = architecture
+        self.designs = designs
+        self.propagation = propagation
+        self.nodes = max(design.nodes for design in designs)
+        institutions = len(designs)
+        starts = [
+            torch.stack([initial_weight(streams, layer, fold, rows, columns) for fold in folds]).to(device, dtype)
+            for layer, (rows, columns) in enumerate(pairwise(architecture.widths))
+        ]
+        self.first = FirstLayer(starts[0], institutions)
+        self.weights = [torch.nn.Parameter(start.repeat(institutions, 1, 1, 1)) for start in starts[1:]]
+        self.biases = [
+            torch.nn.Parameter(torch.zeros(institutions, len(folds), 1, width, device=device, dtype=dtype))
+            for width in architecture.widths[1:]
+        ]
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """All learnable tensors, the first layer's weights first."""
+        return [self.first.weight, *self.weights, *self.biases]
+
+    def stacks(self) -> dict[str, Tensor]:
+        """Views (M, F, ...) of all learnable tensors by name, without gradient."""
+        views = {"weight-0": self.first.stack()}
+        views |= {f"weight-{layer}": weight.detach() for layer, weight in enumerate(self.weights, start=1)}
+        views |= {f"bias-{layer}": bias.detach()[:, :, 0] for layer, bias in enumerate(self.biases)}
+        return views
+
+    def logits(self, hidden: Tensor, propagation: Tensor | None) -> Tensor:
+        """(M, F, n, 2) from the first layer's product (M, F, n, h) without its bias."""
+        activation = hidden + self.biases[0]
+        for layer, weight in enumerate(self.weights, start=1):
+            if layer == 1:
+                activation = F.elu(activation)
+            activation = activation @ weight
+            if propagation is not None and self.architecture.propagates(layer):
+                activation = propagation @ activation
+            activation = activation + self.biases[layer]
+        return activation
+
+    def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
+        """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).
+
+        Args:
+            labels: (M, F, n) in {0, 1}, -1 where a node does not count.
+            chosen: (M,) bool, the institutions that train.
+
+        Returns:
+            (M, F) losses; 0 where an institution has no labelled node.
+        """
+        hidden = self.first.forward(self.designs, self.nodes, chosen).requires_grad_()
+        counted = labels >= 0
+        entropy = F.cross_entropy(
+            self.logits(hidden, self.propagation).reshape(-1, CLASSES), labels.clamp(min=0).reshape(-1), reduction="none"
+        ).view(labels.shape)
+        losses = (entropy * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
+        for parameter in (*self.weights, *self.biases):
+            parameter.grad = None
+        (losses * chosen[:, None]).sum().backward()  # type: ignore[no-untyped-call]
+        assert hidden.grad is not None
+        self.first.backward(self.designs, hidden.grad, chosen)
+        return losses.detach()
+
+    @torch.no_grad()
+    def probabilities(self) -> Tensor:
+        """(M, F, n) probability of the patient class, every institution by its own weights."""
+        hidden = self.first.forward(self.designs, self.nodes)
+        return torch.softmax(self.logits(hidden, self.propagation), dim=-1)[..., 1]
+
+    @torch.no_grad()
+    def load(self, values: dict[str, Tensor]) -> None:
+        """Take tensors (F, ...), the same for every institution, or (M, F, ...)."""
+        for name, view in self.stacks().items():
+            view.copy_(values[name])

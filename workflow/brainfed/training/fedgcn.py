@@ -1,0 +1,19 @@
+"""The torch side of FedGCN (FedNI Sec. 7 and 9)."""
+
+from brainfed.methods.fedgcn import METHOD, FedGCNSettings
+from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.run import Run
+from brainfed.training.stacked import train_stacked
+
+
+def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:
+    """Train FedGCN on one repeat."""
+    return train_stacked(
+        inputs,
+        settings,
+        run,
+        hidden=settings.hidden,
+        graph=True,
+        standardise=settings.standardise == "institution",
+        crosses=METHOD.crosses,
+    )

@@ -1,0 +1,130 @@
+"""The floors: what can be told without a brain (`evaluation.md` item 5).
+
+Majority knows the institution, phenotype the site, sex and age, motion the mean framewise
+displacement. The last two are logistic regressions on everybody's pooled training subjects.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from brainfed.federation.exchange import Ledger
+from brainfed.methods.majority import METHOD as MAJORITY
+from brainfed.methods.majority import MajoritySettings
+from brainfed.methods.motion import METHOD as MOTION
+from brainfed.methods.motion import MotionSettings
+from brainfed.methods.phenotype import METHOD as PHENOTYPE
+from brainfed.methods.phenotype import PhenotypeSettings
+from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.run import Run
+from brainfed.training.training_folds import require_training_subjects
+
+Columns = list[int]
+
+
+def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:
+    """Share of patients among the training subjects of the subject's institution.
+
+    An institution without training subjects in the fold takes the mean share of the others.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    ledger = Ledger(MAJORITY.crosses)
+    scores = np.full(inputs.labels.shape, np.nan)
+    for fold in range(inputs.folds):
+        training = require_training_subjects(inputs, fold)
+        shares = {
+            institution: inputs.labels[fold, training & (inputs.institution == institution)].mean()
+            for institution in np.unique(inputs.institution[training]).tolist()
+        }
+        for institution in np.unique(inputs.institution[inputs.tested(fold)]).tolist():
+            rows = inputs.tested(fold) & (inputs.institution == institution)
+            if institution not in shares:
+                ledger.record(
+                    "prevalence", (), 8, direction="upload", round_index=0, subjects=int(rows.sum()), times=len(shares)
+                )
+            scores[fold, rows] = shares.get(institution, np.mean(list(shares.values())))
+        run.progress(fold + 1, inputs.folds, "folds")
+    return Outcome(scores, "probability", counts={"parameters": 1}, crossings=ledger.rows())
+
+
+def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Outcome:
+    """Logistic regression on site, sex (one column a value met in training) and standardised age.
+
+    An unknown age is the training subjects' mean age, and one more column says that it is unknown;
+    an unknown sex is a value of its own; a site that was not met in training has all its columns 0.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    known = inputs.phenotypes
+    columns = np.column_stack([known.site, known.sex, known.age]).astype(np.float64)
+    ledger = Ledger(PHENOTYPE.crosses, {"columns": 3})
+    _pool(ledger, inputs, "phenotypes", columns)
+    return _logistic(inputs, columns, [0, 1], [2], settings.cost, ledger, run)
+
+
+def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
+    """Logistic regression on the standardised mean framewise displacement.
+
+    An unknown displacement is the training subjects' mean, and one more column says so.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    ledger = Ledger(MOTION.crosses)
+    _pool(ledger, inputs, "mean_fd", inputs.phenotypes.mean_fd)
+    return _logistic(inputs, inputs.phenotypes.mean_fd[:, None], [], [0], settings.cost, ledger, run)
+
+
+def _logistic(
+    inputs: MethodInputs,
+    columns: NDArray[np.float64],
+    categories: Columns,
+    measures: Columns,
+    cost: float,
+    ledger: Ledger,
+    run: Run,
+) -> Outcome:
+    scores = np.full(inputs.labels.shape, np.nan)
+    parameters = 0
+    for fold in range(inputs.folds):
+        training, tested = require_training_subjects(inputs, fold), inputs.tested(fold)
+        labels = inputs.labels[fold, training]
+        if labels.min() == labels.max():
+            scores[fold, tested] = labels[0]
+        else:
+            regression = _regression(categories, measures, cost).fit(columns[training], labels)
+            scores[fold, tested] = regression.predict_proba(columns[tested])[:, 1]
+            parameters = max(parameters, regression[-1].coef_.size + 1)
+        run.progress(fold + 1, inputs.folds, "folds")
+    return Outcome(scores, "probability", counts={"parameters": parameters}, crossings=ledger.rows())
+
+
+def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:
+    filled = make_pipeline(
+        StandardScaler(), SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+    )
+    design = ColumnTransformer(
+        [
+            ("category", OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),
+            ("measure", filled, measures),
+            ("unknown", MissingIndicator(features="all"), measures),
+        ]
+    )
+    return make_pipeline(design, LogisticRegression(C=cost, tol=1e-8, max_iter=1000))
+
+
+def _pool(ledger: Ledger, inputs: MethodInputs, name: str, columns: NDArray[np.float64]) -> None:
+    """Record what each institution sends once so that everybody can train on it."""
+    if len(inputs.institutions) == 1:
+        return
+    for institution in range(len(inputs.institutions)):
+        rows = inputs.members(institution)
+        for sent, values in ((name, columns[rows]), ("labels", inputs.labels[0, rows])):
+            ledger.record(sent, values.shape, values.itemsize, direction="upload", round_index=0, subjects=len(rows))

@@ -1,0 +1,46 @@
+"""Logistic regression in the span of the training subjects, C chosen by the log loss of inner folds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from brainfed.methods.logistic import METHOD, LogisticSettings
+from brainfed.training.dual import LinearModel
+from brainfed.training.inner_folds import choose_cost, inner_folds
+from brainfed.training.inputs import IntArray, MethodInputs, Outcome
+from brainfed.training.linear import LinearTask, TrainingSet, train_linear
+from brainfed.training.run import Run
+
+
+def train(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome:
+    """Entry point of the method `logistic`."""
+
+    def fit(subjects: TrainingSet) -> LinearModel:
+        return fit_logistic(subjects, settings.costs)
+
+    task = LinearTask(fit, "probability", settings.training, settings.standardise, METHOD.crosses)
+    return train_linear(task, inputs, run)
+
+
+def fit_logistic(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
+    """The logistic regression of the best cost, fitted to all the training subjects."""
+    coordinates, back = subjects.span.coordinates()
+    labels = subjects.labels
+
+    def margins(cost: float, kept: IntArray, held_out: IntArray) -> NDArray[np.float64]:
+        regression = _regression(cost).fit(coordinates[kept], labels[kept])
+        return np.asarray(regression.decision_function(coordinates[held_out]))
+
+    cost = choose_cost(costs, labels, inner_folds(labels, subjects.twins, subjects.seed), margins, _log_loss)
+    regression = _regression(cost).fit(coordinates, labels)
+    return subjects.span.model(back @ regression.coef_[0], float(regression.intercept_[0]))
+
+
+def _regression(cost: float) -> LogisticRegression:
+    return LogisticRegression(C=cost, tol=1e-6, max_iter=5000)
+
+
+def _log_loss(labels: IntArray, margins: NDArray[np.float64]) -> float:
+    return float(np.mean(np.logaddexp(0.0, (1 - 2 * labels) * margins)))

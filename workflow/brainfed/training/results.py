@@ -1,0 +1,61 @@
+"""From a method's outcome to the tables that everything after it reads."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.training.inputs import THRESHOLD, IntArray, MethodInputs, Outcome
+
+
+def check(inputs: MethodInputs, outcome: Outcome) -> None:
+    """Every tested subject has a finite score and nobody else has one.
+
+    Raises:
+        ValueError: the method broke its contract.
+    """
+    tested = np.arange(inputs.folds)[:, None] == inputs.fold[None, :]
+    if outcome.scores.shape != tested.shape or not np.array_equal(np.isfinite(outcome.scores), tested):
+        raise ValueError("a method must return one finite score for every tested subject of every fold, NaN elsewhere")
+
+
+def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
+    """subject, institution, fold, score, kind, label: one row a subject."""
+    position = np.arange(len(inputs.subjects))
+    return pd.DataFrame(
+        {
+            "subject": inputs.subjects,
+            "institution": [inputs.institutions[code] for code in inputs.institution],
+            "fold": inputs.fold.astype(np.int16),
+            "score": outcome.scores[inputs.fold, position],
+            "kind": outcome.kind,
+            "label": truth.astype(np.int8),
+        }
+    )
+
+
+def history_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
+    """fold, institution, round, training_loss, test_loss, test_accuracy; empty for methods without rounds."""
+    return pd.DataFrame(
+        list(_history(inputs, outcome, truth)),
+        columns=["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"],
+    ).astype({"fold": np.int16, "institution": "str", "round": np.int32, "training_loss": float})
+
+
+def _history(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> Iterator[tuple[int, str, int, float, float, float]]:
+    if outcome.round_scores is None or outcome.training_loss is None:
+        return
+    for fold in range(inputs.folds):
+        for number, name in enumerate(inputs.institutions):
+            tested = np.flatnonzero((inputs.fold == fold) & (inputs.institution == number))
+            for index, scores in enumerate(outcome.round_scores):
+                loss, accuracy = _fit(scores[fold, tested], truth[tested], THRESHOLD[outcome.kind])
+                yield fold, name, index + 1, float(outcome.training_loss[index, number, fold]), loss, accuracy
+
+
+def _fit(probability: NDArray[np.float64], label: IntArray, threshold: float) -> tuple[float, float]:
+    if len(label) == 0 or not np.isfinite(probability).all():
+        return float("nan"), float("nan")
+    right = np.clip(np.where(label == 1, probability, 1 - probability), 1e-12, 1)
+    return float(-np.log(right).mean()), float(((probability >= threshold) == label).mean())

@@ -1,0 +1,189 @@
+"""Train one architecture in every institution and fold at once, and turn the result into an `Outcome`.
+
+Federated, local and central training differ in two switches: whether the trainers exchange weights,
+and whether there is one trainer that pools everybody.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.rounds import Curves, run_rounds
+from brainfed.federation.schedule import FederationSettings
+from brainfed.models.first_layer import Design, SharedDesign
+from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.runtime.checkpoints import Checkpoint
+from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.run import Run
+from brainfed.training.stacking import Member, Stack, members, stack_inputs
+
+STACK_BYTES = 3 << 30
+"""Weights, gradients and Adam's two moments of the folds that are trained side by side stay below this."""
+
+
+def train_stacked(
+    inputs: MethodInputs,
+    settings: FederationSettings,
+    run: Run,
+    *,
+    hidden: tuple[int, ...],
+    graph: bool,
+    standardise: bool,
+    crosses: Mapping[str, tuple[str, ...]],
+    exchange: bool = True,
+    pooled: bool = False,
+) -> Outcome:
+    """Train and score; see `Outcome` for the shapes.
+
+    An institution without training subjects in a fold is scored by the global model, or, where there is
+    none, by the mean of the other institutions' models, each with its own scaling.
+    """
+    device, dtype = torch.device(run.device), getattr(torch, run.precision)
+    architecture = Architecture(inputs.features[0].shape[1], hidden, graph)
+    ledger = Ledger(crosses, _axes(architecture))
+    subjects = len(inputs.subjects)
+    round_scores = np.full((settings.rounds, inputs.folds, subjects), np.nan)
+    losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
+    operations = 0
+    if pooled:
+        _record_pooling(inputs, ledger)
+    for folds in _chunks(inputs, architecture, dtype, pooled=pooled):
+        trained = members(inputs, folds, pooled=pooled, standardise=standardise)
+        stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype)
+        network = StackedNetwork(
+            architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype
+        )
+        chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
+        curves = run_rounds(
+            network, stack.labels, [len(member.nodes) for member in trained], settings, folds, inputs.streams,
+            chunk_ledger, Checkpoint.of(run.checkpoint, f"folds-{folds[0]}-{folds[-1]}"), run.progress,
+            exchange=exchange,
+        )
+        _collect(inputs, stack, curves, folds, round_scores, losses)
+        if exchange and standardise:
+            _record_moments(stack, ledger)
+        if not exchange and not pooled:
+            _score_unseen(inputs, stack, network, folds, round_scores)
+        operations += _operations(network, settings, stack)
+    counts = {
+        "parameters": architecture.parameters,
+        "rounds": settings.rounds,
+        "local_epochs": settings.local_epochs,
+        "floating_point_operations": operations,
+    }
+    return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
+
+
+def _record_pooling(inputs: MethodInputs, ledger: Ledger) -> None:
+    """A central method takes every patient's features and label out of the institution."""
+    d, itemsize = inputs.features[0].shape[1], inputs.features[0].itemsize
+    for institution in range(len(inputs.institutions)):
+        n = len(inputs.members(institution))
+        for name, shape, size in (("features", (n, d), itemsize), ("labels", (n,), 1)):
+            ledger.record(name, shape, size, direction="upload", round_index=0, subjects=n)
+
+
+def _record_moments(stack: Stack, ledger: Ledger) -> None:
+    """An institution without training subjects is scaled by what the others tell of theirs."""
+    if bool((stack.labels >= 0).any(dim=2).all()):
+        return
+    for member in stack.members:
+        for name, moment in (("feature-mean", member.mean), ("feature-sd", member.sd)):
+            if moment is not None:
+                ledger.record(
+                    name, moment.shape[1:], moment.itemsize, direction="upload", round_index=0,
+                    subjects=len(member.nodes),
+                )
+
+
+def _axes(architecture: Architecture) -> dict[str, int]:
+    widths = architecture.widths
+    return {"features": widths[0], "classes": widths[-1]} | {
+        f"hidden-{index}": width for index, width in enumerate(widths[1:-1])
+    }
+
+
+def _chunks(
+    inputs: MethodInputs, architecture: Architecture, dtype: torch.dtype, *, pooled: bool
+) -> list[tuple[int, ...]]:
+    trainers = 1 if pooled else len(inputs.institutions)
+    size = 4 * trainers * architecture.parameters * torch.empty(0, dtype=dtype).element_size()
+    side_by_side = max(1, STACK_BYTES // size)
+    folds = tuple(range(inputs.folds))
+    return [folds[start : start + side_by_side] for start in range(0, inputs.folds, side_by_side)]
+
+
+def _collect(
+    inputs: MethodInputs,
+    stack: Stack,
+    curves: Curves,
+    folds: tuple[int, ...],
+    round_scores: NDArray[np.float64],
+    losses: NDArray[np.float64],
+) -> None:
+    for position, fold in enumerate(folds):
+        losses[:, :, fold] = curves.losses[:, :, position]
+        for index, member in enumerate(stack.members):
+            tested = inputs.fold[member.nodes] == fold
+            values = curves.probabilities[:, index, position, : len(member.nodes)]
+            round_scores[:, fold, member.nodes[tested]] = values[:, tested]
+
+
+def _score_unseen(
+    inputs: MethodInputs,
+    stack: Stack,
+    network: StackedNetwork,
+    folds: tuple[int, ...],
+    round_scores: NDArray[np.float64],
+) -> None:
+    """Institutions without training subjects: the mean probability of the others' last models."""
+    seen = (stack.labels >= 0).any(dim=2).cpu().numpy()
+    for position, fold in enumerate(folds):
+        for unseen in np.flatnonzero(~seen[:, position]):
+            nodes = stack.members[unseen].nodes
+            foreign = [
+                _score_elsewhere(inputs, stack, network, int(teacher), int(unseen), position, fold)
+                for teacher in np.flatnonzero(seen[:, position])
+            ]
+            tested = inputs.fold[nodes] == fold
+            round_scores[:, fold, nodes[tested]] = np.nan
+            round_scores[-1, fold, nodes[tested]] = np.mean(foreign, axis=0)[tested]
+
+
+@torch.no_grad()
+def _score_elsewhere(
+    inputs: MethodInputs,
+    stack: Stack,
+    network: StackedNetwork,
+    teacher: int,
+    unseen: int,
+    position: int,
+    fold: int,
+) -> NDArray[np.float64]:
+    """(n,) probabilities of institution `unseen`'s subjects by the model of institution `teacher`."""
+    device, dtype = network.first.weight.device, network.first.weight.dtype
+    scaling = stack.members[teacher]
+    mean = None if scaling.mean is None else scaling.mean[position : position + 1]
+    sd = None if scaling.sd is None else scaling.sd[position : position + 1]
+    visitor = (Member(stack.members[unseen].nodes, mean, sd),)
+    visited = stack_inputs(inputs, visitor, (fold,), graph=network.architecture.graph, device=device, dtype=dtype)
+    model = StackedNetwork(
+        network.architecture, visited.designs, visited.propagation, (fold,), inputs.streams, device, dtype
+    )
+    model.load({name: view[teacher, position : position + 1] for name, view in network.stacks().items()})
+    return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)
+
+
+def _operations(network: StackedNetwork, settings: FederationSettings, stack: Stack) -> int:
+    """Multiplications and additions of the first layer: forward and weight gradient of every local step."""
+    d, folds, hidden = network.first.weight.shape[1:]
+    steps = settings.rounds * settings.local_epochs
+    return sum(2 * 2 * _rows(design) * d * folds * hidden * steps for design in stack.designs)
+
+
+def _rows(design: Design) -> int:
+    return int(design.rows.shape[0]) if isinstance(design, SharedDesign) else int(design.rows.shape[1])

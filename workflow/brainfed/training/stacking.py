@@ -1,0 +1,153 @@
+"""From one repeat's inputs to tensors stacked over institutions and folds.
+
+What is constant is computed here, once: the normalised adjacency, the propagated features A X, the
+training means and standard deviations of every fold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.graphs.propagation import dense_block, normalised_adjacency
+from brainfed.models.first_layer import Design, FoldDesign, SharedDesign
+from brainfed.training.inputs import MethodInputs
+from brainfed.training.standardise import training_moments
+
+
+@dataclass(frozen=True)
+class Member:
+    """One trainer of the stack: who its nodes are, which of them it learns from, how it scales them.
+
+    Attributes:
+        nodes: positions of its n subjects.
+        mean, sd: (F, d) by fold, or None without standardisation.
+    """
+
+    nodes: NDArray[np.int64]
+    mean: NDArray[np.float64] | None
+    sd: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything that the stacked network and its rounds need.
+
+    Attributes:
+        members: M trainers.
+        designs: one a trainer, see `models.first_layer`.
+        propagation: (M, 1 or F, n, n) zero-padded, or None without a graph.
+        labels: (M, F, n), -1 for unlabelled nodes and padding.
+    """
+
+    members: tuple[Member, ...]
+    designs: tuple[Design, ...]
+    propagation: Tensor | None
+    labels: Tensor
+
+
+def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standardise: bool) -> tuple[Member, ...]:
+    """One member an institution, or a single one that pools everybody.
+
+    Scaling is fitted on the member's training subjects of each fold. A member without any takes the
+    mean of the other members' moments.
+    """
+    groups = [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    if not standardise:
+        return tuple(Member(nodes, None, None) for nodes in groups)
+    means = np.full((len(groups), len(folds), inputs.features[0].shape[1]), np.nan)
+    sds = means.copy()
+    for index, nodes in enumerate(groups):
+        for position, fold in enumerate(folds):
+            mask = np.zeros(len(inputs.subjects), dtype=bool)
+            mask[nodes] = inputs.training(fold)[nodes]
+            if mask.any():
+                means[index, position], sds[index, position] = training_moments(inputs.fold_features(fold), mask)
+    for moments in (means, sds):
+        for position in range(len(folds)):
+            absent = np.isnan(moments[:, position, 0])
+            if absent.any():
+                moments[absent, position] = moments[~absent, position].mean(axis=0)
+    return tuple(Member(nodes, means[index], sds[index]) for index, nodes in enumerate(groups))
+
+
+def stack_inputs(
+    inputs: MethodInputs,
+    trained: tuple[Member, ...],
+    folds: Sequence[int],
+    *,
+    graph: bool,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> Stack:
+    """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
+    width = max(len(member.nodes) for member in trained)
+    labels = torch.full((len(trained), len(folds), width), -1)
+    for index, member in enumerate(trained):
+        labels[index, :, : len(member.nodes)] = torch.from_numpy(inputs.labels[np.ix_(list(folds), member.nodes)])
+    per_fold = len(inputs.features) > 1 or (graph and len(inputs.graphs) > 1)
+    propagation = _propagation(inputs, trained, folds, width, dtype) if graph else None
+    designs: list[Design] = []
+    for index, member in enumerate(trained):
+        block = None if propagation is None else propagation[index, :, : len(member.nodes), : len(member.nodes)]
+        design = _fold_design if per_fold else _shared_design
+        designs.append(design(inputs, member, folds, block, device, dtype))
+    moved = None if propagation is None else propagation.to(device)
+    return Stack(trained, tuple(designs), moved, labels.to(device))
+
+
+def _propagation(
+    inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], width: int, dtype: torch.dtype
+) -> Tensor:
+    graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]
+    dense = torch.zeros(len(trained), len(graphs), width, width, dtype=dtype)
+    for position, graph in enumerate(graphs):
+        row, column, value = normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
+        for index, member in enumerate(trained):
+            block = dense_block(row, column, value, member.nodes, graph.nodes)
+            dense[index, position, : len(member.nodes), : len(member.nodes)] = torch.from_numpy(block).to(dtype)
+    return dense
+
+
+def _shared_design(
+    inputs: MethodInputs,
+    member: Member,
+    folds: Sequence[int],
+    propagation: Tensor | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> SharedDesign:
+    rows = torch.from_numpy(inputs.features[0][member.nodes]).to(device, dtype)
+    n, d = rows.shape
+    mean = torch.zeros(len(folds), d) if member.mean is None else torch.from_numpy(member.mean)
+    sd = torch.ones(len(folds), d) if member.sd is None else torch.from_numpy(member.sd)
+    row_sums = torch.ones(n, device=device, dtype=dtype)
+    if propagation is not None:
+        block = propagation[0].to(device)
+        rows, row_sums = block @ rows, block.sum(dim=1)
+    return SharedDesign(
+        torch.cat([rows, mean.to(device, dtype)]), row_sums, sd.reciprocal().T.contiguous()[:, :, None].to(device, dtype)
+    )
+
+
+def _fold_design(
+    inputs: MethodInputs,
+    member: Member,
+    folds: Sequence[int],
+    propagation: Tensor | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> FoldDesign:
+    layers = []
+    for position, fold in enumerate(folds):
+        rows = torch.from_numpy(inputs.fold_features(fold)[member.nodes]).to(device, dtype)
+        if member.mean is not None and member.sd is not None:
+            mean, sd = torch.from_numpy(member.mean[position]), torch.from_numpy(member.sd[position])
+            rows = (rows - mean.to(device, dtype)) / sd.to(device, dtype)
+        if propagation is not None:
+            rows = propagation[position if len(propagation) > 1 else 0].to(device) @ rows
+        layers.append(rows)
+    return FoldDesign(torch.stack(layers))

@@ -1,0 +1,29 @@
+"""Z-scores from training subjects only (FedNI spec section 1, `standardise: institution`)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.training.inputs import FloatArray
+
+
+def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and population standard deviation of every column over the chosen rows, in float64.
+
+    A column that is constant over these rows gets the deviation 1, so that z-scores stay finite.
+
+    Args:
+        features: (n, d).
+        rows: (n,) mask of the training subjects.
+
+    Returns:
+        mean (d,) and deviation (d,).
+
+    Raises:
+        ValueError: no row is chosen.
+    """
+    if not rows.any():
+        raise ValueError("moments of no training subject")
+    chosen = features[rows]
+    mean = chosen.mean(axis=0, dtype=np.float64)
+    deviation = chosen.std(axis=0, dtype=np.float64)
+    return mean, np.where(np.ptp(chosen, axis=0) == 0, 1.0, deviation)

@@ -1,0 +1,152 @@
+"""The plan of this run, and the input functions that read it."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+try:
+    import brainfed
+except ModuleNotFoundError as error:
+    raise WorkflowError(
+        "The package brainfed is not installed in this Python; run `make install` and `. .venv/bin/activate`."
+    ) from error
+
+BASE = Path(workflow.basedir)
+
+if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
+    raise WorkflowError(
+        f"Python imports brainfed from {Path(brainfed.__file__).parent}, not from this workflow; "
+        "run `make install` here and activate this .venv."
+    )
+
+from brainfed.cohort.listing import list_cohort
+from brainfed.configuration.loading import load_plan
+from brainfed.configuration.plan import split_content
+from brainfed.runtime.digests import code_digest
+from brainfed.runtime.errors import UserError
+
+FETCHING = any(str(target).startswith("fetch") for target in workflow.dag_settings.targets)
+
+try:
+    PLAN = load_plan(config)
+    LISTINGS = (
+        {}
+        if FETCHING
+        else {
+            name: list_cohort(name, settings)
+            for name, settings in PLAN.project.cohorts.items()
+        }
+    )
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+PROJECT = PLAN.project
+
+
+wildcard_constraints:
+    cohort="|".join(PROJECT.cohorts),
+    repeat=r"\d+",
+    fold=r"\d+",
+    shard=r"shard-\d+",
+    experiment="|".join(PLAN.experiments),
+    part=r"all|fold-\d+",
+    split=r"[^/]+",
+    features=r"[^/]+",
+    graph=r"[^/]+",
+    regime=r"[^/]+",
+    variant=r"[^/]+",
+
+
+def cohorts_from(*sources):
+    """A wildcard pattern for the cohorts of these sources; one that matches nothing where there are none."""
+    names = [name for name, cohort in PROJECT.cohorts.items() if cohort.source in sources]
+    return "|".join(names) or "no-such-cohort"
+
+
+def cohort_of(wildcards):
+    return PROJECT.cohorts[wildcards.cohort]
+
+
+def shard_files(wildcards, suffix):
+    """The time series artefacts of all shards of a cohort."""
+    listing = LISTINGS[wildcards.cohort]
+    return [
+        f"results/{wildcards.cohort}/timeseries/{listing.atlas}/{shard}{suffix}"
+        for shard in listing.shards
+    ]
+
+
+def folds_of(cohort, split):
+    """Number of folds of a split: its setting, or the number of the cohort's sites."""
+    settings = PLAN.splits[split]
+    if settings.validation == "leave_one_site_out":
+        return len({subject.site for subject in LISTINGS[cohort].subjects if subject.has_series})
+    return settings.folds
+
+
+def split_file(wildcards, split):
+    return f"results/{wildcards.cohort}/splits/{split}/repeat-{wildcards.repeat}.parquet"
+
+
+def split_of(wildcards):
+    return split_file(wildcards, PLAN.regimes[wildcards.regime].split)
+
+
+def feature_file(wildcards, stage, fold):
+    folder = f"results/{wildcards.cohort}/features/{stage.name}"
+    if not stage.fitted:
+        return f"{folder}/all.safetensors"
+    return f"{folder}/repeat-{wildcards.repeat}/fold-{fold}.safetensors"
+
+
+def feature_files(wildcards, stage):
+    """What a method reads: nothing, one file for all folds, or one a fold."""
+    if stage is None:
+        return []
+    if not stage.fitted:
+        return [feature_file(wildcards, stage, 0)]
+    return [
+        feature_file(wildcards, stage, fold)
+        for fold in range(folds_of(wildcards.cohort, stage.split))
+    ]
+
+
+def graph_files(wildcards, stage):
+    """What a method reads: nothing, one graph for all folds, or one a fold."""
+    if stage is None:
+        return []
+    folder = f"results/{wildcards.cohort}/graphs/{stage.name}/repeat-{wildcards.repeat}"
+    if not stage.by_fold:
+        return [f"{folder}/all.safetensors"]
+    return [
+        f"{folder}/fold-{fold}.safetensors"
+        for fold in range(folds_of(wildcards.cohort, stage.split))
+    ]
+
+
+def graph_features(wildcards):
+    stage = PLAN.graphs[wildcards.graph].features
+    return feature_file(wildcards, stage, wildcards.part.removeprefix("fold-"))
+
+
+def method_files(wildcards, experiment, name):
+    """One file of every variant and repeat of an experiment."""
+    return [
+        f"results/{wildcards.cohort}/methods/{experiment.regime.name}/{variant.name}/repeat-{repeat}/{name}"
+        for variant in experiment.variants
+        for repeat in range(experiment.repeats)
+    ]
+
+
+def class_path(kind):
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def experiment_tables():
+    return [
+        f"results/{cohort}/tables/{experiment.name}.tsv"
+        for experiment in PLAN.experiments.values()
+        for cohort in experiment.cohorts
+    ]

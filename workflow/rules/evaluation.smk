@@ -1,0 +1,47 @@
+"""Scores and tests of every experiment, from the predictions alone."""
+
+
+rule score_experiment:
+    input:
+        predictions=lambda wc: method_files(wc, PLAN.experiments[wc.experiment], "predictions.parquet"),
+        splits=lambda wc: [
+            f"results/{wc.cohort}/splits/{PLAN.experiments[wc.experiment].regime.split}/repeat-{repeat}.parquet"
+            for repeat in range(PLAN.experiments[wc.experiment].repeats)
+        ],
+    output:
+        summary=report(
+            "results/{cohort}/tables/{experiment}.tsv",
+            caption="../report/summary.rst",
+            category="Scores",
+            subcategory="{cohort}",
+            labels={"experiment": "{experiment}", "table": "mean and deviation"},
+        ),
+        runs="results/{cohort}/tables/{experiment}-runs.tsv",
+        tests=report(
+            "results/{cohort}/tables/{experiment}-tests.tsv",
+            caption="../report/tests.rst",
+            category="Scores",
+            subcategory="{cohort}",
+            labels={"experiment": "{experiment}", "table": "tests"},
+        ),
+        gain="results/{cohort}/tables/{experiment}-gain.tsv",
+    log:
+        "logs/{cohort}/score_experiment/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/score_experiment/{experiment}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        code=code_digest("scripts/score_experiment.py", base=BASE),
+        variants=lambda wc: [variant.name for variant in PLAN.experiments[wc.experiment].variants],
+        methods=lambda wc: [variant.method.name for variant in PLAN.experiments[wc.experiment].variants],
+        repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+        reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+    message:
+        "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/score_experiment.py"

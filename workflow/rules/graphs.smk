@@ -1,0 +1,32 @@
+"""Population graphs: one a repeat, or one a fold where test subjects may be in no fit."""
+
+
+rule build_graph:
+    input:
+        split=lambda wc: split_file(wc, PLAN.graphs[wc.graph].split),
+        participants="results/{cohort}/cohort/participants.parquet",
+        features=graph_features,
+    output:
+        graph="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.safetensors",
+    log:
+        "logs/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/build_graph/{graph}.{repeat}.{part}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: PROJECT.threads
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        code=code_digest("scripts/build_graph.py", base=BASE),
+        settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),
+        protocol=lambda wc: PLAN.graphs[wc.graph].protocol,
+        seed=PROJECT.seed,
+        repeat=lambda wc: int(wc.repeat),
+        fold=lambda wc: -1 if wc.part == "all" else int(wc.part.removeprefix("fold-")),
+        threads=PROJECT.threads,
+    message:
+        "Building graph {wildcards.graph}, repeat {wildcards.repeat}, {wildcards.part} ({wildcards.cohort})"
+    script:
+        "../scripts/build_graph.py"

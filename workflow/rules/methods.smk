@@ -1,0 +1,44 @@
+"""One job a method, cohort and repeat, with all folds inside."""
+
+
+def variant_of(wildcards):
+    return PLAN.variant(wildcards.regime, wildcards.variant)
+
+
+rule train_method:
+    input:
+        split=split_of,
+        participants="results/{cohort}/cohort/participants.parquet",
+        features=lambda wc: feature_files(wc, variant_of(wc).features),
+        graphs=lambda wc: graph_files(wc, variant_of(wc).graph),
+    output:
+        predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
+        history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
+        cost="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/cost.json",
+        timing="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/timing.json",
+    log:
+        "logs/{cohort}/methods/{regime}/{variant}/repeat-{repeat}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/train_method/{regime}.{variant}.{repeat}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: PROJECT.threads
+    resources:
+        gpu=lambda wc: int(variant_of(wc).method.gpu),
+        mem_mb=8000,
+        runtime=240,
+    params:
+        code=lambda wc: code_digest(
+            "scripts/train_method.py", variant_of(wc).method.entry, base=BASE
+        ),
+        entry=lambda wc: variant_of(wc).method.entry,
+        settings_class=lambda wc: class_path(variant_of(wc).method.settings),
+        settings=lambda wc: variant_of(wc).settings,
+        labels=lambda wc: PLAN.regimes[wc.regime].labels,
+        seed=PROJECT.seed,
+        repeat=lambda wc: int(wc.repeat),
+        threads=PROJECT.threads,
+    message:
+        "Training {wildcards.variant}, repeat {wildcards.repeat} ({wildcards.cohort}, {wildcards.regime})"
+    script:
+        "../scripts/train_method.py"

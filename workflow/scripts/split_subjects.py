@@ -1,0 +1,17 @@
+"""Draw the institutions and folds of one repeat."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.cohort.split_settings import SplitSettings
+    from brainfed.cohort.splits import split
+    from brainfed.runtime.artefacts import read_table, write_table
+    from brainfed.runtime.streams import Streams
+
+    drawn = split(
+        read_table(snakemake.input.included, ["subject", "included", "twin_group"]),
+        read_table(snakemake.input.participants, ["subject", "site", "diagnosis"]),
+        SplitSettings(**snakemake.params.settings),
+        Streams(snakemake.params.seed, snakemake.params.repeat),
+    )
+    write_table(snakemake.output.split, drawn)

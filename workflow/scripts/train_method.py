@@ -1,0 +1,45 @@
+"""Train one method on one repeat, all folds, and score every tested subject."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake, gpu=True) as running:
+    from importlib import import_module
+    from pathlib import Path
+
+    from brainfed.runtime.artefacts import canonical_json, write_table, write_text
+    from brainfed.runtime.checkpoints import checkpoint_path, inputs_digest
+    from brainfed.runtime.streams import Streams
+    from brainfed.training.assemble import assemble
+    from brainfed.training.results import check, history_table, predictions_table
+    from brainfed.training.run import Run
+
+    def resolve(path: str) -> object:
+        """`module:name` -> the object."""
+        module, name = path.split(":")
+        return getattr(import_module(module), name)
+
+    params, files = snakemake.params, snakemake.input
+    inputs, truth = assemble(
+        split=files.split,
+        participants=files.participants,
+        features=files.get("features", []),
+        graphs=files.get("graphs", []),
+        labels=params.labels,
+        streams=Streams(params.seed, params.repeat),
+    )
+    predictions = Path(snakemake.output.predictions)
+    digest = inputs_digest(
+        {key: params[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}, list(files)
+    )
+    checkpoint = checkpoint_path(predictions, digest)
+    outcome = resolve(params.entry)(
+        inputs, resolve(params.settings_class)(**params.settings), Run(device=running.device, checkpoint=checkpoint)
+    )
+    check(inputs, outcome)
+    write_table(predictions, predictions_table(inputs, outcome, truth))
+    write_table(snakemake.output.history, history_table(inputs, outcome, truth))
+    write_text(
+        snakemake.output.cost, canonical_json({"counts": outcome.counts, "crossings": list(outcome.crossings)}) + "\n"
+    )
+    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    checkpoint.unlink(missing_ok=True)

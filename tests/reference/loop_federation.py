@@ -86,7 +86,7 @@ def train_by_loops(
             model.set(start(widths, fold, inputs.streams))
             clients.append((nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model))
         optimisers = [torch.optim.Adam(c[-1].parameters(), lr=learning_rate, weight_decay=weight_decay) for c in clients]
-        longest = max(int((c[2] >= 0).sum()) for c in clients)
+        longest = max(len(c[0]) for c in clients)
         for number in range(rounds):
             if exchange:
                 optimisers = [

@@ -82,7 +82,7 @@ def folds_of(cohort, split):
     """Number of folds of a split: its setting, or the number of the cohort's sites."""
     settings = PLAN.splits[split]
     if settings.validation == "leave_one_site_out":
-        return len({subject.site for subject in LISTINGS[cohort].subjects if subject.has_series})
+        return len({subject.site for subject in LISTINGS[cohort].subjects})
     return settings.folds
 
 
@@ -150,3 +150,31 @@ def experiment_tables():
         for experiment in PLAN.experiments.values()
         for cohort in experiment.cohorts
     ]
+
+
+def settings_of(wildcards, *names):
+    """The part of a cohort's settings that a rule uses."""
+    settings = asdict(cohort_of(wildcards))
+    return {name: settings[name] for name in names}
+
+
+def shard_subjects(wildcards):
+    """Subject, series file, confound file (or none) and site's TR (or none) of a shard, in order."""
+    tr = cohort_of(wildcards).tr
+    return [
+        [subject.subject, subject.series, subject.confounds, tr.get(subject.site)]
+        for subject in LISTINGS[wildcards.cohort].members(wildcards.shard)
+    ]
+
+
+def simulation_of(cohort, shard=None):
+    """Settings of a simulation. For a shard the number of subjects is that of its own last one: one more
+    subject elsewhere changes nothing in it."""
+    settings = asdict(PROJECT.cohorts[cohort])
+    if shard is not None:
+        numbers = [
+            int(subject.subject.removeprefix("sub-"))
+            for subject in LISTINGS[cohort].members(shard)
+        ]
+        settings["simulate"]["subjects"] = max(numbers)
+    return {name: settings[name] for name in ("source", "simulate", "columns", "codes")}

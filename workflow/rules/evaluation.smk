@@ -38,9 +38,9 @@ rule score_experiment:
     params:
         code=code_digest("scripts/score_experiment.py", base=BASE),
         variants=lambda wc: [variant.name for variant in PLAN.experiments[wc.experiment].variants],
-        methods=lambda wc: [variant.method.name for variant in PLAN.experiments[wc.experiment].variants],
         repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
         reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+        local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
     message:
         "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"
     script:

@@ -73,7 +73,7 @@ def _records(path: str | Path, columns: ColumnSettings) -> Iterable[tuple[int, d
                     )
                 yield reader.line_num, {name: values[at] for name, at in position.items()}
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: expected UTF-8 text, found byte {error.start} that is not; save it as UTF-8.") from error
+        raise UserError(f"{path}: expected UTF-8 text, found another encoding ({error}); save it as UTF-8.") from error
 
 
 def _position(path: str | Path, header: list[str], name: str) -> int:

@@ -18,7 +18,8 @@ class ColumnSettings:
         None, "Column that names a subject whose `subject` cell is a missing code; none: that is an error."
     )
     file: str | None = setting(
-        None, "Column whose value replaces {file} in the path patterns, a missing code: no series; none: the subject id."
+        None,
+        "Column whose value replaces {file} in the path patterns, a missing code: no series; none: the subject id.",
     )
     site: str = setting("site", "Column with the acquisition site.")
     age: str = setting("age", "Column with the age in years.")
@@ -79,7 +80,7 @@ class SimulateSettings:
     regions: int = setting(122, "Number of regions of the parcellation.", minimum=4)
     grid: tuple[int, int, int] = setting((14, 16, 14), "Voxels along each axis.")
     voxel_size: float = setting(11.0, "Edge of a voxel in mm.", minimum=0.1)
-    effect: float = setting(0.15, "Correlation of a patient minus that of a control.", minimum=0, maximum=1)
+    effect: float = setting(0.13, "Correlation of a patient minus that of a control.", minimum=0, maximum=1)
     effect_connections: int = setting(300, "Number of connections that diagnosis moves, half of them up.", minimum=0)
     effect_age: float = setting(0.05, "Shift of a correlation by one standard deviation of age.", minimum=0, maximum=1)
     age_connections: int = setting(300, "Number of connections that age moves.", minimum=0)

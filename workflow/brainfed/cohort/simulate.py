@@ -20,7 +20,7 @@ from scipy.signal import lfilter
 from brainfed.cohort.settings import CohortSettings, SimulateSettings
 from brainfed.cohort.simulated_atlas import SimulatedAtlas, simulate_atlas
 from brainfed.cohort.simulated_connectivity import Connectome, simulate_connectome, subject_correlation
-from brainfed.cohort.simulated_phenotype import simulate_phenotypes
+from brainfed.cohort.simulated_phenotype import SimulatedSubject, simulate_phenotypes, simulate_subjects
 from brainfed.runtime.artefacts import atomic, canonical_json, write_text, write_tsv
 from brainfed.runtime.streams import Streams
 
@@ -32,12 +32,12 @@ DRIFT = 10.0
 
 
 def region_signals(
-    settings: SimulateSettings, connectome: Connectome, phenotype: Mapping[str, Any], streams: Streams
+    settings: SimulateSettings, connectome: Connectome, subject: SimulatedSubject, streams: Streams
 ) -> NDArray[np.float64]:
     """(volumes, R) neural signal of one subject, unit variance, autocorrelated in time."""
-    site = settings.sites[str(phenotype["site"])]
-    correlation = subject_correlation(settings, connectome, phenotype, streams)
-    random = streams.numpy("simulate", "signal", str(phenotype["participant_id"]))
+    site = settings.sites[subject.site]
+    correlation = subject_correlation(settings, connectome, subject, streams)
+    random = streams.numpy("simulate", "signal", subject.participant_id)
     warm_up = int(np.ceil(5 * settings.memory / site.tr))
     carry = np.exp(-site.tr / settings.memory)
     drive = random.standard_normal((warm_up + site.volumes, settings.regions))
@@ -49,15 +49,15 @@ def simulate_scan(
     settings: SimulateSettings,
     atlas: SimulatedAtlas,
     connectome: Connectome,
-    phenotype: Mapping[str, Any],
+    subject: SimulatedSubject,
     streams: Streams,
 ) -> nib.Nifti1Image:
     """One subject's 4D image: baseline, drift, the region's signal and the site's voxel noise, int16."""
-    site = settings.sites[str(phenotype["site"])]
-    signal = region_signals(settings, connectome, phenotype, streams)
+    site = settings.sites[subject.site]
+    signal = region_signals(settings, connectome, subject, streams)
     inside = atlas.labels > 0
     region = atlas.labels[inside].astype(np.int64) - 1
-    random = streams.numpy("simulate", "scanner", str(phenotype["participant_id"]))
+    random = streams.numpy("simulate", "scanner", subject.participant_id)
     baseline = BASELINE * random.uniform(0.9, 1.1, len(region))
     drift = DRIFT * random.standard_normal(len(region)) * np.linspace(-1, 1, site.volumes)[:, None]
     noise = SIGNAL * site.noise * random.standard_normal((site.volumes, len(region)), dtype=np.float32)
@@ -77,10 +77,9 @@ def write_scans(files: Mapping[str, str | Path], settings: CohortSettings) -> No
     streams = Streams(simulate.seed)
     atlas = simulate_atlas(simulate, streams)
     connectome = simulate_connectome(simulate, atlas, streams)
-    table = simulate_phenotypes(settings, streams)
-    phenotypes = {str(row["participant_id"]): row for row in table.to_dict("records")}
+    subjects = simulate_subjects(settings, streams)
     for done, (subject, path) in enumerate(sorted(files.items()), start=1):
-        write_image(path, simulate_scan(simulate, atlas, connectome, phenotypes[subject], streams))
+        write_image(path, simulate_scan(simulate, atlas, connectome, subjects[subject], streams))
         logger.info("%s simulated (%d/%d)", subject, done, len(files))
 
 

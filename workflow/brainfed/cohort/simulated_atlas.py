@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import nibabel as nib
 import numpy as np
+from nibabel.affines import apply_affine
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
@@ -53,7 +54,7 @@ def simulate_atlas(settings: SimulateSettings, streams: Streams) -> SimulatedAtl
     affine[:3, 3] = np.asarray(CENTRE) - settings.voxel_size * (shape - 1) / 2
     voxels = np.stack(np.meshgrid(*map(np.arange, settings.grid), indexing="ij"), axis=-1)
     inside = (((voxels - (shape - 1) / 2) / (FILLED * shape)) ** 2).sum(axis=-1) <= 1
-    places = nib.affines.apply_affine(affine, voxels[inside])
+    places = apply_affine(affine, voxels[inside])
     if len(places) < 2 * settings.regions:
         raise UserError(
             f"simulate: a brain on the grid {settings.grid} has {len(places)} voxels, expected two or more for each "

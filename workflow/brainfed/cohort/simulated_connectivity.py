@@ -1,14 +1,13 @@
 """What the simulated brains have in common, and what diagnosis, age, sex and chance change in them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.cohort.settings import SimulateSettings
 from brainfed.cohort.simulated_atlas import NETWORKS, SimulatedAtlas
+from brainfed.cohort.simulated_phenotype import SimulatedSubject
 from brainfed.runtime.streams import Streams
 
 WITHIN_NETWORK = 0.75
@@ -55,7 +54,7 @@ def simulate_connectome(settings: SimulateSettings, atlas: SimulatedAtlas, strea
 
 
 def subject_correlation(
-    settings: SimulateSettings, connectome: Connectome, phenotype: Mapping[str, Any], streams: Streams
+    settings: SimulateSettings, connectome: Connectome, subject: SimulatedSubject, streams: Streams
 ) -> Matrix:
     """The (R, R) correlation matrix that one subject's signal is drawn from.
 
@@ -63,16 +62,16 @@ def subject_correlation(
     (effect_age a standard deviation) and sex (+-effect_sex / 2) are added to their connections; small
     eigenvalues are lifted so that the result is positive definite, with a diagonal of 1.
     """
-    random = streams.numpy("simulate", "individual", str(phenotype["participant_id"]))
-    scanner = streams.numpy("simulate", "site", str(phenotype["site"]))
+    random = streams.numpy("simulate", "individual", subject.participant_id)
+    scanner = streams.numpy("simulate", "site", subject.site)
     shape = connectome.loadings.shape
     own = settings.individuality * random.standard_normal(shape) + settings.site_spread * scanner.standard_normal(shape)
     loadings = connectome.loadings + WITHIN_NETWORK * own
     correlation = _unit_diagonal(loadings @ loadings.T + OWN * np.eye(len(loadings)))
     shifts = {
-        "diagnosis": settings.effect * (0.5 if phenotype["diagnosis"] == "patient" else -0.5),
-        "age": settings.effect_age * (float(phenotype["age"]) - settings.age_mean) / max(settings.age_sd, 1e-9),
-        "sex": settings.effect_sex * (0.5 if phenotype["sex"] == "male" else -0.5),
+        "diagnosis": settings.effect * (0.5 if subject.diagnosis == "patient" else -0.5),
+        "age": settings.effect_age * (subject.age - settings.age_mean) / max(settings.age_sd, 1e-9),
+        "sex": settings.effect_sex * (0.5 if subject.sex == "male" else -0.5),
     }
     for name, shift in shifts.items():
         correlation = correlation + shift * connectome.effects[name]

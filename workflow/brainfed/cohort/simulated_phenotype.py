@@ -1,10 +1,12 @@
 """Who the simulated subjects are: site, age, sex and diagnosis, each drawn apart from the others."""
 
+from dataclasses import asdict, dataclass
+
 import numpy as np
 import pandas as pd
 
 from brainfed.cohort.listing import simulated_subjects
-from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.settings import CohortSettings, Diagnosis, Sex
 from brainfed.runtime.streams import Streams
 
 AGE_RANGE = (6.0, 80.0)
@@ -12,32 +14,44 @@ MEAN_FD = 0.12
 MEAN_FD_SPREAD = 0.45
 
 
-def simulate_phenotypes(settings: CohortSettings, streams: Streams) -> pd.DataFrame:
-    """The phenotype table of a simulated cohort.
+@dataclass(frozen=True)
+class SimulatedSubject:
+    """One row of the phenotype table; age in years, mean framewise displacement in mm."""
+
+    participant_id: str
+    site: str
+    age: float
+    sex: Sex
+    diagnosis: Diagnosis
+    mean_fd: float
+
+
+def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, SimulatedSubject]:
+    """The subjects of a simulated cohort by id.
 
     Every site takes its patients and controls in pairs, so diagnosis says nothing about the site;
-    age (normal), sex (a coin) and mean framewise displacement in mm (log-normal) are drawn for each
-    subject alone. One more subject leaves the rows of the others as they are.
-
-    Returns:
-        Columns participant_id, site, age, sex, diagnosis, mean_fd; one row a subject.
+    age (normal), sex (a coin) and mean framewise displacement (log-normal) are drawn for each subject
+    alone. One more subject leaves the others as they are.
     """
     simulate = settings.simulate
     seen = dict.fromkeys(simulate.sites, 0)
-    rows = []
+    subjects = {}
     for subject, site in simulated_subjects(settings).items():
         pair, second = divmod(seen[site], 2)
         seen[site] += 1
         first_is_patient = streams.numpy("simulate", "diagnosis", site, pair).random() < 0.5
         random = streams.numpy("simulate", "phenotype", subject)
-        rows.append(
-            {
-                "participant_id": subject,
-                "site": site,
-                "age": round(float(np.clip(random.normal(simulate.age_mean, simulate.age_sd), *AGE_RANGE)), 2),
-                "sex": "male" if random.random() < 0.5 else "female",
-                "diagnosis": "patient" if first_is_patient != bool(second) else "control",
-                "mean_fd": round(float(random.lognormal(np.log(MEAN_FD), MEAN_FD_SPREAD)), 4),
-            }
+        subjects[subject] = SimulatedSubject(
+            participant_id=subject,
+            site=site,
+            age=round(float(np.clip(random.normal(simulate.age_mean, simulate.age_sd), *AGE_RANGE)), 2),
+            sex="male" if random.random() < 0.5 else "female",
+            diagnosis="patient" if first_is_patient != bool(second) else "control",
+            mean_fd=round(float(random.lognormal(np.log(MEAN_FD), MEAN_FD_SPREAD)), 4),
         )
-    return pd.DataFrame(rows)
+    return subjects
+
+
+def simulate_phenotypes(settings: CohortSettings, streams: Streams) -> pd.DataFrame:
+    """The phenotype table: participant_id, site, age, sex, diagnosis, mean_fd; one row a subject."""
+    return pd.DataFrame([asdict(subject) for subject in simulate_subjects(settings, streams).values()])

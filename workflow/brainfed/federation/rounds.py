@@ -41,7 +41,7 @@ class Curves:
         losses: (T, M, F) training loss, mean over the round's local steps.
     """
 
-    probabilities: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
     losses: NDArray[np.float64]
 
 
@@ -79,14 +79,16 @@ def run_rounds(
     )
     keeps = settings.optimiser_state == "keep" or not exchange
     curves = Curves(
-        np.zeros((settings.rounds, *labels.shape), np.float32), np.zeros((settings.rounds, *labels.shape[:2]))
+        np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2]))
     )
     start = _resume(model, optimiser, curves, checkpoint, ledger)
     for number in range(start, settings.rounds):
         chosen = choose(len(subjects), settings.fraction, streams, number) if exchange else everyone
         if not keeps:
             _reset(optimiser)
-        curves.losses[number] = _train_locally(model, optimiser, labels, chosen, settings, folds, streams, number)
+        curves.losses[number] = _train_locally(
+            model, optimiser, labels, chosen, subjects, settings, folds, streams, number
+        )
         if exchange:
             _communicate(model, counts, chosen, subjects, settings, folds, streams, ledger, number)
         curves.probabilities[number] = model.probabilities().cpu().numpy()
@@ -101,6 +103,7 @@ def _train_locally(
     optimiser: torch.optim.Optimizer,
     labels: Tensor,
     chosen: Tensor,
+    subjects: Sequence[int],
     settings: FederationSettings,
     folds: Sequence[int],
     streams: Streams,
@@ -109,7 +112,7 @@ def _train_locally(
     total = torch.zeros(labels.shape[:2], dtype=torch.float64)
     steps = 0
     for epoch in range(settings.local_epochs):
-        for batch in _batches(labels, settings.batch, folds, streams, number, epoch):
+        for batch in _batches(labels, settings.batch, subjects, folds, streams, number, epoch):
             total += model.training_step(batch, chosen).cpu()
             optimiser.step()
             steps += 1
@@ -117,13 +120,22 @@ def _train_locally(
 
 
 def _batches(
-    labels: Tensor, size: int, folds: Sequence[int], streams: Streams, number: int, epoch: int
+    labels: Tensor,
+    size: int,
+    subjects: Sequence[int],
+    folds: Sequence[int],
+    streams: Streams,
+    number: int,
+    epoch: int,
 ) -> list[Tensor]:
-    """Labels (M, F, n) of each local step, -1 for subjects outside the batch."""
+    """Labels (M, F, n) of each local step, -1 for subjects outside the batch.
+
+    The largest institution decides the number of steps, so that no fold depends on another's size.
+    """
     if size == 0:
         return [labels]
     labelled = labels.cpu() >= 0
-    steps = max(1, -(-int(labelled.sum(dim=2).max()) // size))
+    steps = -(-max(subjects) // size)
     step = torch.full(labels.shape, -1)
     for institution in range(labels.shape[0]):
         for position, fold in enumerate(folds):

@@ -6,6 +6,7 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pandas as pd
+from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
 from brainfed.runtime.errors import UserError
@@ -43,7 +44,7 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path) -> Atlas:
     try:
         image = nib.load(parcellation)
         values = np.asanyarray(image.dataobj)
-    except (OSError, EOFError, ValueError, nib.filebasedimages.ImageFileError) as error:
+    except (OSError, EOFError, ValueError, ImageFileError) as error:
         raise UserError(f"{parcellation}: expected a NIfTI parcellation, found a damaged file ({error}).") from error
     if values.ndim == 4 and values.shape[3] == 1:
         values = values[..., 0]
@@ -82,4 +83,4 @@ def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, 
         twice = frame.loc[frame[column].duplicated(), column]
         if len(twice):
             raise UserError(f"{table}: expected every {column} once, found {twice.iloc[0]!r} again; rename one.")
-    return frame["index"].astype(np.int64).to_numpy(), tuple(frame["name"])
+    return np.asarray(frame["index"], dtype=np.int64), tuple(frame["name"])

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from brainfed.runtime.errors import UserError
 
 
-def read_confounds(
-    subject: str, file: str | Path, columns: Sequence[str], volumes: int
-) -> NDArray[np.float64]:
+def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volumes: int) -> NDArray[np.float64]:
     """(volumes, confounds) values of a tab or comma separated table.
 
     The first row of temporal derivatives is n/a in fMRIPrep's tables: it takes the second row's value.

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 from nilearn.connectome import ConnectivityMeasure
@@ -56,8 +57,7 @@ def connectivity(series: Mapping[str, NDArray[np.float32]], settings: FeatureSet
 
 def upper_triangle_names(regions: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """The pair of regions behind each feature."""
-    rows, columns = np.triu_indices(len(regions), 1)
-    return tuple((regions[i], regions[j]) for i, j in zip(rows, columns, strict=True))
+    return tuple(combinations(regions, 2))
 
 
 def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import nibabel as nib
 import numpy as np
+from nibabel.affines import apply_affine
 from nilearn.image import resample_img
 from numpy.typing import NDArray
 
@@ -38,12 +39,12 @@ def see_atlas(scan: Scan, atlas: Atlas) -> Seen:
     position = np.argwhere(atlas.labels > 0)
     label = atlas.labels[tuple(position.T)]
     to_scan = np.linalg.inv(scan.affine) @ atlas.affine
-    nearest = np.rint(nib.affines.apply_affine(to_scan, position)).astype(np.int64)
+    nearest = np.rint(apply_affine(to_scan, position)).astype(np.int64)
     in_view = ((nearest >= 0) & (nearest < varying.shape)).all(axis=1)
     if not in_view.any():
         raise UserError(
-            f"Subject {scan.subject}, {scan.file}: expected the space of atlas {atlas.name!r} ({_extent(atlas)}), found "
-            f"an image that shares no voxel with it ({_extent_of_scan(scan)}); register the image or mend its affine."
+            f"Subject {scan.subject}, {scan.file}: expected the space of atlas {atlas.name!r} ({_extent(atlas)}), "
+            f"found an image that shares no voxel with it ({_extent_of_scan(scan)}); register it or mend its affine."
         )
     signal = np.zeros(len(position), dtype=bool)
     signal[in_view] = varying[tuple(nearest[in_view].T)]
@@ -82,6 +83,6 @@ def _extent_of_scan(scan: Scan) -> str:
 
 
 def _box(affine: NDArray[np.float64], voxels: NDArray[np.int64]) -> str:
-    places = nib.affines.apply_affine(affine, voxels)
+    places = apply_affine(affine, voxels)
     low, high = np.rint(places.min(axis=0)).astype(int), np.rint(places.max(axis=0)).astype(int)
     return ", ".join(f"{axis} {a} ... {b} mm" for axis, a, b in zip("xyz", low, high, strict=True))

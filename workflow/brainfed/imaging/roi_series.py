@@ -72,7 +72,7 @@ def _read_fast(file: str | Path, separator: str, skipped: int) -> NDArray[np.flo
         table = pd.read_csv(file, sep=separator, header=None, skiprows=skipped, engine="c", dtype=np.float64)
     except (ValueError, OSError):
         return None
-    values = table.to_numpy(dtype=np.float32)
+    values: NDArray[np.float32] = table.to_numpy(dtype=np.float32)
     return values if np.isfinite(values).all() else None
 
 
@@ -82,7 +82,8 @@ def _read_careful(where: str, file: str | Path, separator: str, skipped: int) ->
         table = pd.read_csv(file, sep=separator, header=None, skiprows=skipped, engine="c", dtype=str, na_filter=False)
     except (ValueError, OSError) as error:
         raise UserError(f"{where}: expected rows of equal length, found a broken table ({error}).") from error
-    values = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float32)
+    numbers = table.apply(pd.to_numeric, errors="coerce")
+    values: NDArray[np.float32] = numbers.to_numpy(dtype=np.float32)
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         row, column = bad[0]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
 from brainfed.runtime.errors import UserError
@@ -46,7 +47,7 @@ def read_scan(subject: str, file: str | Path) -> Scan:
         if len(shape) != 4:
             raise UserError(f"{where}: expected a 4D image (x, y, z, time), found shape {shape}; give the whole run.")
         voxels = np.asanyarray(image.dataobj, dtype=np.float32)
-    except (OSError, EOFError, ValueError, zlib.error, nib.filebasedimages.ImageFileError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, ImageFileError) as error:
         raise UserError(
             f"{where}: expected a whole NIfTI image, found a damaged or absent file ({error}); fetch it again."
         ) from error

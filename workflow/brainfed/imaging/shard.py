@@ -161,8 +161,8 @@ def _write_shard(
 def _check_usable(subject: str, series: Series, settings: CohortSettings) -> None:
     if len(series) < settings.min_timepoints:
         raise UserError(
-            f"Subject {subject}: expected at least {settings.min_timepoints} time points, found {len(series)}; drop the "
-            "subject (on_invalid: drop) or lower min_timepoints."
+            f"Subject {subject}: expected at least {settings.min_timepoints} time points, found {len(series)}; drop "
+            "the subject (on_invalid: drop) or lower min_timepoints."
         )
     if not varying_regions(series).any():
         raise UserError(

@@ -47,10 +47,10 @@ def tangent_features(
     references: dict[str, Matrix] = {}
     for name in sorted(set(where[training])):
         members = np.flatnonzero(training & (where == name))
-        references[name] = _reference([standardised(series[subjects[i]]) for i in members])
+        references[name] = _reference([standardised(series[subjects[i]]) for i in members.tolist()])
         logger.info("tangent reference of %s from %d subjects", name, len(members))
-    elsewhere = np.mean(list(references.values()), axis=0)
-    whitening = {name: _power(references.get(name, elsewhere), -0.5) for name in sorted(set(where))}
+    elsewhere = np.asarray(np.mean(list(references.values()), axis=0))
+    whitening = {name: _inverse_root(references.get(name, elsewhere)) for name in sorted(set(where))}
     upper = np.triu_indices(next(iter(series.values())).shape[1], 1)
     features = np.empty((len(subjects), len(upper[0])), dtype=np.float32)
     for position, subject in enumerate(subjects):
@@ -70,6 +70,6 @@ def _reference(series: list[Matrix]) -> Matrix:
     return np.asarray(measure.fit(series).mean_)
 
 
-def _power(matrix: Matrix, exponent: float) -> Matrix:
+def _inverse_root(matrix: Matrix) -> Matrix:
     values, vectors = eigh(matrix)
-    return np.asarray((vectors * values**exponent) @ vectors.T)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)

@@ -21,7 +21,7 @@ class RidgeSettings:
     )
     standardise: Literal["institution", "none"] = setting(
         "institution",
-        "Z-score every feature with the training subjects of the institution (of the pool, if central), or take it raw.",
+        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
     )
     alphas: tuple[float, ...] = setting(
         (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),

@@ -7,7 +7,8 @@ the parsed source without docstrings, comments and line numbers: a reworded sent
 
 import ast
 import hashlib
-from collections.abc import Collection, Iterator
+import os
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from brainfed.runtime.errors import UserError
 
 # They decide where a job runs and what it says on the way, never the numbers that it writes.
 NEUTRAL_MODULES = frozenset(
-    f"brainfed.runtime.{name}" for name in ("logs", "devices", "job", "digests", "provenance")
+    f"brainfed.runtime.{name}" for name in ("logs", "devices", "driver", "job", "digests", "provenance")
 )
 DIGEST_LENGTH = 16
 
@@ -26,14 +27,15 @@ class ImportStatement:
     """`from ..module import names` (level 2) or `import module` (level 0, no names)."""
 
     level: int
-    module: str
+    module: tuple[str, ...]
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class ParsedFile:
-    """What one source file means: the digest of its syntax tree, and what it imports."""
+class SourceFile:
+    """One Python file below the base folder, and what it means."""
 
+    place: tuple[str, ...]
     digest: str
     imports: tuple[ImportStatement, ...]
     empty: bool
@@ -54,10 +56,9 @@ def code_digest(*roots: Path | str, base: Path | str, exclude: Collection[str] =
     Raises:
         UserError: a root is not in `base`, or a file is not valid Python.
     """
-    folder = Path(base).resolve()
     total = hashlib.sha256()
-    for path in import_closure(*roots, base=folder, exclude=exclude):
-        total.update(f"{path.relative_to(folder).as_posix()} {_parsed(path).digest}\n".encode())
+    for file in _closure(roots, Path(base).resolve(), exclude):
+        total.update(f"{'/'.join(file.place)} {file.digest}\n".encode())
     return total.hexdigest()[:DIGEST_LENGTH]
 
 
@@ -67,70 +68,89 @@ def import_closure(
     """The files inside `base` that the roots import, directly or not, the roots among them.
 
     Imports inside functions count, names in strings do not; an `__init__` counts unless it is empty.
-    Arguments and errors as in `code_digest`. Ascending order of path.
+    Arguments and errors as in `code_digest`.
     """
     folder = Path(base).resolve()
-    left_out = {path for name in exclude for path in _module_files(folder, name.split("."))[-1:]}
-    waiting = [path for root in roots for path in _root_files(folder, root)]
-    # Python looks for a script's imports beside the script as well.
-    searched = [folder, *dict.fromkeys(path.parent for path in waiting if not (path.parent / "__init__.py").exists())]
-    closure: set[Path] = set()
+    return tuple(folder.joinpath(*file.place) for file in _closure(roots, folder, exclude))
+
+
+def _closure(roots: Sequence[Path | str], folder: Path, exclude: Collection[str]) -> list[SourceFile]:
+    tree = _SourceTree(folder)
+    left_out = {place for place in tree.states if ".".join(_module_name(place)) in exclude}
+    waiting = [place for root in roots for place in tree.root(root)]
+    # Python also looks beside a script for what the script imports.
+    beside = {place[:-1] for place in waiting if (*place[:-1], "__init__.py") not in tree.states}
+    searched = sorted({(), *beside})
+    closure: dict[tuple[str, ...], SourceFile] = {}
     while waiting:
-        path = waiting.pop()
-        if path in closure or path in left_out:
+        place = waiting.pop()
+        if place in closure or place in left_out:
             continue
-        closure.add(path)
-        waiting.extend(file for statement in _parsed(path).imports for file in _imported(path, statement, searched))
-    return tuple(sorted(path for path in closure if path.name != "__init__.py" or not _parsed(path).empty))
+        closure[place] = tree.parse(place)
+        waiting.extend(tree.imported(closure[place], searched))
+    return [closure[place] for place in sorted(closure) if place[-1] != "__init__.py" or not closure[place].empty]
 
 
-def _root_files(folder: Path, root: Path | str) -> list[Path]:
-    if isinstance(root, Path) or root.endswith(".py"):
-        path = (folder / root).resolve()
-        if path.is_file() and path.is_relative_to(folder):
-            packages = path.relative_to(folder).parts[:-1]
-            return [*_module_files(folder, packages), path]
-    else:
-        parts = root.partition(":")[0].split(".")
-        files = _module_files(folder, parts)
-        if files and files[-1] in _candidates(folder, parts):
-            return files
-    raise UserError(f"{root}: there is no such file or module in {folder}; correct the script or entry point.")
+class _SourceTree:
+    """The Python files below a folder, listed once: place -> (modification time, size)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.states = {place: state for place, state in _list_sources(str(folder), ())}
+
+    def parse(self, place: tuple[str, ...]) -> SourceFile:
+        return _parse(self.folder, place, *self.states[place])
+
+    def root(self, root: Path | str) -> list[tuple[str, ...]]:
+        if isinstance(root, Path) or root.endswith(".py"):
+            path = (self.folder / root).resolve()
+            place = path.relative_to(self.folder).parts if path.is_relative_to(self.folder) else ()
+            found = [*self.module(place[:-1]), place] if place in self.states else []
+        else:
+            name = tuple(root.partition(":")[0].split("."))
+            found = self.module(name)
+            found = found if found and _module_name(found[-1]) == name else []
+        if not found:
+            raise UserError(f"{root}: no such file or module in {self.folder}; correct the name of the script or entry.")
+        return found
+
+    def module(self, name: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The files that Python runs to import a module: each package's `__init__`, then the module."""
+        found = []
+        for length in range(1, len(name) + 1):
+            package = (*name[:length], "__init__.py")
+            module = (*name[: length - 1], f"{name[length - 1]}.py")
+            found.extend(place for place in (package, module) if place in self.states)
+        return found
+
+    def imported(self, file: SourceFile, searched: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+        """The files that a file's import statements run; `y` of `from x import y` may be a module."""
+        for statement in file.imports:
+            folders = [file.place[: -statement.level]] if statement.level else searched
+            for folder in folders:
+                module = (*folder, *statement.module)
+                yield from self.module(module)
+                for name in statement.names:
+                    yield from self.module((*module, name))[-1:]
 
 
-def _candidates(folder: Path, parts: Collection[str]) -> tuple[Path, Path]:
-    place = folder.joinpath(*parts)
-    return place.with_name(f"{place.name}.py"), place / "__init__.py"
+def _module_name(place: tuple[str, ...]) -> tuple[str, ...]:
+    return place[:-1] if place[-1] == "__init__.py" else (*place[:-1], place[-1].removesuffix(".py"))
 
 
-def _module_files(folder: Path, parts: Collection[str]) -> list[Path]:
-    """The files that Python runs to import `parts` from `folder`: each package's `__init__`, then the module."""
-    names = tuple(parts)
-    if names and not (folder / names[0]).is_dir() and not (folder / f"{names[0]}.py").is_file():
-        return []
-    steps = (_candidates(folder, names[:length]) for length in range(1, len(names) + 1))
-    return [path for step in steps for path in step if path.is_file()]
-
-
-def _imported(importer: Path, statement: ImportStatement, searched: list[Path]) -> Iterator[Path]:
-    """The files that one import statement may run; `y` of `from x import y` may be a module."""
-    folders = [importer.parents[statement.level - 1]] if statement.level else searched
-    if statement.level and not folders[0].is_relative_to(searched[0]):
-        return
-    module = tuple(part for part in statement.module.split(".") if part)
-    for folder in folders:
-        yield from _module_files(folder, module)
-        for name in statement.names:
-            yield from _module_files(folder, (*module, name))
-
-
-def _parsed(path: Path) -> ParsedFile:
-    state = path.stat()
-    return _parse(path, state.st_mtime_ns, state.st_size)
+def _list_sources(folder: str, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py") and entry.is_file():
+                state = entry.stat()
+                yield (*place, entry.name), (state.st_mtime_ns, state.st_size)
+            elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                yield from _list_sources(entry.path, (*place, entry.name))
 
 
 @lru_cache(maxsize=4096)
-def _parse(path: Path, _modified: int, _size: int) -> ParsedFile:
+def _parse(folder: Path, place: tuple[str, ...], _modified: int, _size: int) -> SourceFile:
+    path = folder.joinpath(*place)
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
@@ -138,16 +158,18 @@ def _parse(path: Path, _modified: int, _size: int) -> ParsedFile:
     imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            imports.extend(ImportStatement(0, alias.name, ()) for alias in node.names)
+            imports.extend(ImportStatement(0, tuple(alias.name.split(".")), ()) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            imports.append(ImportStatement(node.level, node.module or "", tuple(alias.name for alias in node.names)))
+            module = tuple(node.module.split(".")) if node.module else ()
+            imports.append(ImportStatement(node.level, module, tuple(alias.name for alias in node.names)))
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [child for child in node.body if not _is_text(child)]
-    return ParsedFile(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(imports), not tree.body)
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return SourceFile(place, digest, tuple(dict.fromkeys(imports)), not tree.body)
 
 
 def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is a bare string: a docstring, of a function, a class, a module or a field."""
+    """Whether a statement is a bare string: the docstring of a module, a class, a function or a field."""
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)

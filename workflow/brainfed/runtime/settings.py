@@ -4,9 +4,11 @@ Each room of the package keeps its settings as frozen standard dataclasses, so t
 pydantic. `brainfed.configuration` turns them into the typed config, its JSON schema and its manual.
 """
 
-from collections.abc import Callable
-from dataclasses import MISSING, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, field, is_dataclass
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+Settings = TypeVar("Settings")
 
 
 def setting(
@@ -22,3 +24,18 @@ def setting(
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def restore(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
+    """A settings dataclass from what `dataclasses.asdict` made of it; absent keys take their defaults."""
+    hints = get_type_hints(kind)
+    return kind(**{name: _restored(hints[name], value) for name, value in values.items()})
+
+
+def _restored(hint: Any, value: Any) -> Any:
+    for candidate in (hint, *get_args(hint)):
+        if is_dataclass(candidate) and isinstance(value, Mapping):
+            if candidate is hint or get_origin(hint) is not dict:
+                return restore(cast(type, candidate), value)
+            return {key: restore(cast(type, candidate), item) for key, item in value.items()}
+    return tuple(value) if get_origin(hint) is tuple and isinstance(value, list) else value

@@ -26,7 +26,7 @@ from brainfed.training.training_folds import require_training_subjects
 Columns = list[int]
 
 
-def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:
+def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:  # noqa: ARG001
     """Share of patients among the training subjects of the subject's institution.
 
     An institution without training subjects in the fold takes the mean share of the others.

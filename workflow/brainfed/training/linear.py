@@ -2,8 +2,9 @@
 
 Local: a model an institution, with its own standardisation; a subject of an institution without
 training subjects in the fold (leave-one-site-out) gets the mean score over all local models.
-Central: all training subjects are pooled, as one institution. An institution whose training subjects
-are of one class has the constant score that this class has: probability 0 or 1, margin -1 or 1.
+Central: all training subjects are pooled, as one institution. Where the training subjects are of one
+class, or all identical, the score is constant: the share of patients (minus that of controls, for a
+margin).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from brainfed.federation.exchange import Ledger
 from brainfed.training.dual import LinearModel, TrainingSpan, training_span
@@ -96,16 +97,16 @@ def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
 
 def _model(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> LinearModel:
     rows = pool & inputs.training(fold)
-    labels = inputs.labels[fold, rows]
     features = inputs.fold_features(fold)
-    if labels.min() == labels.max():
-        certain = 1.0 if task.kind == "margin" else np.inf
-        return LinearModel(np.zeros(features.shape[1]), certain if labels[0] == 1 else -certain)
+    labels = inputs.labels[fold, rows]
+    twins = twin_groups(features[rows])
+    if labels.min() == labels.max() or twins.max() == 0:
+        share = float(labels.mean())
+        return LinearModel(np.zeros(features.shape[1]), 2 * share - 1 if task.kind == "margin" else float(logit(share)))
     institutions = np.unique(inputs.institution[pool])
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
     seed = inputs.streams.key("inner folds", owner, fold)
-    span = training_span(features, rows, task.standardise)
-    return task.fit(TrainingSet(span, labels, twin_groups(features[rows]), seed))
+    return task.fit(TrainingSet(training_span(features, rows, task.standardise), labels, twins, seed))
 
 
 def _score(

@@ -32,16 +32,18 @@ def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
 
 def fit_ridge(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:
     """The ridge model with the smallest leave-one-out squared error, the strongest penalty among equals."""
-    spectrum = np.linalg.eigh(subjects.span.gram)
-    targets = 2.0 * subjects.labels - 1.0
+    values, vectors = np.linalg.eigh(subjects.span.gram)
+    targets = 2.0 * subjects.labels.astype(np.float64) - 1.0
     strongest_first = sorted(alphas, reverse=True)
-    errors = [np.mean(left_out_errors(*spectrum, targets, subjects.twins, alpha) ** 2) for alpha in strongest_first]
+    errors = [
+        np.mean(left_out_errors(values, vectors, targets, subjects.twins, alpha) ** 2) for alpha in strongest_first
+    ]
     alpha = strongest_first[int(np.argmin(errors))]
-    return subjects.span.model(dual_coefficients(*spectrum, targets, alpha), float(targets.mean()))
+    return subjects.span.model(dual_coefficients(values, vectors, targets, alpha), float(targets.mean()))
 
 
 def dual_coefficients(values: Float64, vectors: Float64, targets: Float64, alpha: float) -> Float64:
-    """a (n,) of the ridge model, from the eigenvalues and eigenvectors of the centred Gram matrix."""
+    """The coefficients a (n,) of the ridge model, from the eigenvalues and eigenvectors of the centred Gram matrix."""
     centred = targets - targets.mean()
     return np.asarray(vectors @ ((vectors.T @ centred) / (values + alpha)))
 

@@ -43,7 +43,7 @@ def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:
 
 
 def _machine(cost: float) -> SVC:
-    return SVC(C=cost, kernel="precomputed")
+    return SVC(C=cost, kernel="precomputed", tol=1e-6)
 
 
 def _error(labels: IntArray, margins: NDArray[np.float64]) -> float:

@@ -1,0 +1,43 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: install run test lint check format manual prune clean
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
+	touch $@
+
+# The main job on the default config: a simulated cohort, results/reports/demo.html.
+run: install
+	. $(BIN)/activate && snakemake --cores all
+
+test: $(VENV)/.installed-dev
+	. $(BIN)/activate && pytest
+
+# Style, types, import contracts, workflow lint.
+lint: $(VENV)/.installed-dev
+	. $(BIN)/activate && ruff check . && ruff format --check . && mypy && lint-imports --no-cache \
+		&& snakefmt --check workflow && snakemake --lint
+
+format: $(VENV)/.installed-dev
+	. $(BIN)/activate && ruff check --fix . && ruff format . && snakefmt workflow
+
+# config/README.md and the JSON schema, from the settings dataclasses.
+manual: install
+	$(BIN)/python -m brainfed.configuration.manual
+
+# Remove results of stages and variants that no config in config/ names any more.
+prune: install
+	$(BIN)/python -m brainfed.configuration.prune config/*.yaml
+
+clean:
+	rm -rf results logs .snakemake

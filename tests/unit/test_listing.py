@@ -1,0 +1,148 @@
+"""A cohort is listed at parse time; each broken table or path is named in one sentence."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from brainfed.cohort.listing import list_cohort, shard_name
+from brainfed.cohort.settings import CohortSettings, ColumnSettings, SimulateSettings
+from brainfed.runtime.errors import UserError
+from hypothesis import given
+from hypothesis import strategies as st
+
+HEADER = "participant_id,site,age,sex,diagnosis"
+ROWS = ("s2,a,20,male,patient", "s1,b,21,female,control")
+
+
+def cohort(folder, text="\n".join((HEADER, *ROWS)), series=("s1", "s2"), name="table.csv", **changes):
+    (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    for subject in series:
+        (folder / f"{subject}.1D").touch()
+    settings = CohortSettings(
+        source="timeseries",
+        phenotype=str(folder / name),
+        series=str(folder / "{file}.1D"),
+        regions=3,
+        fetch="snakemake fetch_it",
+    )
+    return replace(settings, **changes)
+
+
+def test_subjects_come_in_ascending_order_with_their_files(tmp_path):
+    listing = list_cohort("c", cohort(tmp_path, series=("s1",)))
+    assert [listed.subject for listed in listing.subjects] == ["s1", "s2"]
+    assert [listed.site for listed in listing.subjects] == ["b", "a"]
+    assert listing.with_series == ("s1",)
+    assert listing.subjects[1].series == str(tmp_path / "s2.1D")
+    assert listing.shards == (shard_name("s1", 8),)
+    assert [listed.subject for listed in listing.members(listing.shards[0])] == ["s1"]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_any_usual_table_is_read(tmp_path, separator, mark, newline):
+    text = mark + newline.join((HEADER, *ROWS)).replace(",", separator) + newline
+    assert list_cohort("c", cohort(tmp_path, text)).with_series == ("s1", "s2")
+
+
+def test_quoted_cells_may_hold_separators_and_line_breaks(tmp_path):
+    text = f'{HEADER},note\ns1,a,20,male,patient,"one, two\nthree"\ns2,a,20,male,patient,\n'
+    assert list_cohort("c", cohort(tmp_path, text)).with_series == ("s1", "s2")
+
+
+@given(st.text(min_size=1), st.sets(st.text(min_size=1)))
+def test_the_shard_of_a_subject_depends_on_its_id_alone(subject, others):
+    before = {other: shard_name(other, 8) for other in others}
+    assert shard_name(subject, 8) in {f"shard-{number:02d}" for number in range(8)}
+    assert before == {other: shard_name(other, 8) for other in others}
+
+
+def test_shard_of_a_known_subject():
+    # sha256("UM_1_0050279") starts with 8 bytes whose value leaves this remainder; a change reruns all cohorts.
+    assert shard_name("sub-0001", 4) == "shard-02"
+
+
+def test_rows_without_a_file_are_listed_under_their_second_id(tmp_path):
+    text = "FILE_ID,SUB_ID,site,age,sex,diagnosis\nno_filename,50002,a,1,1,1\nno_filename,50003,a,1,1,1\nx,50004,a,1,1,1"
+    columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
+    listing = list_cohort("c", cohort(tmp_path, text, ("x",), columns=columns, missing=("no_filename",)))
+    assert [(listed.subject, listed.series is None) for listed in listing.subjects] == [
+        ("50002", True),
+        ("50003", True),
+        ("x", False),
+    ]
+
+
+def test_a_simulated_cohort_needs_no_file():
+    settings = CohortSettings(source="simulate", simulate=SimulateSettings(subjects=30), shards=2)
+    listing = list_cohort("demo", settings, "out")
+    assert len(listing.with_series) == 30
+    assert listing.subjects[0].series == "out/demo/simulated/sub-0001_bold.nii.gz"
+    assert listing.phenotype == "out/demo/simulated/participants.tsv"
+    assert (listing.parcellation, listing.labels) == (
+        "out/demo/simulated/atlas.nii.gz",
+        "out/demo/simulated/atlas.tsv",
+    )
+    assert listing.shards == ("shard-00", "shard-01")
+
+
+def test_confound_tables_are_found_where_they_are(tmp_path):
+    settings = cohort(tmp_path, confounds=str(tmp_path / "{subject}-confounds.tsv"))
+    with pytest.raises(UserError, match="expected confound tables at .*mend `confounds`"):
+        list_cohort("c", settings)
+    (tmp_path / "s2-confounds.tsv").touch()
+    listing = list_cohort("c", settings)
+    assert [listed.confounds for listed in listing.subjects] == [None, str(tmp_path / "s2-confounds.tsv")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m,p\ns1,b,2,f,c", r"'s1' in lines 2 and 4"),
+        ("participant_id,Site,age,sex,dx\ns1,a,1,m,p", r"expected a column 'site', found none; did you mean 'Site'\?"),
+        ("participant_id,site,age,sex,diagnose\ns1,a,1,m,p", r"did you mean 'diagnose'\?"),
+        ("participant_id,site,age,sex,sex,diagnosis\ns1,a,1,m,m,p", "expected one column 'sex', found 2"),
+        (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m", "line 3: expected 5 cells as in the header, found 4"),
+        (f"{HEADER}\n,a,1,m,p", "line 2: expected a subject id in column 'participant_id', found ''"),
+        (f"{HEADER}\ns1,,1,m,p", "line 2: expected a site for subject 's1', found none"),
+        (f"{HEADER}\n", "expected one row a subject, found a header only"),
+        (f"{HEADER}\ns1,Z\xfcrich,1,m,p".encode("latin-1"), "expected UTF-8 text"),
+    ],
+)
+def test_a_broken_table_is_named(tmp_path, text, message):
+    with pytest.raises(UserError, match=message):
+        list_cohort("c", cohort(tmp_path, text))
+
+
+def test_an_absent_table_names_the_command_that_brings_it(tmp_path):
+    settings = replace(cohort(tmp_path), phenotype=str(tmp_path / "absent.csv"))
+    with pytest.raises(UserError, match=r"phenotype file .*absent.csv, found none; run `snakemake fetch_it`"):
+        list_cohort("c", settings)
+
+
+def test_no_series_at_all_names_the_pattern_and_the_command(tmp_path):
+    with pytest.raises(UserError, match=r"series of 2 subjects at .*\{file\}.1D, found none; run `snakemake fetch_it`"):
+        list_cohort("c", cohort(tmp_path, series=()))
+
+
+@pytest.mark.parametrize(("source", "key"), [("timeseries", "regions"), ("nifti", "parcellation"), ("nifti", "labels")])
+def test_a_source_says_which_setting_it_misses(tmp_path, source, key):
+    settings = replace(cohort(tmp_path, source=source, parcellation="p", labels="l"), **{key: None})
+    with pytest.raises(UserError, match=f"source '{source}' needs `{key}`"):
+        list_cohort("c", settings)
+
+
+@pytest.mark.parametrize("pattern", ["{fil}.1D", "{file.1D", "{0}.1D"])
+def test_a_pattern_with_wrong_braces_is_named(tmp_path, pattern):
+    with pytest.raises(UserError, match=r"expected \{file\}, \{subject\} or \{site\} in the `series` pattern"):
+        list_cohort("c", cohort(tmp_path, series=(), **{}) if pattern is None else replace(cohort(tmp_path), series=pattern))
+
+
+def test_listing_imports_nothing_heavy():
+    code = (
+        "import sys, brainfed.cohort.listing, brainfed.imaging.settings; "
+        "print(sorted({'numpy', 'pandas', 'torch', 'nilearn', 'sklearn', 'nibabel', 'scipy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

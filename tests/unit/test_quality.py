@@ -1,0 +1,192 @@
+"""Who is left out and why, and what the report is told about the rest."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from brainfed.cohort.quality import include
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.shard import ShardFiles, read_shard
+from brainfed.runtime.errors import UserError
+
+SETTINGS = CohortSettings(source="timeseries")
+needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
+
+
+def participants(**columns):
+    n = 6
+    frame = pd.DataFrame(
+        {
+            "subject": [f"s{i}" for i in range(n)],
+            "site": ["a", "a", "a", "b", "b", "b"],
+            "age": 20.0,
+            "sex": pd.array(["male", "female"] * 3, dtype="string"),
+            "diagnosis": pd.array([0, 1, 0, 1, 0, 1], dtype="Int8"),
+            "mean_fd": 0.1,
+            "has_series": True,
+        }
+    )
+    return frame.assign(**columns)
+
+
+def quality(**columns):
+    frame = pd.DataFrame(
+        {
+            "subject": [f"s{i}" for i in range(6)],
+            "timepoints": 100,
+            "tr": 2.0,
+            "constant_regions": 0,
+            "empty_regions": 0,
+            "checksum": list("uvwxyz"),
+            "problem": "",
+        }
+    )
+    return frame.assign(**columns)
+
+
+COVERAGE = pd.DataFrame({"subject": ["s3", "s3"], "region": ["V1", "M1"], "coverage": [0.0, 1.0]})
+
+
+def reasons(included):
+    return dict(zip(included["subject"], included["reason"], strict=True))
+
+
+def test_a_clean_cohort_is_kept_whole_and_raises_no_issue():
+    included, issues = include(participants(), quality(), COVERAGE, SETTINGS)
+    assert list(included.columns) == ["subject", "included", "twin_group", "reason"]
+    assert included["included"].all()
+    assert list(included["twin_group"]) == list(included["subject"])
+    assert issues.empty
+    assert list(issues.columns) == ["subject", "kind", "detail", "action"]
+
+
+def test_no_series_no_diagnosis_and_a_broken_series_leave_a_subject_out():
+    people = participants(
+        has_series=[False, True, True, True, True, True],
+        diagnosis=pd.array([0, None, 0, 1, 0, 1], dtype="Int8"),
+    )
+    measured = quality(problem=["", "", "the file is truncated", "", "", ""]).iloc[1:]
+    included, issues = include(people, measured, COVERAGE, SETTINGS)
+    assert reasons(included) == {
+        "s0": "no series",
+        "s1": "diagnosis missing",
+        "s2": "the file is truncated",
+        "s3": "",
+        "s4": "",
+        "s5": "",
+    }
+    assert list(issues.loc[issues["kind"] == "excluded", "subject"]) == ["s0", "s1", "s2"]
+
+
+def test_the_order_of_the_tables_does_not_matter():
+    people, measured = participants(age=[1, 2, np.nan, 4, 5, 6]), quality(checksum=list("uvwuyz"))
+    expected = include(people, measured, COVERAGE, SETTINGS)
+    shuffled = include(people.iloc[::-1], measured.sample(frac=1, random_state=0), COVERAGE, SETTINGS)
+    for one, other in zip(expected, shuffled, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_identical_series_are_one_twin_group():
+    included, issues = include(participants(), quality(checksum=list("uvuxyu")), COVERAGE, SETTINGS)
+    assert list(included["twin_group"]) == ["s0", "s1", "s0", "s3", "s4", "s0"]
+    twins = issues[issues["kind"] == "identical series"]
+    assert list(twins["subject"]) == ["s0", "s2", "s5"]
+    assert twins["detail"].iloc[0] == "the same data as s2, s5"
+    assert set(twins["action"]) == {"same fold, same institution"}
+
+
+def test_an_excluded_subject_is_nobodys_twin():
+    people = participants(diagnosis=pd.array([None, 1, 0, 1, 0, 1], dtype="Int8"))
+    included, issues = include(people, quality(checksum=list("uvuxyz")), COVERAGE, SETTINGS)
+    assert list(included["twin_group"]) == list(included["subject"])
+    assert "identical series" not in set(issues["kind"])
+
+
+def test_unreadable_series_are_not_twins_of_each_other():
+    measured = quality(checksum=["", "", "w", "x", "y", "z"], problem=["bad", "bad", "", "", "", ""])
+    included, _ = include(participants(), measured, COVERAGE, SETTINGS)
+    assert list(included["twin_group"]) == list(included["subject"])
+
+
+def test_missing_age_and_sex_are_kept_and_told():
+    people = participants(
+        age=[np.nan, 20, 20, 20, 20, 20], sex=pd.array(["male", None, "male", "male", "male", "male"], dtype="string")
+    )
+    included, issues = include(people, quality(), COVERAGE, SETTINGS)
+    assert included["included"].all()
+    assert list(zip(issues["subject"], issues["kind"], strict=True)) == [("s0", "age missing"), ("s1", "sex missing")]
+
+
+def test_regions_without_signal_are_told_with_their_number():
+    measured = quality(constant_regions=[0, 118, 0, 0, 0, 0], empty_regions=[0, 0, 0, 1, 0, 0])
+    included, issues = include(participants(), measured, COVERAGE, SETTINGS)
+    assert included["included"].all()
+    assert issues.drop(columns="action").to_numpy().tolist() == [
+        ["s1", "constant regions", "118 regions"],
+        ["s3", "empty regions", "1 regions: V1"],
+    ]
+
+
+def test_regions_without_signal_can_drop_their_subject():
+    measured = quality(constant_regions=[0, 2, 0, 0, 0, 0], empty_regions=[0, 1, 0, 0, 0, 0])
+    included, _ = include(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="drop_subject"))
+    assert reasons(included)["s1"] == "3 regions without signal"
+    assert included["included"].sum() == 5
+
+
+def test_regions_without_signal_can_be_an_error():
+    measured = quality(constant_regions=[0, 2, 0, 0, 0, 0])
+    with pytest.raises(UserError, match="Subject s1: expected a signal in every region, found 2"):
+        include(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="error"))
+
+
+def test_a_site_with_one_class_is_told():
+    people = participants(diagnosis=pd.array([0, 1, 0, 1, 1, 1], dtype="Int8"))
+    _, issues = include(people, quality(), COVERAGE, SETTINGS)
+    assert issues.to_numpy().tolist() == [
+        ["", "one class", "site b: 3 subjects, all patients", "kept, its AUC is undefined"]
+    ]
+
+
+def test_a_series_without_a_quality_row_is_an_error():
+    with pytest.raises(UserError, match="Subject s2: expected a row in the quality tables"):
+        include(participants(), quality().drop(index=2), COVERAGE, SETTINGS)
+
+
+def test_nobody_left_is_an_error():
+    with pytest.raises(UserError, match="expected a usable subject among 6, found none .*diagnosis missing"):
+        include(participants(diagnosis=pd.array([None] * 6, dtype="Int8")), quality(), COVERAGE, SETTINGS)
+
+
+@pytest.mark.data
+@needs_data
+def test_the_known_defects_of_abide_are_noticed(tmp_path):
+    data = Path(os.environ["BRAINFED_DATA"]) / "abide"
+    known = ["Caltech_0051469", "Caltech_0051478", "UM_1_0050279", "UM_1_0050286", "UM_1_0050272"]
+    with np.load(data / "timeseries.npz") as series:
+        for name in known:
+            header = "\t".join(f"#{i}" for i in range(1, 201))
+            np.savetxt(tmp_path / f"{name}.1D", series[name], fmt="%.6f", delimiter="\t", header=header, comments="")
+    out = ShardFiles(tmp_path / "s.safetensors", tmp_path / "q.parquet", tmp_path / "c.parquet")
+    settings = replace(SETTINGS, regions=200)
+    read_shard({name: tmp_path / f"{name}.1D" for name in known}, settings, out)
+    people = pd.DataFrame(
+        {
+            "subject": known,
+            "site": ["Caltech", "Caltech", "UM", "UM", "UM"],
+            "age": 20.0,
+            "sex": pd.array(["male"] * 5, dtype="string"),
+            "diagnosis": pd.array([0, 1, 0, 1, 0], dtype="Int8"),
+            "mean_fd": 0.1,
+            "has_series": True,
+        }
+    )
+    included, issues = include(people, pd.read_parquet(out.quality), pd.read_parquet(out.coverage), settings)
+    groups = included.set_index("subject")["twin_group"]
+    assert groups["UM_1_0050279"] == groups["UM_1_0050286"] == "UM_1_0050279"
+    assert groups["UM_1_0050272"] == "UM_1_0050272"
+    constant = issues[issues["kind"] == "constant regions"].set_index("subject")["detail"]
+    assert constant.to_dict() == {"Caltech_0051469": "80 regions", "Caltech_0051478": "118 regions"}

@@ -1,0 +1,76 @@
+"""What a reader of the report should know about a cohort's data, and what was done about it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pandas as pd
+
+
+class Issue(NamedTuple):
+    """One line of the issues table; `subject` is empty where a whole site is meant."""
+
+    subject: str
+    kind: str
+    detail: str
+    action: str
+
+
+def list_issues(measured: pd.DataFrame, included: pd.DataFrame, coverage: pd.DataFrame) -> pd.DataFrame:
+    """Everything worth a line: who was left out, twins, missing phenotypes, silent regions, one-class sites.
+
+    Args:
+        measured: participants with their quality columns, one row a subject.
+        included: subject, included, twin_group, reason; the same rows.
+        coverage: subject, region, coverage.
+
+    Returns:
+        Columns subject, kind, detail, action (str).
+    """
+    used = measured[included["included"]]
+    issues = [
+        *_left_out(included),
+        *_twins(included),
+        *_missing(used),
+        *_silent_regions(used, coverage),
+        *_one_class_sites(used),
+    ]
+    return pd.DataFrame(issues, columns=list(Issue._fields)).astype("str")
+
+
+def _left_out(included: pd.DataFrame) -> Iterator[Issue]:
+    for subject, reason in included.loc[~included["included"], ["subject", "reason"]].itertuples(index=False):
+        yield Issue(subject, "excluded", reason, "left out")
+
+
+def _twins(included: pd.DataFrame) -> Iterator[Issue]:
+    for _, group in included[included["included"]].groupby("twin_group"):
+        if len(group) > 1:
+            names = list(group["subject"])
+            for subject in names:
+                others = ", ".join(name for name in names if name != subject)
+                yield Issue(subject, "identical series", f"the same data as {others}", "same fold, same institution")
+
+
+def _missing(used: pd.DataFrame) -> Iterator[Issue]:
+    for column in ("age", "sex"):
+        for subject in used.loc[used[column].isna(), "subject"]:
+            yield Issue(subject, f"{column} missing", f"no {column} in the phenotype table", "kept, matches nobody")
+
+
+def _silent_regions(used: pd.DataFrame, coverage: pd.DataFrame) -> Iterator[Issue]:
+    columns = ["subject", "constant_regions", "empty_regions"]
+    for subject, constant, empty in used[columns].itertuples(index=False):
+        if constant:
+            yield Issue(subject, "constant regions", f"{constant:.0f} regions", "kept, their correlations are 0")
+        if empty:
+            unseen = coverage.loc[(coverage["subject"] == subject) & (coverage["coverage"] == 0), "region"]
+            detail = f"{empty:.0f} regions: {', '.join(unseen.head(5))}{' ...' if len(unseen) > 5 else ''}"
+            yield Issue(subject, "empty regions", detail, "kept, their correlations are 0")
+
+
+def _one_class_sites(used: pd.DataFrame) -> Iterator[Issue]:
+    for site, diagnoses in used.groupby("site")["diagnosis"]:
+        if diagnoses.nunique() == 1:
+            which = "patients" if diagnoses.iloc[0] == 1 else "controls"
+            detail = f"site {site}: {len(diagnoses)} subjects, all {which}"
+            yield Issue("", "one class", detail, "kept, its AUC is undefined")

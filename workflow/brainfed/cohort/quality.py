@@ -1,0 +1,77 @@
+"""Who is used and who is not, and why.
+
+Identical series (spec evaluation, item 2) are one person in two rows, or a copying mistake: they form a
+twin group that no split may part.
+"""
+
+from typing import Any
+
+import pandas as pd
+
+from brainfed.cohort.issues import list_issues
+from brainfed.cohort.settings import CohortSettings
+from brainfed.runtime.errors import UserError
+
+
+def include(
+    participants: pd.DataFrame, quality: pd.DataFrame, coverage: pd.DataFrame, settings: CohortSettings
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Decide about every participant.
+
+    Args:
+        participants: as `ingest` returns them.
+        quality: the quality tables of all parts, one below the other.
+        coverage: the coverage tables of all parts, one below the other.
+        settings: the cohort's settings.
+
+    Returns:
+        The included table (subject, included, twin_group, reason) and the issues (subject, kind, detail,
+        action); subjects in ascending order.
+
+    Raises:
+        UserError: regions without signal where the settings say `error`, a subject with a series but no
+            quality row, or nobody left.
+    """
+    measured = participants.merge(quality, on="subject", how="left", validate="one_to_one")
+    measured = measured.sort_values("subject", ignore_index=True)
+    unmeasured = measured.loc[measured["has_series"] & measured["problem"].isna(), "subject"]
+    if len(unmeasured):
+        raise UserError(
+            f"Subject {unmeasured.iloc[0]}: expected a row in the quality tables, found none ({len(unmeasured)} such "
+            "subjects); delete the time series and run again."
+        )
+    reasons = [_reason(row, settings) for row in measured.to_dict("records")]
+    included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
+    included["twin_group"] = _twin_groups(measured, included["included"])
+    included["reason"] = pd.Series(reasons, dtype="str")
+    if not included["included"].any():
+        raise UserError(
+            f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
+            f"{included['reason'].mode().iloc[0]}); mend the phenotype table or the series."
+        )
+    return included, list_issues(measured, included, coverage)
+
+
+def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:
+    """Why a subject is left out; empty: it stays."""
+    if not row["has_series"]:
+        return "no series"
+    if row["problem"]:
+        return str(row["problem"])
+    if pd.isna(row["diagnosis"]):
+        return "diagnosis missing"
+    silent = int(row["constant_regions"] + row["empty_regions"])
+    if silent and settings.constant_regions == "error":
+        raise UserError(
+            f"Subject {row['subject']}: expected a signal in every region, found {silent} constant or empty ones; set "
+            "constant_regions to impute_zero or drop_subject, or take the subject out of the table."
+        )
+    if silent and settings.constant_regions == "drop_subject":
+        return f"{silent} regions without signal"
+    return ""
+
+
+def _twin_groups(measured: pd.DataFrame, included: pd.Series) -> pd.Series:
+    """The first of all included subjects with the same series; an excluded subject stands alone."""
+    series = measured["checksum"].where(included, measured["subject"])
+    return measured.groupby(series)["subject"].transform("first").astype("str")

@@ -1,0 +1,65 @@
+"""Delete results of stages and variants that no config names any more.
+
+    python -m brainfed.configuration.prune config/*.yaml [--dry-run]
+"""
+
+import argparse
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import yaml
+
+from brainfed.configuration.loading import load_plan
+from brainfed.configuration.plan import Plan
+from brainfed.runtime.errors import UserError
+
+STAGES = ("features", "graphs", "splits", "methods")
+
+
+def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
+    """Every folder of a named stage or variant that `plan` still uses."""
+    for cohort in plan.project.cohorts:
+        folder = results / cohort
+        yield from (folder / "features" / name for name in plan.features)
+        yield from (folder / "graphs" / name for name in plan.graphs)
+        yield from (folder / "splits" / name for name in plan.splits)
+        for experiment in plan.experiments.values():
+            yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)
+
+
+def stale_folders(plans: Iterable[Plan], results: Path) -> list[Path]:
+    """Folders of named stages and variants, in any cohort, that no plan uses; parents stand for their children."""
+    kept = {path for plan in plans for path in kept_folders(plan, results)}
+    parents = {parent for path in kept for parent in path.parents}
+    stale = []
+    for stage in STAGES:
+        for path in sorted(results.glob(f"*/{stage}/*")):
+            if path not in kept and path not in parents:
+                stale.append(path)
+            elif path not in kept:
+                stale.extend(child for child in sorted(path.iterdir()) if child not in kept)
+    return stale
+
+
+def main() -> None:
+    """Delete what is stale and say so."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("configs", nargs="+", type=Path)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--dry-run", action="store_true")
+    arguments = parser.parse_args()
+    try:
+        plans = [load_plan(yaml.safe_load(path.read_text(encoding="utf-8"))) for path in arguments.configs]
+    except UserError as error:
+        parser.exit(1, f"{error}\n")
+    stale = stale_folders(plans, arguments.results)
+    for path in stale:
+        print(path)
+        if not arguments.dry_run:
+            shutil.rmtree(path)
+    print(f"{len(stale)} folders {'would be ' if arguments.dry_run else ''}removed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""From the predictions of all variants and repeats of an experiment to its four tables."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_local, score_runs, summarise
+from brainfed.evaluation.statistics import compare
+from brainfed.runtime.artefacts import read_table, write_tsv
+
+GAIN_COLUMNS = ["variant", "institution", "metric", "mean", "sd", "runs"]
+TESTED_METRICS = ("accuracy", "auc")
+TESTED_SCOPES = (INSTITUTION, POOLED)
+
+
+def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> pd.DataFrame:
+    """The predictions of (variant, repeat) `runs`, one below the other."""
+    parts = [
+        read_table(path, ["subject", "institution", "fold", "score", "kind", "label"]).assign(
+            variant=variant, repeat=repeat
+        )
+        for (variant, repeat), path in zip(runs, files, strict=True)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def score_experiment(
+    runs: Sequence[tuple[str, int]], files: Sequence[str], *, local: str, reference: str, outputs: Mapping[str, str]
+) -> None:
+    """Write the summary, the runs, the tests against `reference` and the gain over `local`.
+
+    Args:
+        runs: (variant, repeat) of each file.
+        files: prediction tables.
+        local: variant whose institutions train alone; without it the gain table is empty.
+        reference: variant that the tests compare with.
+        outputs: paths called summary, runs, tests, gain.
+    """
+    predictions = read_predictions(runs, files)
+    scores = score_runs(predictions)
+    write_tsv(outputs["summary"], summarise(scores))
+    write_tsv(outputs["runs"], scores)
+    ratio = test_train_ratio(predictions)
+    tests = [
+        compare(scores, reference, metric, scope, ratio).assign(scope=scope)
+        for metric in TESTED_METRICS
+        for scope in TESTED_SCOPES
+    ]
+    write_tsv(outputs["tests"], pd.concat(tests, ignore_index=True))
+    gain = gain_over_local(scores, local) if local in set(scores["variant"]) else pd.DataFrame(columns=GAIN_COLUMNS)
+    write_tsv(outputs["gain"], gain)
+
+
+def test_train_ratio(predictions: pd.DataFrame) -> float:
+    """n_test / n_train of a run, the mean over runs."""
+    tested = predictions.groupby(["variant", "repeat", "fold"]).size()
+    total = tested.groupby(["variant", "repeat"]).transform("sum")
+    return float((tested / (total - tested)).mean())

@@ -1,0 +1,98 @@
+"""The state after the last finished round, kept beside a job's output so that a killed job resumes.
+
+The file is hidden and undeclared: Snakemake neither waits for it nor deletes it. Its name holds the digest
+of everything that the state depends on (settings, code, inputs), so a state is never resumed by a job
+that means something else.
+"""
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.provenance import file_digest
+
+SUFFIX = ".checkpoint"
+FIELDS = {"key", "round", "metadata"}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A place for one state.
+
+    Attributes:
+        path: the file, as `checkpoint_path` names it; None keeps nothing.
+        key: what the state belongs to; a file with another key is not loaded.
+    """
+
+    path: Path | None
+    key: str
+
+    def save(self, round: int, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
+        """Keep the state after `round` in place of any earlier one, atomically.
+
+        States beside the same output that another digest names can never be resumed again and are deleted.
+        """
+        if self.path is None:
+            return
+        write_arrays(self.path, arrays, {"key": self.key, "round": round, "metadata": dict(metadata)})
+        for stale in _of_same_output(self.path) - {self.path}:
+            stale.unlink(missing_ok=True)
+
+    def load(self) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
+        """The kept (round, arrays, metadata), or None where nothing whole is kept under this key."""
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            kept = read_arrays(self.path)
+        except UserError as error:
+            logger.warning("the checkpoint is ignored, starting anew: %s", error)
+            return None
+        if kept.metadata.keys() != FIELDS or kept.metadata["key"] != self.key:
+            logger.warning("the checkpoint %s belongs to other settings and is ignored, starting anew", self.path)
+            return None
+        return int(kept.metadata["round"]), kept.arrays, kept.metadata["metadata"]
+
+    def remove(self) -> None:
+        """Forget the state: the job has written its outputs."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def checkpoint_path(output: Path | str, digest: str) -> Path:
+    """The hidden file beside `output` that holds the state of the job that `digest` describes."""
+    target = Path(output)
+    return target.with_name(f".{target.name}.{digest}{SUFFIX}")
+
+
+def inputs_digest(params: Mapping[str, Any], files: Iterable[Path | str]) -> str:
+    """Digest of all that a job's result depends on, as 16 hexadecimal characters.
+
+    Args:
+        params: the rule's parameters, its code digest among them; JSON-able.
+        files: the rule's input files, in the rule's order; their contents count, their names do not.
+    """
+    described = canonical_json({"params": dict(params), "files": [file_digest(path) for path in files]})
+    return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+
+def _of_same_output(path: Path) -> set[Path]:
+    """The checkpoints beside `path` for the same output, and what a killed job left of writing one."""
+    output = _output(path.name)
+    return {file for file in path.parent.glob(f"*{SUFFIX}*") if output and _output(file.name) == output}
+
+
+def _output(name: str) -> str:
+    """The output that a checkpoint, whole (`.NAME.DIGEST.checkpoint`) or half-written, was made for."""
+    found = re.fullmatch(rf"(\.?)\.(?P<output>.+)\.[^.]+{re.escape(SUFFIX)}(\.[0-9a-f]+\.part)?", name)
+    return found["output"] if found else ""

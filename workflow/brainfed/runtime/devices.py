@@ -1,0 +1,264 @@
+"""Leases of GPUs: two jobs on one machine never share a card, and nothing leaks when a job is killed.
+
+Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
+a non-blocking `flock` on one file per device in a folder of the user, which the kernel releases with the
+process. `CUDA_VISIBLE_DEVICES` then names the leased devices, and the job uses `cuda:0`.
+"""
+
+import fcntl
+import logging
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from brainfed.runtime.driver import ON_CPU, Gpu, installed, query
+from brainfed.runtime.errors import UserError
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What a job may use until it ends.
+
+    Attributes:
+        device: `cuda:0` or `cpu`, a torch device name.
+        uuids: the leased devices as CUDA_VISIBLE_DEVICES names them; empty on the CPU.
+        message: one sentence for the log.
+    """
+
+    device: str
+    uuids: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How a job waits for devices, in seconds, and when it calls a device taken.
+
+    Attributes:
+        poll: between two tries while other jobs of this user hold the devices.
+        remind: between two messages while waiting.
+        grace: how long memory taken by strangers is looked at again; what a job of ours held is
+            given back a moment after its lock.
+        taken: share of a device's memory above which it is taken.
+    """
+
+    poll: float = 5.0
+    remind: float = 60.0
+    grace: float = 15.0
+    taken: float = 0.5
+
+
+@contextmanager
+def lease(
+    requested: int,
+    *,
+    nvidia_smi: str | None = None,
+    locks: Path | None = None,
+    patience: Patience = Patience(),
+) -> Iterator[Lease]:
+    """Hold `requested` GPUs for the body of the `with`, or say why it runs on the CPU.
+
+    Args:
+        requested: number of GPUs; 0 asks for the CPU.
+        nvidia_smi: the driver's query program; default BRAINFED_NVIDIA_SMI, else `nvidia-smi` on PATH.
+        locks: folder of the lock files; default BRAINFED_LOCKS, else a folder of this user under the
+            system's temporary folder (local to the machine, as the devices are).
+        patience: how to wait.
+
+    Raises:
+        UserError: the driver is broken, strangers hold the memory, fewer devices than requested are
+            visible, or SLURM allocated none.
+        RuntimeError: torch was imported before; it may have chosen its device already.
+    """
+    if requested == 0:
+        yield Lease("cpu", (), "CPU: no GPU was asked for")
+        return
+    absent = missing_gpu(nvidia_smi)
+    if absent is not None:
+        yield Lease("cpu", (), absent)
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError("a GPU must be leased before torch is imported")
+    if "SLURM_JOB_ID" in os.environ:
+        allocated = _allocation(requested)
+        if len(allocated) == requested:
+            yield Lease("cuda:0", allocated, f"GPU {', '.join(allocated)} as SLURM allocated")
+            return
+    pool = _Pool(_candidates(requested, query(nvidia_smi)), _lock_folder(locks), nvidia_smi, patience)
+    with ExitStack() as held:
+        leased = _wait(pool, requested, held)
+        with _visible(leased):
+            yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}")
+
+
+def missing_gpu(nvidia_smi: str | None = None) -> str | None:
+    """Why GPU jobs run on the CPU here, in one sentence; None where GPUs are to be used.
+
+    Only a machine that has no driver at all, or whose user has hidden the devices, is without GPU: a
+    broken driver is an error, which `lease` raises.
+    """
+    if "SLURM_JOB_ID" in os.environ:
+        return None
+    visible = os.environ.get(VISIBLE)
+    if visible is None:
+        return None if installed(nvidia_smi) else "CPU: this machine has no NVIDIA driver"
+    return None if _entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
+
+
+def _entries(visible: str) -> tuple[str, ...]:
+    """The devices that CUDA_VISIBLE_DEVICES names; as in CUDA, an empty or negative one ends the list."""
+    entries: list[str] = []
+    for entry in (part.strip() for part in visible.split(",")):
+        if not entry or entry.startswith("-") or entry == "NoDevFiles":
+            break
+        entries.append(entry)
+    return tuple(dict.fromkeys(entries))
+
+
+def _allocation(requested: int) -> tuple[str, ...]:
+    allocated = _entries(os.environ.get(VISIBLE, ""))
+    if len(allocated) < requested:
+        raise UserError(
+            f"SLURM job {os.environ['SLURM_JOB_ID']}: the rule asks for {requested} GPU(s), SLURM allocated "
+            f"{len(allocated)} ({VISIBLE}); name a partition with GPUs (slurm_partition), or {ON_CPU}."
+        )
+    return allocated
+
+
+def _candidates(requested: int, gpus: Sequence[Gpu]) -> tuple[str, ...]:
+    """UUIDs of the devices that this process may use, in the order of CUDA_VISIBLE_DEVICES or the driver."""
+    visible = os.environ.get(VISIBLE)
+    entries = [gpu.uuid for gpu in gpus] if visible is None else [_uuid(entry, gpus) for entry in _entries(visible)]
+    candidates = tuple(dict.fromkeys(entries))
+    if len(candidates) < requested:
+        raise UserError(
+            f"{requested} GPU(s) are asked for, {len(candidates)} can be seen ({VISIBLE}={visible}); "
+            f"ask for fewer, make more visible, or {ON_CPU}."
+        )
+    return candidates
+
+
+def _uuid(entry: str, gpus: Sequence[Gpu]) -> str:
+    """The UUID that an entry of CUDA_VISIBLE_DEVICES (an index, a UUID or the start of one) means."""
+    if entry.startswith("MIG-"):
+        return entry
+    matches = [gpu.uuid for gpu in gpus if gpu.index == entry or (entry.startswith("GPU-") and gpu.uuid.startswith(entry))]
+    if len(matches) != 1:
+        here = ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in gpus)
+        raise UserError(f"{VISIBLE}: {entry!r} is no device of this machine, it has {here}; correct it or unset it.")
+    return matches[0]
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """The devices to choose from, and how to look at them."""
+
+    candidates: tuple[str, ...]
+    locks: Path
+    nvidia_smi: str | None
+    patience: Patience
+
+    def lock_of(self, uuid: str) -> Path:
+        return self.locks / f"{uuid.replace('/', '_')}.lock"
+
+
+def _wait(pool: _Pool, requested: int, held: ExitStack) -> tuple[str, ...]:
+    """Try until `requested` devices are locked and their memory is free; `held` keeps their locks."""
+    patience = pool.patience
+    jitter = random.Random(os.getpid())
+    reminded = short_since = None
+    while True:
+        leased, taken = _try(pool, requested, held)
+        if leased:
+            return leased
+        now = time.monotonic()
+        if len(pool.candidates) - len(taken) >= requested:
+            short_since = None
+            if reminded is None or now - reminded >= patience.remind:
+                logger.warning("waiting for %d of %d GPU(s), other jobs hold them", requested, len(pool.candidates))
+                reminded = now
+        else:
+            short_since = now if short_since is None else short_since
+            if now - short_since >= patience.grace:
+                raise UserError(
+                    f"GPU {', '.join(taken)}: more than {patience.taken:.0%} of the memory is taken by other "
+                    f"programs; wait for them, name free devices in {VISIBLE}, or {ON_CPU}."
+                )
+        time.sleep(patience.poll * jitter.uniform(0.5, 1.0))
+
+
+def _try(pool: _Pool, requested: int, held: ExitStack) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """One try: the devices that are now leased, or none; and those whose memory strangers have taken.
+
+    One process tries at a time, so a device seen free stays free until it is leased, and nobody
+    mistakes another's try for a lease.
+    """
+    with _locked(pool.locks / "gate.lock", wait=True):
+        free = [uuid for uuid in pool.candidates if _is_free(pool.lock_of(uuid))]
+        if not free:
+            return (), ()
+        full = {gpu.uuid for gpu in query(pool.nvidia_smi) if gpu.used_share > pool.patience.taken}
+        usable = [uuid for uuid in free if uuid not in full]
+        leased = tuple(usable[:requested]) if len(usable) >= requested else ()
+        for uuid in leased:
+            held.enter_context(_locked(pool.lock_of(uuid)))
+        return leased, tuple(uuid for uuid in free if uuid in full)
+
+
+def _is_free(path: Path) -> bool:
+    with _locked(path) as locked:
+        return locked
+
+
+@contextmanager
+def _locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold the file's lock: True, or False where another process has it."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            # A forked child may still have the file open: closing it here alone would not unlock.
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _lock_folder(named: Path | None) -> Path:
+    """The folder of the lock files, made if need be; the default one must be this user's own."""
+    chosen = named or os.environ.get("BRAINFED_LOCKS")
+    own = Path(tempfile.gettempdir()) / f"brainfed-{os.getuid()}"
+    folder = Path(chosen) if chosen else own / "gpu"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK) and (bool(chosen) or own.stat().st_uid == os.getuid())
+    except OSError:
+        usable = False
+    if not usable:
+        raise UserError(f"{folder}: lock files of GPUs cannot be kept here; name another folder in BRAINFED_LOCKS.")
+    return folder
+
+
+@contextmanager
+def _visible(uuids: Sequence[str]) -> Iterator[None]:
+    before = os.environ.get(VISIBLE)
+    os.environ[VISIBLE] = ",".join(uuids)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VISIBLE]
+        else:
+            os.environ[VISIBLE] = before

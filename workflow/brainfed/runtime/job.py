@@ -1,0 +1,177 @@
+"""What every script does around its one call: log, threads, device, and how it ends.
+
+    with job(snakemake, gpu=True) as running:
+        from brainfed.training.federated import train  # torch is imported under the lease
+        train(..., device=running.device)
+        write_text(snakemake.output.timing, json.dumps(running.timing()))
+"""
+
+import logging
+import os
+import platform
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+import brainfed
+from brainfed.runtime.devices import Lease, lease
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.logs import Progress, configure
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+INTERRUPTED = 130
+TERMINATED = 143
+
+logger = logging.getLogger(__name__)
+
+
+class NamedList(Protocol):
+    """Snakemake's lists whose items may have names."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item of that name."""
+
+
+class SnakemakeScript(Protocol):
+    """The part of the `snakemake` object that a job reads."""
+
+    @property
+    def log(self) -> Sequence[str]:
+        """The rule's log files."""
+
+    @property
+    def params(self) -> NamedList:
+        """The rule's parameters."""
+
+    @property
+    def resources(self) -> NamedList:
+        """The rule's resources."""
+
+    @property
+    def scriptdir(self) -> Any:
+        """The folder of the script."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A running job.
+
+    Attributes:
+        lease: the devices that it holds.
+        started: seconds of the monotonic clock at its start.
+        threads: compute threads.
+        progress: called with (done, total, what) after each unit of work.
+    """
+
+    lease: Lease
+    started: float
+    threads: int
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def device(self) -> str:
+        """The torch device name."""
+        return self.lease.device
+
+    def timing(self) -> dict[str, float | str]:
+        """Seconds so far, the largest memory so far (MiB), and the device with its model."""
+        unit = 1024**2 if platform.system() == "Darwin" else 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+        return {
+            "seconds": round(time.monotonic() - self.started, 3),
+            "peak_memory_mb": round(peak, 1),
+            "device": _described(self.device),
+        }
+
+
+@contextmanager
+def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
+    """Run the body as a job of the workflow.
+
+    A `UserError` ends it with its one sentence and exit code 1; any other exception with a full
+    traceback in the log, one line on stderr that names the log, and exit code 1; an interrupt or
+    SIGTERM with a line, after all `finally` blocks.
+
+    Args:
+        snakemake: the object that Snakemake gives a script; `params.threads` (default 1) sets the
+            compute threads, `resources.gpu` the number of GPUs.
+        gpu: whether the job can use GPUs at all.
+    """
+    started = time.monotonic()
+    log = snakemake.log[0] if len(snakemake.log) else None
+    configure(log)
+    former = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        threads = int(snakemake.params.get("threads", 1))
+        _limit_threads(threads)
+        _check_package(snakemake.scriptdir)
+        with lease(int(snakemake.resources.get("gpu", 0)) if gpu else 0) as leased:
+            logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
+            _check_torch(leased)
+            yield Job(leased, started, threads)
+    except UserError as error:
+        logger.error("%s", error)
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        logger.error("interrupted")
+        raise SystemExit(INTERRUPTED) from None
+    except Exception as error:
+        where = f"; the traceback is in {log}" if log else ""
+        logger.exception("%s: %s%s", type(error).__name__, error, where)
+        raise SystemExit(1) from None
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    logger.error("terminated")
+    raise SystemExit(TERMINATED)
+
+
+def _limit_threads(threads: int) -> None:
+    """Set the threads of the numerical libraries, imported or yet to come."""
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    if "numpy" in sys.modules:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(limits=threads)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+
+
+def _check_package(scripts: Path | str) -> None:
+    """Refuse to run an installed copy of the package in place of the one beside the scripts."""
+    beside = Path(scripts).resolve().parent / "brainfed" / "__init__.py"
+    imported = Path(brainfed.__file__ or "").resolve()
+    if beside.exists() and beside != imported:
+        raise UserError(
+            f"brainfed: this workflow's package is {beside.parent}, Python imported {imported.parent}; "
+            "uninstall that copy (pip uninstall brainfed), or install this one (pip install -e .)."
+        )
+
+
+def _check_torch(leased: Lease) -> None:
+    if leased.device == "cpu":
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        raise UserError(
+            f"{leased.message}: the installed torch {torch.__version__} cannot use it; install a CUDA build of torch "
+            "that the driver supports, or run with --resources gpu=0 to use the CPU."
+        )
+
+
+def _described(device: str) -> str:
+    if device == "cpu":
+        return device
+    import torch
+
+    return f"{device} ({torch.cuda.get_device_name(device)})"

@@ -1,0 +1,55 @@
+"""What a result was made with: versions, machine type, contents of files. No host, user or folder names."""
+
+import hashlib
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = (
+    "brainfed", "snakemake", "numpy", "scipy", "pandas", "pyarrow", "nibabel", "nilearn", "scikit-learn", "statsmodels",
+    "torch", "torch-geometric", "safetensors", "pydantic", "matplotlib", "opacus",
+)  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the installed packages that results depend on; nothing is imported."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, str | int]:
+    """Operating system and processor: `platform`, `cpu` (its model) and `cores` that this process may use."""
+    return {
+        "platform": " ".join(part for part in (platform.system(), platform.machine(), *platform.libc_ver()) if part),
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+    }
+
+
+def file_digest(path: Path | str) -> str:
+    """SHA-256 of a file's content, as 64 hexadecimal characters."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _cpu_model() -> str:
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        for line in described.read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    elif platform.system() == "Darwin":
+        answer = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+        )
+        if answer.returncode == 0:
+            return answer.stdout.strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,160 @@
+"""Who the subjects are: simulated, ingested, included, split."""
+
+SIMULATED = [name for name, cohort in PROJECT.cohorts.items() if cohort.source == "simulate"]
+
+
+rule simulate_participants:
+    output:
+        phenotype="results/{cohort}/simulated/participants.tsv",
+        parcellation="results/{cohort}/simulated/atlas.nii.gz",
+        labels="results/{cohort}/simulated/atlas.tsv",
+        truth="results/{cohort}/simulated/truth.json",
+    log:
+        "logs/{cohort}/simulate_participants.log",
+    benchmark:
+        "results/{cohort}/benchmarks/simulate_participants.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/simulate_participants.py", base=BASE),
+        settings=lambda wc: simulation_of(wc.cohort),
+    message:
+        "Simulating participants and atlas ({wildcards.cohort})"
+    script:
+        "../scripts/simulate_participants.py"
+
+
+for cohort in SIMULATED if not FETCHING else []:
+    for shard in LISTINGS[cohort].shards:
+
+        rule:
+            name:
+                f"simulate_scans_{cohort}_{shard}"
+            output:
+                images=[subject.series for subject in LISTINGS[cohort].members(shard)],
+            log:
+                f"logs/{cohort}/simulate_scans/{shard}.log",
+            benchmark:
+                f"results/{cohort}/benchmarks/simulate_scans/{shard}.tsv"
+            conda:
+                "../envs/brainfed.yaml"
+            threads: 1
+            resources:
+                mem_mb=1000,
+                runtime=30,
+            params:
+                code=code_digest("scripts/simulate_scans.py", base=BASE),
+                subjects=[subject.subject for subject in LISTINGS[cohort].members(shard)],
+                settings=simulation_of(cohort, shard),
+            message:
+                f"Simulating scans, {shard} ({cohort})"
+            script:
+                "../scripts/simulate_scans.py"
+
+
+rule ingest_phenotypes:
+    input:
+        phenotype=lambda wc: LISTINGS[wc.cohort].phenotype,
+    output:
+        participants="results/{cohort}/cohort/participants.parquet",
+    log:
+        "logs/{cohort}/ingest_phenotypes.log",
+    benchmark:
+        "results/{cohort}/benchmarks/ingest_phenotypes.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/ingest_phenotypes.py", base=BASE),
+        settings=lambda wc: settings_of(wc, "source", "columns", "codes", "missing"),
+        with_series=lambda wc: list(LISTINGS[wc.cohort].with_series),
+    message:
+        "Reading the phenotype table ({wildcards.cohort})"
+    script:
+        "../scripts/ingest_phenotypes.py"
+
+
+rule include_subjects:
+    input:
+        participants="results/{cohort}/cohort/participants.parquet",
+        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+    output:
+        included="results/{cohort}/cohort/included.parquet",
+        issues=report(
+            "results/{cohort}/cohort/issues.tsv",
+            caption="../report/issues.rst",
+            category="Data and quality",
+            subcategory="{cohort}",
+            labels={"table": "issues"},
+        ),
+    log:
+        "logs/{cohort}/include_subjects.log",
+    benchmark:
+        "results/{cohort}/benchmarks/include_subjects.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/include_subjects.py", base=BASE),
+        settings=lambda wc: settings_of(wc, "source", "constant_regions", "min_timepoints"),
+    message:
+        "Deciding who is included ({wildcards.cohort})"
+    script:
+        "../scripts/include_subjects.py"
+
+
+rule split_subjects:
+    input:
+        included="results/{cohort}/cohort/included.parquet",
+        participants="results/{cohort}/cohort/participants.parquet",
+    output:
+        split="results/{cohort}/splits/{split}/repeat-{repeat}.parquet",
+    log:
+        "logs/{cohort}/split_subjects/{split}.{repeat}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/split_subjects/{split}.{repeat}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/split_subjects.py", base=BASE),
+        settings=lambda wc: split_content(PLAN.splits[wc.split]),
+        seed=PROJECT.seed,
+        repeat=lambda wc: int(wc.repeat),
+    message:
+        "Drawing split {wildcards.split}, repeat {wildcards.repeat} ({wildcards.cohort})"
+    script:
+        "../scripts/split_subjects.py"
+
+
+rule fetch_abide:
+    output:
+        done=touch("resources/abide/.fetched"),
+    log:
+        "logs/fetch_abide.log",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=600,
+    params:
+        folder="resources/abide",
+    message:
+        "Downloading ABIDE I (Preprocessed Connectomes Project, C-PAC, CC200)"
+    script:
+        "../scripts/fetch_abide.py"

@@ -1,0 +1,22 @@
+"""Compute the label-free connectivity features of every subject with a usable series."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    import pandas as pd
+
+    from brainfed.imaging.connectivity import connectivity
+    from brainfed.imaging.settings import FeatureSettings
+    from brainfed.imaging.shard import load_series
+    from brainfed.runtime.artefacts import read_table, write_arrays
+
+    quality = pd.concat([read_table(path, ["subject", "problem"]) for path in snakemake.input.quality])
+    subjects = sorted(quality.loc[quality["problem"] == "", "subject"])
+    series, regions = load_series(snakemake.input.series, subjects)
+    settings = snakemake.params.settings
+    features = connectivity({subject: series[subject] for subject in subjects}, FeatureSettings(**settings))
+    write_arrays(
+        snakemake.output.features,
+        {"features": features},
+        {"subjects": subjects, "regions": list(regions), "settings": settings},
+    )

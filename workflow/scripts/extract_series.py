@@ -1,0 +1,18 @@
+"""Extract the region series of one shard's NIfTI images."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.imaging.atlas import load_atlas
+    from brainfed.imaging.extraction import ScanFiles
+    from brainfed.imaging.shard import ShardFiles, extract_shard
+    from brainfed.runtime.settings import restore
+
+    settings = restore(CohortSettings, {"source": "nifti", **snakemake.params.settings})
+    extract_shard(
+        {subject: ScanFiles(image, confounds, tr) for subject, image, confounds, tr in snakemake.params.subjects},
+        load_atlas(settings.atlas, snakemake.input.parcellation, snakemake.input.labels),
+        settings,
+        ShardFiles(snakemake.output.series, snakemake.output.quality, snakemake.output.coverage),
+    )

@@ -1,0 +1,16 @@
+"""Read the region series of one shard's text files."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.imaging.shard import ShardFiles, read_shard
+    from brainfed.runtime.settings import restore
+
+    listed = snakemake.params.subjects
+    read_shard(
+        {subject: path for subject, path, _, _ in listed},
+        restore(CohortSettings, {"source": "timeseries", **snakemake.params.settings}),
+        ShardFiles(snakemake.output.series, snakemake.output.quality, snakemake.output.coverage),
+        {subject: tr for subject, _, _, tr in listed if tr is not None},
+    )

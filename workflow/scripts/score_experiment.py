@@ -1,0 +1,15 @@
+"""Score every run of an experiment and test every variant against the reference."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.evaluation.experiment import score_experiment
+
+    params = snakemake.params
+    score_experiment(
+        [(variant, repeat) for variant in params.variants for repeat in range(params.repeats)],
+        list(snakemake.input.predictions),
+        local=params.local,
+        reference=params.reference,
+        outputs=dict(snakemake.output.items()),
+    )

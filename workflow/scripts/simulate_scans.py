@@ -1,0 +1,11 @@
+"""Write the NIfTI images of one shard of a simulated cohort."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.cohort.simulate import write_scans
+    from brainfed.runtime.settings import restore
+
+    files = dict(zip(snakemake.params.subjects, snakemake.output.images, strict=True))
+    write_scans(files, restore(CohortSettings, snakemake.params.settings))

@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import Graph, IntArray, MethodInputs, Phenotypes
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
+
+from brainfed.runtime.streams import Streams
+from brainfed.training.inputs import Graph, IntArray, MethodInputs, Phenotypes
 
 NEIGHBOURS = 3
 

@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
+
 from brainfed.methods.majority import MajoritySettings
 from brainfed.methods.motion import MotionSettings
 from brainfed.methods.phenotype import PhenotypeSettings
@@ -9,7 +11,6 @@ from brainfed.runtime.errors import UserError
 from brainfed.training.floors import majority, motion, phenotype
 from brainfed.training.run import Run
 from method_inputs import diagnosis_of, method_inputs, relabelled
-from sklearn.metrics import roc_auc_score
 
 FLOORS = {
     "majority": (majority, MajoritySettings()),

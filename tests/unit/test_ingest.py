@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
@@ -79,9 +80,7 @@ def test_a_cell_that_means_nothing_is_refused(tmp_path, row, message):
 
 def test_a_missing_column_is_named(tmp_path):
     with pytest.raises(UserError, match=r"expected a column 'Diagnosis', found none; did you mean 'diagnosis'\?"):
-        ingest(
-            table(tmp_path, "s1;a;20;1;1;0.1"), replace(SETTINGS, columns=ColumnSettings(diagnosis="Diagnosis")), []
-        )
+        ingest(table(tmp_path, "s1;a;20;1;1;0.1"), replace(SETTINGS, columns=ColumnSettings(diagnosis="Diagnosis")), [])
 
 
 def test_a_simulated_table_is_read_whatever_the_codes_say(tmp_path):

@@ -5,11 +5,12 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
+
 from brainfed.methods import logistic, majority, motion, phenotype, ridge, svm
 from brainfed.training.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
-from scipy.stats import t as student
-from sklearn.metrics import roc_auc_score
 
 METHODS = (majority.METHOD, phenotype.METHOD, motion.METHOD, ridge.METHOD, svm.METHOD, logistic.METHOD)
 FEW_PENALTIES = {"ridge": {"alphas": (0.1, 1.0, 10.0)}, "svm": {"costs": (0.1, 1.0)}, "logistic": {"costs": (0.1, 1.0)}}
@@ -29,15 +30,15 @@ def scores_of(variant, inputs):
     return getattr(import_module(module), function)(inputs, method.settings(**settings), Run()).scores
 
 
-def one_third_patients():
-    """(60,) labels whose turning round changes every institution's share of patients."""
-    return (np.arange(60) // 3 % 3 == 0).astype(np.int64)
+def one_fifth_patients():
+    """(75,) labels whose turning round in any fold changes every institution's share of patients."""
+    return (np.arange(75) // 3 % 5 == 0).astype(np.int64)
 
 
 @every_variant
 @both_splits
 def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(variant, split):
-    inputs = method_inputs(split=split, diagnosis=one_third_patients())
+    inputs = method_inputs(75, split=split, diagnosis=one_fifth_patients())
     before = scores_of(variant, inputs)
     for fold in range(inputs.folds):
         after = scores_of(variant, scrambled(inputs, fold))

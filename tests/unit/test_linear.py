@@ -2,6 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, RidgeClassifierCV
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
 from brainfed.methods.logistic import METHOD as LOGISTIC
 from brainfed.methods.logistic import LogisticSettings
 from brainfed.methods.ridge import METHOD as RIDGE
@@ -15,14 +20,16 @@ from brainfed.training.inner_folds import choose_cost, inner_folds, twin_groups
 from brainfed.training.linear import TrainingSet
 from brainfed.training.run import Run
 from method_inputs import diagnosis_of, method_inputs, relabelled
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, RidgeClassifierCV
-from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 TRAIN = {"ridge": ridge.train, "svm": svm.train, "logistic": logistic.train}
-SETTINGS = {"ridge": RidgeSettings, "svm": SVMSettings, "logistic": LogisticSettings}
 MORE_FEATURES_THAN_SUBJECTS, FEWER = (30, 80), (60, 7)
+FEW = (0.1, 1.0, 10.0)
+
+
+def settings_of(name, training="central"):
+    if name == "ridge":
+        return RidgeSettings(training=training, alphas=FEW)
+    return {"svm": SVMSettings, "logistic": LogisticSettings}[name](training=training, costs=FEW)
 
 
 def training_set(n, d, standardise="institution", seed=0, twins=()):
@@ -158,7 +165,7 @@ def test_without_inner_folds_the_strongest_penalty():
 @pytest.mark.parametrize("training", ["local", "central"])
 def test_finds_an_effect_that_is_there(name, training):
     inputs = method_inputs(subjects=90, effect=1.5)
-    outcome = TRAIN[name](inputs, SETTINGS[name](training=training), Run())
+    outcome = TRAIN[name](inputs, settings_of(name, training), Run())
     for fold in range(inputs.folds):
         tested = inputs.tested(fold)
         assert np.isfinite(outcome.scores[fold]).tolist() == tested.tolist()
@@ -169,7 +176,7 @@ def test_finds_an_effect_that_is_there(name, training):
 @pytest.mark.parametrize("name", TRAIN)
 def test_one_institution_alone_is_its_own_centre(name):
     inputs = method_inputs(institutions=1)
-    local, central = (TRAIN[name](inputs, SETTINGS[name](training=kind), Run()) for kind in ("local", "central"))
+    local, central = (TRAIN[name](inputs, settings_of(name, kind), Run()) for kind in ("local", "central"))
     assert local.scores.tobytes() == central.scores.tobytes()
     assert local.crossings == central.crossings == ()
 
@@ -182,7 +189,7 @@ def test_a_local_model_knows_nothing_of_the_other_institutions(name):
     other = relabelled(
         replace(inputs, features=(features,)), np.where(there, diagnosis_of(inputs), 1 - diagnosis_of(inputs))
     )
-    here, moved = (TRAIN[name](cohort, SETTINGS[name](training="local"), Run()) for cohort in (inputs, other))
+    here, moved = (TRAIN[name](cohort, settings_of(name, "local"), Run()) for cohort in (inputs, other))
     assert here.scores[:, there].tobytes() == moved.scores[:, there].tobytes()
     assert here.scores[:, ~there].tobytes() != moved.scores[:, ~there].tobytes()
 
@@ -193,7 +200,7 @@ def test_standardised_features_have_no_unit(name, training):
     inputs = method_inputs()
     units = 2.0 ** (np.arange(30) % 7 - 3)
     other = replace(inputs, features=((inputs.features[0] * units + 4).astype(np.float64),))
-    settings = SETTINGS[name](training=training)
+    settings = settings_of(name, training)
     scores = [TRAIN[name](cohort, settings, Run()).scores for cohort in (inputs, other)]
     np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
 
@@ -201,14 +208,14 @@ def test_standardised_features_have_no_unit(name, training):
 @pytest.mark.parametrize("name", TRAIN)
 def test_unseen_institution_gets_the_mean_of_the_local_models(name):
     inputs = method_inputs(split="leave-one-site-out")
-    outcome = TRAIN[name](inputs, SETTINGS[name](training="local"), Run())
+    outcome = TRAIN[name](inputs, settings_of(name, "local"), Run())
     alone = []
     for institution in (1, 2):
         trained = (inputs.institution == institution) & inputs.training(0)
         labels = np.where(trained, inputs.labels, -1)[[0]]
         fold = np.where(inputs.institution == 0, 0, 1)
         only = replace(inputs, labels=labels, fold=fold)
-        alone.append(TRAIN[name](only, SETTINGS[name](training="local"), Run()).scores[0])
+        alone.append(TRAIN[name](only, settings_of(name, "local"), Run()).scores[0])
     tested = inputs.tested(0)
     np.testing.assert_allclose(outcome.scores[0, tested], np.mean(alone, axis=0)[tested], rtol=1e-12)
     assert np.ptp(alone[0][tested]) > 0
@@ -218,7 +225,7 @@ def test_unseen_institution_gets_the_mean_of_the_local_models(name):
 def test_institution_with_one_class_has_a_constant_score(name, constants):
     inputs = method_inputs()
     diagnosis = np.select([inputs.institution == 0, inputs.institution == 1], [0, 1], diagnosis_of(inputs))
-    scores = TRAIN[name](relabelled(inputs, diagnosis), SETTINGS[name](training="local"), Run()).scores
+    scores = TRAIN[name](relabelled(inputs, diagnosis), settings_of(name, "local"), Run()).scores
     for institution, constant in enumerate(constants):
         found = scores[:, inputs.institution == institution]
         assert set(found[np.isfinite(found)].tolist()) == {constant}
@@ -232,14 +239,14 @@ def test_identical_training_subjects_score_their_share_of_patients(name, constan
     for fold in range(4):
         diagnosis[np.flatnonzero(inputs.fold == fold)[0]] = 1
     alike = replace(relabelled(inputs, diagnosis), features=(np.ones((16, 3), dtype=np.float32),))
-    scores = TRAIN[name](alike, SETTINGS[name](), Run()).scores
+    scores = TRAIN[name](alike, settings_of(name), Run()).scores
     np.testing.assert_allclose(scores[np.isfinite(scores)], constant, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", TRAIN)
 def test_pooling_is_on_the_record_as_subjects_that_left(name):
     inputs = method_inputs(subjects=60, dimensions=30)
-    rows = {row["name"]: row for row in TRAIN[name](inputs, SETTINGS[name](training="central"), Run()).crossings}
+    rows = {row["name"]: row for row in TRAIN[name](inputs, settings_of(name, "central"), Run()).crossings}
     assert set(rows) == {"features", "labels"}
     assert (rows["features"]["axes"], rows["features"]["tensors"]) == ("subjects x features", 3)
     assert rows["features"]["bytes"] == 60 * 30 * 4
@@ -248,7 +255,7 @@ def test_pooling_is_on_the_record_as_subjects_that_left(name):
 
 @pytest.mark.parametrize("name", TRAIN)
 def test_local_models_cross_only_to_an_institution_without_one(name):
-    settings = SETTINGS[name](training="local")
+    settings = settings_of(name, "local")
     assert TRAIN[name](method_inputs(), settings, Run()).crossings == ()
     (row,) = TRAIN[name](method_inputs(split="leave-one-site-out"), settings, Run()).crossings
     assert (row["name"], row["tensors"], row["bytes"]) == ("model", 3 * 2, 3 * 2 * 31 * 8)
@@ -268,7 +275,7 @@ def test_features_of_a_fold_are_used_in_that_fold():
 def test_fold_without_training_subjects_is_the_users_to_mend(name):
     inputs = method_inputs(institutions=1, split="leave-one-site-out")
     with pytest.raises(UserError, match=r"Fold 0: expected training subjects .* found none"):
-        TRAIN[name](inputs, SETTINGS[name](), Run())
+        TRAIN[name](inputs, settings_of(name), Run())
 
 
 def test_every_method_chooses_from_as_many_penalties():

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.shard import ShardFiles, read_shard
@@ -157,7 +158,7 @@ def test_a_series_without_a_quality_row_is_an_error():
 
 
 def test_nobody_left_is_an_error():
-    with pytest.raises(UserError, match="expected a usable subject among 6, found none .*diagnosis missing"):
+    with pytest.raises(UserError, match=r"expected a usable subject among 6, found none .*diagnosis missing"):
         include(participants(diagnosis=pd.array([None] * 6, dtype="Int8")), quality(), COVERAGE, SETTINGS)
 
 

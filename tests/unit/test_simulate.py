@@ -8,6 +8,11 @@ import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import settings as checks
+from hypothesis import strategies as st
+from scipy import ndimage, stats
+
 from brainfed.cohort.apportion import apportion
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings, SimulatedSite, SimulateSettings
@@ -17,9 +22,6 @@ from brainfed.cohort.simulated_connectivity import simulate_connectome, subject_
 from brainfed.cohort.simulated_phenotype import SimulatedSubject, simulate_phenotypes, simulate_subjects
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import ndimage, stats
 
 STREAMS = Streams(7)
 SMALL = SimulateSettings(
@@ -70,6 +72,7 @@ def test_diagnosis_age_and_sex_move_different_connections():
     assert np.count_nonzero(np.triu(moved)) == 60
 
 
+@checks(deadline=None)
 @given(st.floats(0, 1), st.floats(6, 80), st.integers(0, 50))
 def test_every_subject_has_a_correlation_matrix(effect, age, seed):
     settings, streams = replace(SMALL, effect=effect, effect_age=0.3), Streams(seed)
@@ -100,10 +103,7 @@ def group_differences(effect: float) -> np.ndarray:
     subjects = simulate_subjects(settings, STREAMS).values()
     upper = np.triu_indices(SMALL.regions, 1)
     connections = np.stack(
-        [
-            np.corrcoef(region_signals(settings.simulate, connectome, subject, STREAMS).T)[upper]
-            for subject in subjects
-        ]
+        [np.corrcoef(region_signals(settings.simulate, connectome, subject, STREAMS).T)[upper] for subject in subjects]
     )
     patient = np.array([subject.diagnosis == "patient" for subject in subjects])
     return stats.ttest_ind(connections[patient], connections[~patient]).pvalue
@@ -138,6 +138,7 @@ def test_one_more_subject_leaves_the_others_as_they_are():
     pd.testing.assert_frame_equal(few, more.head(15))
 
 
+@checks(deadline=None)
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=5), st.integers(0, 200))
 def test_parts_hold_their_shares(shares, count):
     names = {f"part-{i}": share for i, share in enumerate(shares)}

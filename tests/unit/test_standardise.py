@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
-from brainfed.training.standardise import training_moments
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
+from brainfed.training.standardise import training_moments
 
 
 def test_moments_by_hand():

@@ -27,7 +27,7 @@ from brainfed.configuration.plan import split_content
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
 
-FETCHING = any(str(target).startswith("fetch") for target in workflow.dag_settings.targets)
+FETCHING = any(argument.startswith("fetch") for argument in sys.argv[1:])
 
 try:
     PLAN = load_plan(config)

@@ -7,7 +7,7 @@ with job(snakemake, gpu=True) as running:
     from pathlib import Path
 
     from brainfed.runtime.artefacts import canonical_json, write_table, write_text
-    from brainfed.runtime.checkpoints import checkpoint_path, inputs_digest
+    from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
     from brainfed.runtime.streams import Streams
     from brainfed.training.assemble import assemble
     from brainfed.training.results import check, history_table, predictions_table
@@ -31,9 +31,9 @@ with job(snakemake, gpu=True) as running:
     digest = inputs_digest(
         {key: params[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}, list(files)
     )
-    checkpoint = checkpoint_path(predictions, digest)
+    checkpoint = Checkpoint(checkpoint_path(predictions, digest), digest)
     outcome = resolve(params.entry)(
-        inputs, resolve(params.settings_class)(**params.settings), Run(device=running.device, checkpoint=checkpoint)
+        inputs, resolve(params.settings_class)(**params.settings), Run(running.device, checkpoint=checkpoint, progress=running.progress)
     )
     check(inputs, outcome)
     write_table(predictions, predictions_table(inputs, outcome, truth))
@@ -42,4 +42,4 @@ with job(snakemake, gpu=True) as running:
         snakemake.output.cost, canonical_json({"counts": outcome.counts, "crossings": list(outcome.crossings)}) + "\n"
     )
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
-    checkpoint.unlink(missing_ok=True)
+    checkpoint.remove()

@@ -29,17 +29,16 @@ class SimulatedSubject:
 def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, SimulatedSubject]:
     """The subjects of a simulated cohort by id.
 
-    Every site takes its patients and controls in pairs, so diagnosis says nothing about the site;
-    age (normal), sex (a coin) and mean framewise displacement (log-normal) are drawn for each subject
+    Subjects come in pairs of a patient and a control, whatever their sites: balancing every site as
+    well would make a classifier that sees the site do worse than chance on held-out subjects. Age
+    (normal), sex (a coin) and mean framewise displacement (log-normal) are drawn for each subject
     alone. One more subject leaves the others as they are.
     """
     simulate = settings.simulate
-    seen = dict.fromkeys(simulate.sites, 0)
     subjects = {}
-    for subject, site in simulated_subjects(settings).items():
-        pair, second = divmod(seen[site], 2)
-        seen[site] += 1
-        first_is_patient = streams.numpy("simulate", "diagnosis", site, pair).random() < 0.5
+    for position, (subject, site) in enumerate(simulated_subjects(settings).items()):
+        pair, second = divmod(position, 2)
+        first_is_patient = streams.numpy("simulate", "diagnosis", pair).random() < 0.5
         random = streams.numpy("simulate", "phenotype", subject)
         subjects[subject] = SimulatedSubject(
             participant_id=subject,

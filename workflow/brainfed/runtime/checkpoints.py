@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays
@@ -38,6 +37,13 @@ class Checkpoint:
     path: Path | None
     key: str
 
+    def part(self, name: str) -> "Checkpoint":
+        """The checkpoint of one part of the same job; parts do not displace each other."""
+        if self.path is None:
+            return self
+        head = self.path.name.removesuffix(SUFFIX)
+        return Checkpoint(self.path.with_name(f"{head}-{name}{SUFFIX}"), f"{self.key}/{name}")
+
     def save(self, round: int, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
         """Keep the state after `round` in place of any earlier one, atomically.
 
@@ -46,8 +52,9 @@ class Checkpoint:
         if self.path is None:
             return
         write_arrays(self.path, arrays, {"key": self.key, "round": round, "metadata": dict(metadata)})
-        for stale in _of_same_output(self.path) - {self.path}:
-            stale.unlink(missing_ok=True)
+        for other in _of_same_output(self.path):
+            if _digest(other.name) != _digest(self.path.name):
+                other.unlink(missing_ok=True)
 
     def load(self) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
         """The kept (round, arrays, metadata), or None where nothing whole is kept under this key."""
@@ -64,9 +71,10 @@ class Checkpoint:
         return int(kept.metadata["round"]), kept.arrays, kept.metadata["metadata"]
 
     def remove(self) -> None:
-        """Forget the state: the job has written its outputs."""
+        """Forget the state and all its parts: the job has written its outputs."""
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
+            for path in _of_same_output(self.path):
+                path.unlink(missing_ok=True)
 
 
 def checkpoint_path(output: Path | str, digest: str) -> Path:
@@ -94,5 +102,16 @@ def _of_same_output(path: Path) -> set[Path]:
 
 def _output(name: str) -> str:
     """The output that a checkpoint, whole (`.NAME.DIGEST.checkpoint`) or half-written, was made for."""
-    found = re.fullmatch(rf"(\.?)\.(?P<output>.+)\.[^.]+{re.escape(SUFFIX)}(\.[0-9a-f]+\.part)?", name)
+    found = _parse(name)
     return found["output"] if found else ""
+
+
+def _digest(name: str) -> str:
+    """The digest in a checkpoint's name, without the part."""
+    found = _parse(name)
+    return found["digest"] if found else ""
+
+
+def _parse(name: str) -> re.Match[str] | None:
+    pattern = rf"(\.?)\.(?P<output>.+)\.(?P<digest>[^.-]+)(-[^.]+)?{re.escape(SUFFIX)}(\.[0-9a-f]+\.part)?"
+    return re.fullmatch(pattern, name)

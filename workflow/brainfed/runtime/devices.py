@@ -1,16 +1,14 @@
 """Leases of GPUs: two jobs on one machine never share a card, and nothing leaks when a job is killed.
 
 Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
-a non-blocking `flock` on one file per device in a folder of the user, which the kernel releases with the
-process. `CUDA_VISIBLE_DEVICES` then names the leased devices, and the job uses `cuda:0`.
+one lock file per device (`runtime.locks`). `CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses
+`cuda:0`.
 """
 
-import fcntl
 import logging
 import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +17,7 @@ from pathlib import Path
 
 from brainfed.runtime.driver import ON_CPU, Gpu, installed, query
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.locks import is_free, lock_folder, locked
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -94,7 +93,7 @@ def lease(
         if len(allocated) == requested:
             yield Lease("cuda:0", allocated, f"GPU {', '.join(allocated)} as SLURM allocated")
             return
-    pool = _Pool(_candidates(requested, query(nvidia_smi)), _lock_folder(locks), nvidia_smi, patience)
+    pool = _Pool(_candidates(requested, query(nvidia_smi)), lock_folder(locks), nvidia_smi, patience)
     with ExitStack() as held:
         leased = _wait(pool, requested, held)
         with _visible(leased):
@@ -152,7 +151,8 @@ def _uuid(entry: str, gpus: Sequence[Gpu]) -> str:
     """The UUID that an entry of CUDA_VISIBLE_DEVICES (an index, a UUID or the start of one) means."""
     if entry.startswith("MIG-"):
         return entry
-    matches = [gpu.uuid for gpu in gpus if gpu.index == entry or (entry.startswith("GPU-") and gpu.uuid.startswith(entry))]
+    abbreviated = entry.startswith("GPU-")
+    matches = [gpu.uuid for gpu in gpus if gpu.index == entry or (abbreviated and gpu.uuid.startswith(entry))]
     if len(matches) != 1:
         here = ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in gpus)
         raise UserError(f"{VISIBLE}: {entry!r} is no device of this machine, it has {here}; correct it or unset it.")
@@ -203,52 +203,16 @@ def _try(pool: _Pool, requested: int, held: ExitStack) -> tuple[tuple[str, ...],
     One process tries at a time, so a device seen free stays free until it is leased, and nobody
     mistakes another's try for a lease.
     """
-    with _locked(pool.locks / "gate.lock", wait=True):
-        free = [uuid for uuid in pool.candidates if _is_free(pool.lock_of(uuid))]
+    with locked(pool.locks / "gate.lock", wait=True):
+        free = [uuid for uuid in pool.candidates if is_free(pool.lock_of(uuid))]
         if not free:
             return (), ()
         full = {gpu.uuid for gpu in query(pool.nvidia_smi) if gpu.used_share > pool.patience.taken}
         usable = [uuid for uuid in free if uuid not in full]
         leased = tuple(usable[:requested]) if len(usable) >= requested else ()
         for uuid in leased:
-            held.enter_context(_locked(pool.lock_of(uuid)))
+            held.enter_context(locked(pool.lock_of(uuid)))
         return leased, tuple(uuid for uuid in free if uuid in full)
-
-
-def _is_free(path: Path) -> bool:
-    with _locked(path) as locked:
-        return locked
-
-
-@contextmanager
-def _locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the file's lock: True, or False where another process has it."""
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        try:
-            yield True
-        finally:
-            # A forked child may still have the file open: closing it here alone would not unlock.
-            fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def _lock_folder(named: Path | None) -> Path:
-    """The folder of the lock files, made if need be; the default one must be this user's own."""
-    chosen = named or os.environ.get("BRAINFED_LOCKS")
-    own = Path(tempfile.gettempdir()) / f"brainfed-{os.getuid()}"
-    folder = Path(chosen) if chosen else own / "gpu"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        usable = os.access(folder, os.W_OK) and (bool(chosen) or own.stat().st_uid == os.getuid())
-    except OSError:
-        usable = False
-    if not usable:
-        raise UserError(f"{folder}: lock files of GPUs cannot be kept here; name another folder in BRAINFED_LOCKS.")
-    return folder
 
 
 @contextmanager

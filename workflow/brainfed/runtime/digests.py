@@ -17,7 +17,7 @@ from brainfed.runtime.errors import UserError
 
 # They decide where a job runs and what it says on the way, never the numbers that it writes.
 NEUTRAL_MODULES = frozenset(
-    f"brainfed.runtime.{name}" for name in ("logs", "devices", "driver", "job", "digests", "provenance")
+    f"brainfed.runtime.{name}" for name in ("logs", "devices", "driver", "locks", "job", "digests", "provenance")
 )
 DIGEST_LENGTH = 16
 
@@ -96,7 +96,7 @@ class _SourceTree:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.states = {place: state for place, state in _list_sources(str(folder), ())}
+        self.states = dict(_list_sources(str(folder), ()))
 
     def parse(self, place: tuple[str, ...]) -> SourceFile:
         return _parse(self.folder, place, *self.states[place])
@@ -111,12 +111,12 @@ class _SourceTree:
             found = self.module(name)
             found = found if found and _module_name(found[-1]) == name else []
         if not found:
-            raise UserError(f"{root}: no such file or module in {self.folder}; correct the name of the script or entry.")
+            raise UserError(f"{root}: no such file or module in {self.folder}; correct the script or entry.")
         return found
 
     def module(self, name: tuple[str, ...]) -> list[tuple[str, ...]]:
         """The files that Python runs to import a module: each package's `__init__`, then the module."""
-        found = []
+        found: list[tuple[str, ...]] = []
         for length in range(1, len(name) + 1):
             package = (*name[:length], "__init__.py")
             module = (*name[: length - 1], f"{name[length - 1]}.py")
@@ -155,7 +155,7 @@ def _parse(folder: Path, place: tuple[str, ...], _modified: int, _size: int) -> 
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise UserError(f"{path}: not valid Python ({error}); mend the file and run again.") from error
-    imports = []
+    imports: list[ImportStatement] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imports.extend(ImportStatement(0, tuple(alias.name.split(".")), ()) for alias in node.names)

@@ -51,7 +51,7 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
         ) from error
     except subprocess.TimeoutExpired as error:
         raise UserError(
-            f"{program}: the NVIDIA driver did not answer within {ANSWER_SECONDS} s; have the driver mended, or {ON_CPU}."
+            f"{program}: the NVIDIA driver gave no answer in {ANSWER_SECONDS} s; have it mended, or {ON_CPU}."
         ) from error
     if answer.returncode != 0:
         said = " ".join((answer.stdout + answer.stderr).split())

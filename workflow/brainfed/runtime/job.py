@@ -1,5 +1,7 @@
 """What every script does around its one call: log, threads, device, and how it ends.
 
+A script reads:
+
     with job(snakemake, gpu=True) as running:
         from brainfed.training.federated import train  # torch is imported under the lease
         train(..., device=running.device)
@@ -13,11 +15,10 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import brainfed
@@ -27,7 +28,6 @@ from brainfed.runtime.logs import Progress, configure
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 INTERRUPTED = 130
-TERMINATED = 143
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
 
     A `UserError` ends it with its one sentence and exit code 1; any other exception with a full
     traceback in the log, one line on stderr that names the log, and exit code 1; an interrupt or
-    SIGTERM with a line, after all `finally` blocks.
+    SIGTERM with one line and exit code 130, after all `finally` blocks.
 
     Args:
         snakemake: the object that Snakemake gives a script; `params.threads` (default 1) sets the
@@ -107,7 +107,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     started = time.monotonic()
     log = snakemake.log[0] if len(snakemake.log) else None
     configure(log)
-    former = signal.signal(signal.SIGTERM, _terminate)
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         threads = int(snakemake.params.get("threads", 1))
         _limit_threads(threads)
@@ -120,7 +120,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         logger.error("%s", error)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
-        logger.error("interrupted")
+        logger.error("stopped before the end")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         where = f"; the traceback is in {log}" if log else ""
@@ -128,11 +128,6 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         raise SystemExit(1) from None
     finally:
         signal.signal(signal.SIGTERM, former)
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> None:
-    logger.error("terminated")
-    raise SystemExit(TERMINATED)
 
 
 def _limit_threads(threads: int) -> None:
@@ -150,7 +145,7 @@ def _check_package(scripts: Path | str) -> None:
     """Refuse to run an installed copy of the package in place of the one beside the scripts."""
     beside = Path(scripts).resolve().parent / "brainfed" / "__init__.py"
     imported = Path(brainfed.__file__ or "").resolve()
-    if beside.exists() and beside != imported:
+    if beside.exists() and not beside.samefile(imported):
         raise UserError(
             f"brainfed: this workflow's package is {beside.parent}, Python imported {imported.parent}; "
             "uninstall that copy (pip uninstall brainfed), or install this one (pip install -e .)."

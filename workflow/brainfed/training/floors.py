@@ -107,9 +107,7 @@ def _logistic(
 
 
 def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:
-    filled = make_pipeline(
-        StandardScaler(), SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
-    )
+    filled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
     design = ColumnTransformer(
         [
             ("category", OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),

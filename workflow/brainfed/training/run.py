@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
+
+from brainfed.runtime.checkpoints import Checkpoint
 
 logger = logging.getLogger(__name__)
 
@@ -16,11 +17,11 @@ class Run:
     Attributes:
         device: a torch device name.
         precision: `float64` is for the equivalence tests.
-        checkpoint: file that holds the state after the last finished round, or None.
+        checkpoint: holds the state after the last finished round; without a path it keeps nothing.
         progress: called with (done, total, what) after each unit of work.
     """
 
     device: str = "cpu"
     precision: Literal["float32", "float64"] = "float32"
-    checkpoint: Path | None = None
+    checkpoint: Checkpoint = Checkpoint(None, "")
     progress: Callable[[int, int, str], None] = lambda done, total, what: logger.info("%s %d/%d", what, done, total)

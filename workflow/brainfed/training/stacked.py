@@ -16,7 +16,6 @@ from brainfed.federation.rounds import Curves, run_rounds
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.first_layer import Design, SharedDesign
 from brainfed.models.stacked_network import Architecture, StackedNetwork
-from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.training.inputs import MethodInputs, Outcome
 from brainfed.training.run import Run
 from brainfed.training.stacking import Member, Stack, members, stack_inputs
@@ -60,7 +59,7 @@ def train_stacked(
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
         curves = run_rounds(
             network, stack.labels, [len(member.nodes) for member in trained], settings, folds, inputs.streams,
-            chunk_ledger, Checkpoint.of(run.checkpoint, f"folds-{folds[0]}-{folds[-1]}"), run.progress,
+            chunk_ledger, run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"), run.progress,
             exchange=exchange,
         )
         _collect(inputs, stack, curves, folds, round_scores, losses)

@@ -1,0 +1,126 @@
+"""Files between jobs: what is read is what was written, and nothing half-written is ever seen."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
+
+from brainfed.runtime.artefacts import (
+    atomic,
+    canonical_json,
+    read_arrays,
+    read_table,
+    write_arrays,
+    write_table,
+    write_text,
+    write_tsv,
+)
+from brainfed.runtime.errors import UserError
+
+shapes = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
+dtypes = st.sampled_from([np.float32, np.float64, np.int64, np.int8, np.bool_])
+any_array = dtypes.flatmap(lambda dtype: arrays_of.arrays(dtype, shapes))
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), any_array, min_size=1))
+def test_arrays_come_back_to_the_bit(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> None:
+    path = tmp_path_factory.mktemp("arrays") / "features.safetensors"
+    write_arrays(path, arrays, {"subjects": ["b", "a"]})
+    file = read_arrays(path)
+    assert file.subjects == ("b", "a")
+    assert file.arrays.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert file.arrays[name].dtype == array.dtype
+        assert file.arrays[name].shape == array.shape
+        assert file.arrays[name].tobytes() == array.tobytes()
+
+
+@pytest.mark.xfail(strict=True, reason="np.ascontiguousarray in write_arrays makes a 0-d array 1-d")
+def test_a_scalar_stays_a_scalar(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "f.safetensors", {"sigma": np.array(0.5)}, {})
+    assert read_arrays(tmp_path / "f.safetensors").arrays["sigma"].shape == ()
+
+
+def test_a_transposed_array_keeps_its_elements(tmp_path: Path) -> None:
+    array = np.arange(6.0).reshape(2, 3).T
+    write_arrays(tmp_path / "f.safetensors", {"x": array}, {})
+    np.testing.assert_array_equal(read_arrays(tmp_path / "f.safetensors").arrays["x"], array)
+
+
+def test_same_content_same_bytes_whatever_the_order(tmp_path: Path) -> None:
+    x, y = np.ones(3), np.zeros((2, 2), np.float32)
+    write_arrays(tmp_path / "one", {"x": x, "y": y}, {"k": 5, "atlas": "cc200", "sigma": 0.5})
+    write_arrays(tmp_path / "other", {"y": y, "x": x}, {"sigma": 0.5, "atlas": "cc200", "k": 5})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_only_the_wanted_arrays_are_read(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "f", {"row": np.ones(2), "column": np.ones(2)}, {})
+    assert list(read_arrays(tmp_path / "f", ["row"]).arrays) == ["row"]
+
+
+def test_a_missing_array_is_named(tmp_path: Path) -> None:
+    write_arrays(tmp_path / "f", {"row": np.ones(2)}, {})
+    with pytest.raises(UserError, match=r"\['weight'\] are missing"):
+        read_arrays(tmp_path / "f", ["row", "weight"])
+
+
+@pytest.mark.parametrize("read", [read_arrays, read_table])
+def test_a_missing_or_cut_file_is_the_user_s_to_mend(tmp_path: Path, read) -> None:
+    with pytest.raises(UserError, match="absent"):
+        read(tmp_path / "absent")
+    write_arrays(tmp_path / "cut-arrays", {"x": np.ones(100)}, {})
+    write_table(tmp_path / "cut-table", pd.DataFrame({"x": np.arange(100)}))
+    for name in ("cut-arrays", "cut-table"):
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(UserError, match=name):
+            read(tmp_path / name)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    write_text(tmp_path / "scores.tsv", "old")
+    with pytest.raises(ZeroDivisionError), atomic(tmp_path / "scores.tsv") as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.tsv"]
+    assert (tmp_path / "scores.tsv").read_text() == "old"
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    write_text(tmp_path / "a" / "b" / "note.txt", "ü\n")
+    assert (tmp_path / "a" / "b" / "note.txt").read_bytes() == b"\xc3\xbc\n"
+
+
+def test_canonical_json_has_one_form_and_no_nan() -> None:
+    assert canonical_json({"b": [1, 2.5], "a": "é"}) == '{"a":"é","b":[1,2.5]}'
+    with pytest.raises(ValueError, match="JSON"):
+        canonical_json({"sigma": float("nan")})
+
+
+def test_a_table_keeps_ids_that_look_like_numbers_and_missing_values(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "subject": ["0051456", "51457"],
+            "age": [11.5, np.nan],
+            "diagnosis": pd.array([1, None], dtype="Int8"),
+            "sex": ["male", None],
+        }
+    )
+    write_table(tmp_path / "participants.parquet", frame)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "participants.parquet"), frame)
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.parquet", pd.DataFrame({"subject": ["a"]}))
+    with pytest.raises(UserError, match=r"\['fold'\] are missing"):
+        read_table(tmp_path / "t.parquet", ["subject", "fold"])
+
+
+def test_a_tsv_is_plain(tmp_path: Path) -> None:
+    write_tsv(tmp_path / "issues.tsv", pd.DataFrame({"subject": ["01"], "mean": [np.nan], "n": [3]}))
+    assert (tmp_path / "issues.tsv").read_bytes() == b"subject\tmean\tn\n01\t\t3\n"

@@ -1,0 +1,297 @@
+"""Leases of GPUs, on fake devices: a script answers in place of the driver's nvidia-smi."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime import driver
+from brainfed.runtime.devices import VISIBLE, Patience, lease, missing_gpu
+from brainfed.runtime.errors import UserError
+
+UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2", "GPU-bbcc-3")
+QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
+
+
+class FakeDriver:
+    """Stands in for nvidia-smi: answers what its `answer` file holds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.program = folder / "nvidia-smi"
+        self.answer = folder / "answer"
+        self.locks = folder / "locks"
+        self.program.write_text(f'#!/bin/sh\ncat "{self.answer}"\n')
+        self.program.chmod(0o755)
+        self.uses(0, 0, 0)
+
+    def uses(self, *megabytes: int | str) -> None:
+        lines = (f"{i}, {uuid}, {used}, 80000\n" for i, (uuid, used) in enumerate(zip(UUIDS, megabytes, strict=False)))
+        self.answer.write_text("".join(lines))
+
+    def breaks(self, said: str, code: int) -> None:
+        self.program.write_text(f'#!/bin/sh\necho "{said}"\nexit {code}\n')
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    """Three free devices; nothing of the real machine is seen."""
+    gpus = FakeDriver(tmp_path)
+    for name in (VISIBLE, "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BRAINFED_NVIDIA_SMI", str(gpus.program))
+    monkeypatch.setenv("BRAINFED_LOCKS", str(gpus.locks))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    return gpus
+
+
+@pytest.fixture
+def bare(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without any driver."""
+    monkeypatch.delenv("BRAINFED_NVIDIA_SMI")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path / "no-driver")
+
+
+def start(body: str, *arguments: Path | str) -> "subprocess.Popen[str]":
+    source = (
+        "import os, pathlib, sys, time\n"
+        "from brainfed.runtime.devices import Patience, lease\n"
+        "patience = Patience(poll=0.02, grace=0.1)\n" + textwrap.dedent(body)
+    )
+    command = [sys.executable, "-c", source, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_eight_jobs_on_three_devices_never_share_one(fake: FakeDriver, tmp_path: Path) -> None:
+    body = """
+        folder = pathlib.Path(sys.argv[1])
+        (folder / f"ready-{os.getpid()}").touch()
+        while len(list(folder.glob("ready-*"))) < 8:
+            time.sleep(0.01)
+        with lease(1, patience=patience) as leased:
+            begun = time.monotonic_ns()
+            time.sleep(0.1)
+            with (folder / leased.uuids[0]).open("a") as file:
+                file.write(f"{begun} {time.monotonic_ns()} {os.environ['CUDA_VISIBLE_DEVICES']} {leased.device}\\n")
+    """
+    jobs = [start(body, tmp_path) for _ in range(8)]
+    assert [(job.wait(timeout=60), job.communicate()[1]) for job in jobs] == [(0, "")] * 8
+    held = 0
+    for uuid in UUIDS:
+        stays = sorted(line.split() for line in (tmp_path / uuid).read_text().splitlines())
+        held += len(stays)
+        assert all(stay[2:] == [uuid, "cuda:0"] for stay in stays)
+        assert all(int(one[1]) < int(following[0]) for one, following in zip(stays, stays[1:], strict=False))
+    assert held == 8
+
+
+def test_leases_held_together_are_of_different_devices(fake: FakeDriver) -> None:
+    with lease(1) as one, lease(1) as other:
+        os.environ.pop(VISIBLE)
+        assert {*one.uuids, *other.uuids} == {"GPU-aaaa-1", "GPU-bbbb-2"}
+
+
+def test_several_devices_in_one_lease(fake: FakeDriver) -> None:
+    with lease(2) as leased:
+        assert leased.uuids == ("GPU-aaaa-1", "GPU-bbbb-2")
+        assert os.environ[VISIBLE] == "GPU-aaaa-1,GPU-bbbb-2"
+    assert VISIBLE not in os.environ
+
+
+def test_jobs_that_want_all_devices_take_turns(fake: FakeDriver) -> None:
+    body = "with lease(3, patience=patience) as leased:\n    print(len(leased.uuids))\n    time.sleep(0.05)\n"
+    jobs = [start(body) for _ in range(4)]
+    assert [job.communicate(timeout=60)[0] for job in jobs] == ["3\n"] * 4
+
+
+def test_a_killed_job_gives_its_device_back(fake: FakeDriver) -> None:
+    fake.uses(0)
+    holder = start("with lease(1):\n    print('held', flush=True)\n    time.sleep(600)\n")
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    waiting = start("with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n")
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(timeout=1)
+    os.kill(holder.pid, signal.SIGKILL)
+    said, complained = waiting.communicate(timeout=60)
+    assert said == "GPU-aaaa-1\n"
+    assert "waiting for 1 of 1 GPU(s), other jobs hold them" in complained
+    holder.communicate()
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("2", ["GPU-bbcc-3"]),
+        ("2,0", ["GPU-bbcc-3", "GPU-aaaa-1"]),
+        ("GPU-bbbb-2", ["GPU-bbbb-2"]),
+        ("GPU-bbc", ["GPU-bbcc-3"]),
+        ("1,1", ["GPU-bbbb-2"]),
+        ("1,-1,2", ["GPU-bbbb-2"]),
+        ("MIG-dddd", ["MIG-dddd"]),
+    ],
+)
+def test_only_visible_devices_are_leased(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str, expected: list[str]
+) -> None:
+    monkeypatch.setenv(VISIBLE, visible)
+    with ExitStack() as held:
+        leased = []
+        for _ in expected:
+            leased.extend(held.enter_context(lease(1)).uuids)
+            monkeypatch.setenv(VISIBLE, visible)
+        assert leased == expected
+
+
+@pytest.mark.parametrize("visible", ["3", "GPU-cccc", "GPU-bb", "first"])
+def test_a_visible_device_that_is_not_there_is_named(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str
+) -> None:
+    monkeypatch.setenv(VISIBLE, visible)
+    with pytest.raises(UserError, match=rf"'{visible}' is no device of this machine, it has 0 \(GPU-aaaa-1\)"), lease(1):
+        pass
+
+
+def test_a_device_taken_by_strangers_is_passed_over(fake: FakeDriver) -> None:
+    fake.uses(60_000, 39_000, 60_000)
+    with lease(1) as leased:
+        assert leased.uuids == ("GPU-bbbb-2",)
+
+
+def test_all_devices_taken_by_strangers_is_an_error(fake: FakeDriver) -> None:
+    fake.uses(60_000, 50_000, 70_000)
+    with pytest.raises(UserError, match=r"50% of the memory is taken by other programs; .* --resources gpu=0"):
+        with lease(1, patience=QUICK):
+            pass
+    fake.uses(0, 0, 0)
+    with lease(1) as leased:
+        assert leased.uuids == ("GPU-aaaa-1",)
+
+
+def test_too_few_devices_that_strangers_leave_is_an_error(fake: FakeDriver) -> None:
+    fake.uses(0, 0, 70_000)
+    with pytest.raises(UserError, match="GPU-bbcc-3: more than 50%"), lease(3, patience=QUICK):
+        pass
+
+
+def test_memory_that_jobs_of_ours_use_is_waited_for(fake: FakeDriver) -> None:
+    fake.uses(70_000)
+    fake.uses(0)
+    with lease(1):
+        fake.uses(70_000)
+        waiting = start("with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n")
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=1)
+        fake.uses(0)
+    assert waiting.communicate(timeout=60)[0] == "GPU-aaaa-1\n"
+
+
+def test_memory_that_the_driver_does_not_tell_is_not_held_against_it(fake: FakeDriver) -> None:
+    fake.uses("[N/A]", 0)
+    with lease(1) as leased:
+        assert leased.uuids == ("GPU-aaaa-1",)
+
+
+def test_more_devices_than_there_are_is_an_error(fake: FakeDriver) -> None:
+    with pytest.raises(UserError, match=r"4 GPU\(s\) are asked for, 3 can be seen"), lease(4):
+        pass
+
+
+def test_a_broken_driver_is_an_error(fake: FakeDriver) -> None:
+    fake.breaks("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", 9)
+    with pytest.raises(UserError, match=r"broken \(exit code 9: NVIDIA-SMI has failed .*run with --resources gpu=0"):
+        with lease(1):
+            pass
+
+
+@pytest.mark.parametrize(("said", "problem"), [("", "lists no device"), ("no such field", "expected index, uuid")])
+def test_a_driver_that_answers_otherwise_is_an_error(fake: FakeDriver, said: str, problem: str) -> None:
+    fake.breaks(said, 0)
+    with pytest.raises(UserError, match=problem), lease(1):
+        pass
+
+
+def test_a_driver_without_its_program_is_an_error(
+    bare: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path)
+    with pytest.raises(UserError, match=r"nvidia-smi: the GPUs cannot be listed .*BRAINFED_NVIDIA_SMI"), lease(1):
+        pass
+
+
+def test_visible_devices_without_a_driver_are_an_error(bare: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VISIBLE, "0")
+    with pytest.raises(UserError, match="cannot be listed"), lease(1):
+        pass
+
+
+def test_no_gpu_asked_for_is_the_cpu(fake: FakeDriver) -> None:
+    with lease(0) as leased:
+        assert (leased.device, leased.uuids) == ("cpu", ())
+        assert VISIBLE not in os.environ
+
+
+def test_a_machine_without_gpu_is_the_cpu_and_says_so(bare: None) -> None:
+    with lease(1) as leased:
+        assert leased.device == "cpu"
+        assert leased.message == missing_gpu() == "CPU: this machine has no NVIDIA driver"
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "NoDevFiles"])
+def test_hidden_gpus_are_the_cpu_and_say_so(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str) -> None:
+    monkeypatch.setenv(VISIBLE, visible)
+    with lease(1) as leased:
+        assert leased.device == "cpu"
+        assert "hides the GPUs" in leased.message
+
+
+def test_torch_must_come_after_the_lease(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    with pytest.raises(RuntimeError, match="before torch"), lease(1):
+        pass
+    with lease(0) as leased:
+        assert leased.device == "cpu"
+
+
+def test_a_slurm_allocation_is_used_as_it_is(bare: None, monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    monkeypatch.setenv(VISIBLE, "1")
+    with lease(1) as leased:
+        assert (leased.device, leased.uuids) == ("cuda:0", ("1",))
+        assert os.environ[VISIBLE] == "1"
+        assert not fake.locks.exists()
+
+
+def test_jobs_inside_one_larger_slurm_allocation_share_it_out(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    monkeypatch.setenv(VISIBLE, "0,2")
+    with lease(1) as one:
+        monkeypatch.setenv(VISIBLE, "0,2")
+        with lease(1) as other:
+            assert (one.uuids, other.uuids) == (("GPU-aaaa-1",), ("GPU-bbcc-3",))
+
+
+@pytest.mark.parametrize("visible", [None, "", "0"])
+def test_a_slurm_allocation_that_is_too_small_is_an_error(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str | None
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    if visible is not None:
+        monkeypatch.setenv(VISIBLE, visible)
+    with pytest.raises(UserError, match=r"SLURM job 12: the rule asks for 2 GPU\(s\), SLURM allocated [01]"), lease(2):
+        pass
+
+
+def test_a_lock_folder_that_cannot_be_used_is_named(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BRAINFED_LOCKS", str(fake.answer / "below-a-file"))
+    with pytest.raises(UserError, match="below-a-file: lock files of GPUs cannot be kept here"), lease(1):
+        pass

@@ -1,0 +1,47 @@
+"""Random streams: the same purpose draws the same numbers, whatever else is drawn."""
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from brainfed.runtime.streams import Streams
+
+parts = st.lists(st.integers(0, 10_000), max_size=4).map(tuple)
+
+
+def test_a_key_is_the_first_63_bits_of_a_sha256() -> None:
+    # printf '7/2/noise/3/1' | sha256sum begins with ed9439935dd4c3e6; half of it, rounded down, is the key.
+    assert Streams(7, 2).key("noise", 3, 1) == 0xed9439935dd4c3e6 >> 1
+
+
+def test_drawing_something_else_in_between_changes_nothing() -> None:
+    streams = Streams(1)
+    alone = streams.numpy("weights", 3).normal(size=8)
+    streams.numpy("noise", 3).normal(size=5)
+    np.testing.assert_array_equal(streams.numpy("weights", 3).normal(size=8), alone)
+
+
+@given(st.integers(0, 2**31), st.integers(0, 100), parts, parts)
+def test_other_parts_draw_other_numbers(seed: int, repeat: int, one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    assume(one != other)
+    streams = Streams(seed, repeat)
+    assert streams.key("noise", *one) != streams.key("noise", *other)
+    assert streams.key("noise", *one) != streams.key("weights", *one)
+
+
+@given(st.integers(0, 2**31), st.integers(0, 100))
+def test_seed_and_repeat_are_told_apart(seed: int, repeat: int) -> None:
+    assert Streams(seed, repeat).key("split") != Streams(seed + 1, repeat).key("split")
+    assert Streams(seed, repeat).key("split") != Streams(seed, repeat + 1).key("split")
+
+
+@given(st.integers(-(2**31), 2**31), st.text(max_size=20))
+def test_every_key_is_a_seed_that_torch_and_numpy_take(seed: int, purpose: str) -> None:
+    assert 0 <= Streams(seed).key(purpose) < 2**63
+
+
+def test_streams_of_two_institutions_are_uncorrelated() -> None:
+    streams = Streams(0)
+    draws = np.stack([streams.numpy("noise", institution).normal(size=20_000) for institution in range(4)])
+    off_diagonal = np.corrcoef(draws)[np.triu_indices(4, 1)]
+    assert np.abs(off_diagonal).max() < 5 / np.sqrt(20_000)

@@ -1,0 +1,105 @@
+"""Tangent features: known matrices, and a reference that sees its own institution's training subjects only."""
+
+import numpy as np
+import pytest
+from nilearn.connectome import ConnectivityMeasure
+from scipy.linalg import expm
+from sklearn.covariance import LedoitWolf
+
+from brainfed.imaging.connectivity import standardised, to_matrices
+from brainfed.imaging.tangent import displacement, tangent_features
+
+SUBJECTS = tuple(f"s{i}" for i in range(9))
+INSTITUTION = ("a",) * 4 + ("b",) * 4 + ("c",)
+TRAINING = np.array([True, True, True, False] * 2 + [False])
+UPPER = np.triu_indices(5, 1)
+
+
+def series(seed, regions=5, time=60):
+    random = np.random.default_rng(seed)
+    return (random.standard_normal((time, regions)) @ random.standard_normal((regions, regions))).astype(np.float32)
+
+
+def cohort():
+    return {subject: series(seed) for seed, subject in enumerate(SUBJECTS)}
+
+
+def covariance(values):
+    return LedoitWolf().fit(standardised(values)).covariance_
+
+
+def test_the_displacement_of_known_matrices():
+    # Reference diag(4, 1): W = diag(1/2, 1). C = W^-1 exp(V) W^-1 must give V back.
+    vector = np.array([[0.3, -0.2], [-0.2, 0.7]])
+    away = np.diag([2.0, 1.0])
+    assert displacement(away @ expm(vector) @ away, np.diag([0.5, 1.0])) == pytest.approx(vector)
+    assert displacement(np.diag([4.0, 1.0]), np.diag([0.5, 1.0])) == pytest.approx(np.zeros((2, 2)))
+
+
+def test_two_regions_by_hand():
+    # Unit diagonals commute: the geometric mean of [[1, r], [r, 1]] has eigenvalues sqrt((1+r)(1+s)) and
+    # sqrt((1-r)(1-s)); the displacement's off-diagonal is half the difference of the log eigenvalues.
+    pair = {"one": series(1, 2), "two": series(2, 2)}
+    r, s = (covariance(values)[0, 1] for values in pair.values())
+    features = tangent_features(pair, ("one", "two"), ("a", "a"), np.array([True, True]))
+    expected = 0.25 * (np.log((1 + r) / (1 + s)) - np.log((1 - r) / (1 - s)))
+    assert features[:, 0] == pytest.approx([expected, -expected], abs=1e-5)
+
+
+def test_one_institution_is_nilearns_tangent_space():
+    data = cohort()
+    values = [standardised(one) for one in data.values()]
+    measure = ConnectivityMeasure(LedoitWolf(), kind="tangent", standardize=False).fit(values[:6])
+    expected = measure.transform(values)[(slice(None), *UPPER)]
+    features = tangent_features(data, SUBJECTS, ("a",) * 9, np.arange(9) < 6)
+    assert features.dtype == np.float32
+    assert np.abs(features - expected).max() < 1e-5
+
+
+def test_a_test_subject_moves_no_other_row():
+    before = tangent_features(cohort(), SUBJECTS, INSTITUTION, TRAINING)
+    for tested in np.flatnonzero(~TRAINING):
+        after = tangent_features({**cohort(), SUBJECTS[tested]: series(99)}, SUBJECTS, INSTITUTION, TRAINING)
+        others = np.arange(9) != tested
+        assert np.array_equal(before[others], after[others])
+        assert not np.allclose(before[tested], after[tested])
+
+
+def test_a_training_subject_moves_its_own_institution_only():
+    before = tangent_features(cohort(), SUBJECTS, INSTITUTION, TRAINING)
+    after = tangent_features({**cohort(), "s0": series(99)}, SUBJECTS, INSTITUTION, TRAINING)
+    assert not np.allclose(before[:4], after[:4])
+    assert np.array_equal(before[4:8], after[4:8])
+
+
+def test_an_unseen_institution_uses_the_mean_of_the_references():
+    # One training subject an institution: each reference is that subject's covariance.
+    training = np.array([True, False, False, False] * 2 + [False])
+    features = tangent_features(cohort(), SUBJECTS, INSTITUTION, training)
+    mean = (covariance(cohort()["s0"]) + covariance(cohort()["s4"])) / 2
+    values, vectors = np.linalg.eigh(mean)
+    expected = displacement(covariance(cohort()["s8"]), (vectors / np.sqrt(values)) @ vectors.T)
+    assert features[8] == pytest.approx(expected[UPPER], abs=1e-5)
+    assert features[[0, 4]] == pytest.approx(np.zeros((2, 10)), abs=1e-5)
+
+
+@pytest.mark.parametrize("silent", [0.0, 7.0, np.nan])
+def test_a_region_without_signal_leaves_everything_finite(silent):
+    data = cohort()
+    data["s0"] = data["s0"].copy()
+    data["s0"][:, 2] = silent
+    features = tangent_features(data, SUBJECTS, INSTITUTION, TRAINING)
+    assert np.isfinite(features).all()
+    constant = {**cohort(), "s0": np.where(np.arange(5) == 2, 0, cohort()["s0"]).astype(np.float32)}
+    assert np.array_equal(features, tangent_features(constant, SUBJECTS, INSTITUTION, TRAINING))
+
+
+def test_more_regions_than_time_points_are_fine():
+    data = {f"s{i}": series(i, regions=30, time=20) for i in range(4)}
+    features = tangent_features(data, tuple(data), ("a",) * 4, np.array([True, True, True, False]))
+    assert np.isfinite(to_matrices(features, diagonal=0)).all()
+
+
+def test_without_training_subjects_there_is_no_reference():
+    with pytest.raises(ValueError, match="at least one training subject"):
+        tangent_features(cohort(), SUBJECTS, INSTITUTION, np.zeros(9, dtype=bool))

@@ -1,0 +1,80 @@
+"""Connectivity of patients and controls: mean matrices, their difference, the spread of effect sizes."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy import stats
+
+from brainfed.imaging.connectivity import to_matrices
+from brainfed.reporting.group_connectivity import GroupConnectivity, networks
+from brainfed.reporting.style import COLD, FAINT, HALF, INK, WARM, WIDE, new_figure
+
+
+def means_figure(groups: GroupConnectivity) -> Figure:
+    """Mean correlation of patients and of controls, and patients minus controls on its own scale."""
+    figure = new_figure(WIDE, 3.55)
+    all_axes = figure.subplots(1, 3)
+    matrices = (
+        (f"Patients (n = {groups.counts[0]})", groups.patients, "mean correlation"),
+        (f"Controls (n = {groups.counts[1]})", groups.controls, "mean correlation"),
+        ("Patients minus controls", groups.patients - groups.controls, "difference of means"),
+    )
+    shared = _limit(np.concatenate([groups.patients, groups.controls]))
+    for number, (axes, (title, values, unit)) in enumerate(zip(all_axes, matrices, strict=True)):
+        limit = shared if number < 2 else _limit(values)
+        image = axes.imshow(
+            to_matrices(values, diagonal=np.nan), cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest"
+        )
+        axes.set_title(title)
+        _network_ticks(axes, groups.regions, names=number == 0)
+        bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.75, aspect=26, pad=0.03)
+        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.set_label(unit)
+        bar.set_ticks([-limit, 0, limit], labels=[f"{-limit:.2g}", "0", f"{limit:.2g}"])
+    return figure
+
+
+def _limit(values: NDArray[np.float64]) -> float:
+    """A round symmetric limit that nearly all values keep."""
+    return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)
+
+
+def _network_ticks(axes: Axes, regions: tuple[str, ...], *, names: bool) -> None:
+    runs = networks(regions)
+    axes.tick_params(length=0)
+    axes.set_xticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    if not runs:
+        axes.set_yticks([])
+        axes.set_xlabel(f"{len(regions)} regions, in the atlas's order", fontsize=7.5)
+        return
+    for _, start, _ in runs[1:]:
+        axes.axhline(start - 0.5, color="white", linewidth=0.8)
+        axes.axvline(start - 0.5, color="white", linewidth=0.8)
+    axes.set_yticks([(start + end - 1) / 2 for _, start, end in runs], [name if names else "" for name, _, _ in runs])
+    axes.tick_params(axis="y", labelsize=7)
+
+
+def effects_figure(groups: GroupConnectivity) -> Figure:
+    """Histogram of Cohen's d over connections, against its distribution where the groups do not differ."""
+    figure = new_figure(HALF, 2.9)
+    axes = figure.add_subplot()
+    reach = 1.05 * float(np.abs(groups.effect).max() or 1)
+    edges = np.linspace(-reach, reach, 61)
+    axes.hist(groups.effect, edges, color="#9aa7c7", edgecolor="white", linewidth=0.3)
+    grid = np.linspace(-reach, reach, 400)
+    expected = stats.norm.pdf(grid, scale=groups.chance_sd) * len(groups.effect) * (edges[1] - edges[0])
+    axes.plot(grid, expected, color=INK)
+    axes.margins(y=0.22)
+    top = int(np.argmax(expected))
+    axes.annotate(
+        "expected if the\ngroups did not differ", (grid[top + 45], expected[top + 45]), (28, 14),
+        textcoords="offset points", fontsize=7.5, arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.7},
+    )  # fmt: skip
+    axes.annotate("weaker in patients", (0, 0.93), xycoords="axes fraction", color=COLD, fontsize=7.5)
+    axes.annotate("stronger in patients", (1, 0.93), xycoords="axes fraction", ha="right", color=WARM, fontsize=7.5)
+    axes.set_xlabel("effect size of a connection (Cohen's d)")
+    axes.set_ylabel(f"connections (of {len(groups.effect):,})")
+    return figure

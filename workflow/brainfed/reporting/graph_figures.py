@@ -1,0 +1,141 @@
+"""Pictures of the population graph: one institution drawn out, homophily against chance, degrees."""
+
+from collections.abc import Sequence
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from brainfed.reporting.homophily_table import LABELS, ShownGraph
+from brainfed.reporting.style import (
+    DIAGNOSIS_COLOURS,
+    DIAGNOSIS_TITLES,
+    FAINT,
+    HALF,
+    SEX_COLOURS,
+    WIDE,
+    bare,
+    horizontal_rows,
+    new_figure,
+)
+
+LAYOUT_SEED = 0
+UNKNOWN = "#c4c8cd"
+GRAPH_COLOURS = ("#44559a", "#c9a227", "#7d8590", "#0f766e", "#882255")
+
+
+def graph_figure(shown: ShownGraph) -> Figure:
+    """The first institution's subjects, three times in one layout: coloured by diagnosis, sex and age."""
+    institution = sorted(shown.people["institution"].dropna().unique())[0]
+    members = np.flatnonzero((shown.people["institution"] == institution).to_numpy())
+    people = shown.people.iloc[members]
+    places, edges = _layout(shown, members)
+    figure = new_figure(WIDE, 3.35)
+    for axes, panel in zip(figure.subplots(1, 3), ("Diagnosis", "Sex", "Age"), strict=True):
+        bare(axes)
+        axes.set_aspect("equal")
+        axes.set_title(panel)
+        axes.add_collection(LineCollection(list(places[edges]), colors="#b9bec6", linewidths=0.35, alpha=0.7, zorder=1))
+        size = float(np.clip(2600 / len(members), 8, 55))
+        if panel == "Age":
+            dots = axes.scatter(
+                *places.T, c=people["age"].to_numpy(dtype=np.float64), cmap="viridis", s=size, edgecolors="white",
+                linewidths=0.4, zorder=2, plotnonfinite=False,
+            )  # fmt: skip
+            bar = figure.colorbar(dots, ax=axes, location="bottom", shrink=0.6, aspect=24, pad=0.02)
+            bar.outline.set_visible(False)  # type: ignore[operator]
+            bar.set_label("age (years)", fontsize=8)
+            continue
+        if panel == "Diagnosis":
+            items = [(DIAGNOSIS_TITLES[code], DIAGNOSIS_COLOURS[code], people["diagnosis"] == code) for code in (1, 0)]
+        else:
+            items = [(sex, SEX_COLOURS[sex], people["sex"] == sex) for sex in ("male", "female")]
+        colour = np.full(len(people), UNKNOWN, dtype=object)
+        for _, paint, chosen in items:
+            colour[chosen.fillna(False).to_numpy(dtype=bool)] = paint
+        axes.scatter(*places.T, c=list(colour), s=size, edgecolors="white", linewidths=0.4, zorder=2)
+        for side, (title, paint, chosen) in zip((0.25, 0.75), items, strict=True):
+            axes.text(
+                side, -0.06, f"{title} (n = {int(chosen.sum())})", color=paint, fontweight="bold", ha="center",
+                transform=axes.transAxes, fontsize=8,
+            )  # fmt: skip
+    return figure
+
+
+def _layout(shown: ShownGraph, members: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(n, 2) places of the members and (edges, 2) positions of the ends of their edges, by force-directed layout."""
+    position = np.full(len(shown.people), -1)
+    position[members] = np.arange(len(members))
+    row, column = position[shown.graph.row], position[shown.graph.column]
+    chosen = (row >= 0) & (column >= 0) & (row < column)
+    edges = np.column_stack([row[chosen], column[chosen]])
+    network = nx.Graph()
+    network.add_nodes_from(range(len(members)))
+    network.add_weighted_edges_from(
+        (int(a), int(b), float(w)) for (a, b), w in zip(edges, shown.graph.weight[chosen], strict=True)
+    )
+    found = nx.spring_layout(network, seed=LAYOUT_SEED, k=1.6 / np.sqrt(len(members)), iterations=150, method="force")
+    return np.array([found[node] for node in range(len(members))]), edges
+
+
+def homophily_figure(table: pd.DataFrame) -> Figure:
+    """Share of edges that join equal labels, and (hollow) what partners drawn at random would give.
+
+    Args:
+        table: title, label, found, chance; several rows a title and label are averaged.
+    """
+    means = table.groupby(["title", "label"], sort=False)[["found", "chance"]].mean()
+    titles = list(dict.fromkeys(table["title"]))
+    figure = new_figure(HALF, 1.0 + 0.42 * len(titles) * len(LABELS) / 1.4)
+    axes = figure.add_subplot()
+    rows, names = 0, []
+    for label in LABELS:
+        for title in titles:
+            found, chance = (float(means.loc[(title, label), column]) for column in ("found", "chance"))
+            colour = GRAPH_COLOURS[titles.index(title) % len(GRAPH_COLOURS)]
+            axes.plot([chance, found], [rows, rows], color=colour, linewidth=1.5, alpha=0.6)
+            axes.plot(chance, rows, "o", markerfacecolor="white", markeredgecolor=FAINT, markersize=5)
+            axes.plot(found, rows, "o", color=colour, markersize=6)
+            axes.annotate(
+                f"{found:.2f}" + (f" ({found - chance:+.2f})" if np.isfinite(found) else ""), (max(found, chance), rows),
+                (7, 0), textcoords="offset points", va="center", fontsize=7.5, color=colour,
+            )  # fmt: skip
+            names.append(f"{label}, {title}" if len(titles) > 1 else label)
+            rows += 1
+    horizontal_rows(axes, names)
+    axes.set_xlim(0, 1.18)
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.grid(axis="x")
+    axes.set_xlabel("edges that join equal labels (share)")
+    axes.annotate(
+        "hollow: expected by chance", (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points",
+        color=FAINT, fontsize=7.5,
+    )  # fmt: skip
+    return figure
+
+
+def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
+    """How many neighbours a subject has, one outline a kind of graph."""
+    figure = new_figure(HALF, 2.6)
+    axes = figure.add_subplot()
+    held: dict[str, list[NDArray[np.int64]]] = {}
+    for shown in graphs:
+        held.setdefault(shown.title, []).append(shown.degrees())
+    top = max(int(degrees.max()) for group in held.values() for degrees in group)
+    for number, (title, group) in enumerate(held.items()):
+        degrees = np.concatenate(group)
+        colour = GRAPH_COLOURS[number % len(GRAPH_COLOURS)]
+        share = 100 * np.bincount(degrees, minlength=top + 1) / len(degrees)
+        axes.step(np.arange(top + 1), share, where="mid", color=colour)
+        axes.annotate(
+            f"{title}: median {np.median(degrees):.0f}", (1, 1), (0, -11 * number), xycoords="axes fraction",
+            textcoords="offset points", ha="right", va="top", color=colour, fontweight="bold", fontsize=7.5,
+        )  # fmt: skip
+    axes.set_ylim(0, None)
+    axes.margins(y=0.3)
+    axes.set_xlabel("neighbours of a subject")
+    axes.set_ylabel("subjects (%)")
+    return figure

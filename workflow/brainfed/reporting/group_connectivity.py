@@ -1,0 +1,99 @@
+"""Where patients and controls differ: mean connectivity and effect size of every connection.
+
+Descriptive: it uses every analysed subject and no method sees it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from brainfed.imaging.connectivity import connectivity
+from brainfed.imaging.settings import FeatureSettings
+
+FALSE_DISCOVERY_RATE = 0.05
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GroupConnectivity:
+    """One value a connection, in `np.triu_indices(R, 1)` order.
+
+    Attributes:
+        regions: R names.
+        patients: mean correlation of the patients (averaged as Fisher z).
+        controls: the same of the controls.
+        effect: Cohen's d of the Fisher z values, patients minus controls; 0 where nobody varies.
+        p: two-sided p of Student's t-test on them.
+        counts: number of patients and of controls.
+    """
+
+    regions: tuple[str, ...]
+    patients: Vector
+    controls: Vector
+    effect: Vector
+    p: Vector
+    counts: tuple[int, int]
+
+    @property
+    def chance_sd(self) -> float:
+        """Standard deviation of d where the groups do not differ (large samples)."""
+        return float(np.sqrt(1 / self.counts[0] + 1 / self.counts[1]))
+
+    @property
+    def discoveries(self) -> int:
+        """Connections that differ at a false discovery rate of 5 % (Benjamini & Hochberg)."""
+        return int((stats.false_discovery_control(self.p) <= FALSE_DISCOVERY_RATE).sum())
+
+    def strongest(self, count: int) -> NDArray[np.int64]:
+        """Positions of the `count` largest |d|, the strongest first."""
+        return np.argsort(-np.abs(self.effect), kind="stable")[:count]
+
+    def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The two regions of every connection."""
+        return np.triu_indices(len(self.regions), 1)
+
+
+def compare_groups(
+    series: Mapping[str, NDArray[np.float32]], diagnosis: Mapping[str, int], regions: tuple[str, ...]
+) -> GroupConnectivity:
+    """Compare the Pearson connectivity of patients (1) and controls (0).
+
+    Args:
+        series: subject -> (time, R).
+        diagnosis: subject -> 1 or 0, the same subjects.
+        regions: R names.
+    """
+    z = connectivity(series, FeatureSettings("pearson", fisher_z=True)).astype(np.float64)
+    patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
+    first, second = z[patient], z[~patient]
+    counts = (len(first), len(second))
+    pooled = ((counts[0] - 1) * first.var(axis=0, ddof=1) + (counts[1] - 1) * second.var(axis=0, ddof=1)) / (
+        sum(counts) - 2
+    )
+    difference = first.mean(axis=0) - second.mean(axis=0)
+    effect = np.divide(difference, np.sqrt(pooled), out=np.zeros_like(difference), where=pooled > 0)
+    t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
+    p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
+    return GroupConnectivity(regions, np.tanh(first.mean(axis=0)), np.tanh(second.mean(axis=0)), effect, p, counts)
+
+
+def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:
+    """Runs of regions whose names share what precedes the last `-` or `_`: (name, first, last + 1).
+
+    Empty where the names tell no networks: fewer than two runs, or runs of fewer than two regions on average.
+    """
+    prefixes = [_prefix(name) for name in regions]
+    starts = [index for index in range(len(regions)) if index == 0 or prefixes[index] != prefixes[index - 1]]
+    ends = [*starts[1:], len(regions)]
+    if not 2 <= len(starts) <= len(regions) / 2 or "" in prefixes:
+        return []
+    return [(prefixes[start], start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def _prefix(name: str) -> str:
+    cut = max(name.rfind("-"), name.rfind("_"))
+    return name[:cut] if cut > 0 else ""

@@ -1,0 +1,78 @@
+"""What the population graphs of a cohort look like: who neighbours whom, compared with chance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.graphs.homophily import homophily
+from brainfed.graphs.population import PopulationGraph
+from brainfed.runtime.artefacts import read_arrays, read_table
+
+LABELS = ("diagnosis", "sex", "site")
+
+
+@dataclass(frozen=True)
+class ShownGraph:
+    """A population graph of one repeat with its subjects' phenotype.
+
+    Attributes:
+        name: name of its stage.
+        graph: the edges.
+        people: subject, institution, diagnosis, sex, site, age; rows in the order of the nodes.
+        scope: `local`, `global` or `global_cut`.
+        shuffled: whether it is the control whose neighbours mean nothing.
+    """
+
+    name: str
+    graph: PopulationGraph
+    people: pd.DataFrame
+    scope: str
+    shuffled: bool
+
+    @property
+    def title(self) -> str:
+        """`inside institutions` or `over everybody`, and whether it is the shuffled control."""
+        where = {"local": "inside institutions", "global": "over everybody", "global_cut": "over everybody, cut"}
+        return where[self.scope] + (", shuffled control" if self.shuffled else "")
+
+    def codes(self, column: str) -> NDArray[np.int64]:
+        """(n,) codes of a column, -1 where unknown."""
+        return np.asarray(pd.factorize(self.people[column], sort=True)[0], dtype=np.int64)
+
+    def degrees(self) -> NDArray[np.int64]:
+        """(n,) number of neighbours that each subject receives from, itself not counted."""
+        apart = self.graph.row != self.graph.column
+        return np.bincount(self.graph.row[apart], minlength=len(self.people))
+
+
+def read_graph(name: str, path: str | Path, split: str | Path, participants: str | Path) -> ShownGraph:
+    """Read a graph artefact and join its subjects' institution and phenotype."""
+    file = read_arrays(path, ["row", "column", "weight", "embedding"])
+    known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis"])
+    drawn = read_table(split, ["subject", "institution"])
+    people = pd.DataFrame({"subject": list(file.subjects)}).merge(drawn, on="subject", how="left", validate="one_to_one")
+    arrays, settings = file.arrays, file.metadata["settings"]
+    return ShownGraph(
+        name,
+        PopulationGraph(
+            arrays["row"], arrays["column"], arrays["weight"], arrays["embedding"], tuple(file.metadata["sigma"])
+        ),
+        people.merge(known, on="subject", how="left", validate="one_to_one"),
+        settings["scope"],
+        bool(settings["shuffle"]),
+    )
+
+
+def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
+    """Homophily of every graph and label: graph, title, label, found, chance, edges."""
+    rows = []
+    for shown in graphs:
+        group = None if shown.scope == "global" else shown.codes("institution")
+        for label in LABELS:
+            result = homophily(shown.graph, shown.codes(label), group)
+            rows.append((shown.name, shown.title, label, result.unweighted, result.chance, result.edges))
+    return pd.DataFrame(rows, columns=["graph", "title", "label", "found", "chance", "edges"])

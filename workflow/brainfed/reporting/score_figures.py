@@ -1,0 +1,154 @@
+"""Scores as intervals: the answer in one picture, every method's mean, every method minus the reference."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from brainfed.evaluation.scores import INSTITUTION
+from brainfed.reporting.answer import Answer
+from brainfed.reporting.intervals import Interval, interval
+from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure
+from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
+
+METRIC_TITLES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "AUC",
+    "precision": "precision",
+    "recall": "recall",
+    "specificity": "specificity",
+    "f1": "F1",
+}
+SHOWN_METRICS = ("auc", "accuracy")
+
+
+def headline_figure(answer: Answer) -> Figure:
+    """The answer's methods on one axis: pooled data, the best federated method, an institution alone."""
+    rows: list[tuple[ShownVariant, Interval]] = []
+    if answer.reference is not None:
+        rows.append((answer.reference.other, answer.reference.score))
+    if answer.chosen is not None and answer.score is not None:
+        rows.append((answer.chosen, answer.score))
+    rows += [(other.other, other.score) for other in (answer.strongest_local, answer.local) if other is not None]
+    figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
+    axes = figure.add_subplot()
+    for row, (variant, score) in enumerate(rows):
+        _interval_row(axes, row, score, variant.colour, size=8)
+    horizontal_rows(axes, [variant.title for variant, _ in rows])
+    _paint_labels(axes, [variant.colour for variant, _ in rows])
+    low = min([0.5, *(score.low for _, score in rows if np.isfinite(score.low))])
+    high = max([0.75, *(score.high for _, score in rows if np.isfinite(score.high))])
+    axes.set_xlim(low - 0.015, high + 0.015)
+    axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.annotate("chance", (0.5, 1), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
+                  color=FAINT, fontsize=7.5)
+    axes.set_xlabel("AUC, mean over institutions and runs, with its corrected 95 % interval")
+    axes.grid(axis="x")
+    _value_column(axes, [score for _, score in rows])
+    return figure
+
+
+def forest_figure(runs: pd.DataFrame, variants: Sequence[ShownVariant], reference: str, ratio: float) -> Figure:
+    """Mean AUC and accuracy of every variant with corrected intervals, by family."""
+    shown = by_family(variants)
+    rows, heads = _family_rows(shown)
+    figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
+    for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
+        scores = [interval(runs, variant.name, metric, ratio) for variant in shown]
+        for row, variant, score in zip(rows, shown, scores, strict=True):
+            _interval_row(axes, row, score, variant.colour, size=5.5)
+        _frame(axes, shown, rows, heads, first=number == 0)
+        axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
+        known = {variant.name: score.mean for variant, score in zip(shown, scores, strict=True)}
+        if reference in known:
+            axes.axvline(known[reference], color=INK, linewidth=0.8, alpha=0.5)
+        axes.set_xlabel(f"{METRIC_TITLES[metric]} (mean of {max(score.runs for score in scores)} runs)")
+        _value_column(axes, scores, rows)
+    return figure
+
+
+def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) -> Figure:
+    """Every variant minus the reference, AUC and accuracy, with corrected intervals.
+
+    Args:
+        tests: variant, metric, scope, difference, ci_low, ci_high, p_holm.
+        variants: in any order; the reference has no row.
+    """
+    chosen = tests[tests["scope"] == INSTITUTION]
+    shown = [variant for variant in by_family(variants) if (chosen["variant"] == variant.name).any()]
+    rows, heads = _family_rows(shown)
+    figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
+    for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
+        table = chosen[chosen["metric"] == metric].set_index("variant")
+        notes = []
+        for row, variant in zip(rows, shown, strict=True):
+            test = table.loc[variant.name]
+            found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
+            holds = float(test["p_holm"]) < 0.05
+            _interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)
+            notes.append(f"{found.mean:+.3f}".replace("-", "\u2212") + ("  *" if holds else ""))
+        _frame(axes, shown, rows, heads, first=number == 0)
+        axes.axvline(0, color=INK, linewidth=0.8, alpha=0.5)
+        axes.set_xlabel(f"difference in {METRIC_TITLES[metric]}")
+        _text_column(axes, notes, rows)
+    return figure
+
+
+def _family_rows(shown: Sequence[ShownVariant]) -> tuple[list[float], list[tuple[float, str, str]]]:
+    """Row of every variant and (row, title, colour) of every family's heading."""
+    rows: list[float] = []
+    heads: list[tuple[float, str, str]] = []
+    place, family = 0.0, ""
+    for variant in shown:
+        if variant.family != family:
+            family = variant.family
+            place += 0.3 if rows else 0.0
+            heads.append((place, FAMILY_TITLES[family], variant.colour))
+            place += 1
+        rows.append(place)
+        place += 1
+    return rows, heads
+
+
+def _frame(
+    axes: Axes, shown: Sequence[ShownVariant], rows: Sequence[float], heads: Sequence[tuple[float, str, str]], *, first: bool
+) -> None:
+    axes.set_ylim(rows[-1] + 0.6, -0.6)
+    axes.set_yticks(list(rows), [variant.title for variant in shown])
+    axes.tick_params(axis="y", length=0, labelleft=first)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    if first:
+        _paint_labels(axes, [INK] * len(shown))
+        for row, title, colour in heads:
+            axes.annotate(
+                title, (0, row), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                color=colour, fontweight="bold", ha="right", va="center", fontsize=8,
+            )  # fmt: skip
+
+
+def _paint_labels(axes: Axes, colours: Sequence[str]) -> None:
+    for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
+        label.set_color(colour)
+
+
+def _interval_row(axes: Axes, row: float, found: Interval, colour: str, *, size: float, hollow: bool = False) -> None:
+    if np.isfinite(found.low):
+        axes.plot([found.low, found.high], [row, row], color=colour, linewidth=size / 3, alpha=0.55, solid_capstyle="butt")
+    axes.plot(found.mean, row, "o", markersize=size, color=colour, markerfacecolor="white" if hollow else colour)
+
+
+def _value_column(axes: Axes, scores: Sequence[Interval], rows: Sequence[float] | None = None) -> None:
+    _text_column(axes, [f"{score.mean:.3f}" for score in scores], range(len(scores)) if rows is None else rows)
+
+
+def _text_column(axes: Axes, texts: Sequence[str], rows: Sequence[float]) -> None:
+    """Numbers in a column of their own to the right of the axes."""
+    for row, text in zip(rows, texts, strict=True):
+        axes.annotate(
+            text, (1, row), (5, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
+            fontsize=7.5,
+        )  # fmt: skip

@@ -1,0 +1,108 @@
+"""How every figure looks, and how it becomes bytes: the same input gives the same SVG.
+
+Glyphs are drawn as paths, so a figure looks alike in every viewer, with or without the font.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from brainfed.runtime.artefacts import atomic
+
+WIDE = 9.0
+HALF = 4.4
+INK = "#22262b"
+FAINT = "#6b7280"
+RULE = "#d5d9de"
+PATIENT = "#882255"
+CONTROL = "#56a9cf"
+MALE = "#44559a"
+FEMALE = "#c9a227"
+WARM = "#b2182b"
+COLD = "#2166ac"
+DIAGNOSIS_COLOURS = {1: PATIENT, 0: CONTROL}
+DIAGNOSIS_TITLES = {1: "patients", 0: "controls"}
+SEX_COLOURS = {"male": MALE, "female": FEMALE}
+PIXELS_PER_INCH = 220
+
+SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "path",
+    "svg.hashsalt": "brainfed",
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.7,
+    "axes.labelsize": 8.5,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "grid.color": "#e8eaed",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.4,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Everything drawn and saved inside wears the report's style."""
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "svg", **SETTINGS}):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of `width` x `height` inches that keeps its labels apart."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def save_svg(figure: Figure, path: str | Path) -> None:
+    """Write a figure without date or version, so that equal figures are equal files."""
+    with atomic(path) as temporary:
+        figure.savefig(temporary, format="svg", dpi=PIXELS_PER_INCH, metadata={"Date": None, "Creator": None})
+
+
+def note_figure(text: str) -> Figure:
+    """A figure that says why there is nothing to draw."""
+    figure = new_figure(HALF, 0.8)
+    figure.text(0.5, 0.5, text, ha="center", va="center", color=FAINT)
+    return figure
+
+
+def bare(axes: Axes) -> None:
+    """Remove frame and ticks."""
+    axes.set_axis_off()
+
+
+def horizontal_rows(axes: Axes, titles: list[str]) -> None:
+    """Label rows 0 ... from the top, without tick marks or a left spine."""
+    axes.set_yticks(range(len(titles)), titles)
+    axes.set_ylim(len(titles) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)

@@ -1,0 +1,54 @@
+"""Locks on files: the kernel gives them back when the process that holds them ends, however it ends."""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from brainfed.runtime.errors import UserError
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
+    """Hold the file's lock: True, or False where another process has it (never when waiting for it)."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            # A forked child may still have the file open: closing it here alone would not unlock.
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_free(path: Path) -> bool:
+    """Whether nobody holds the file's lock."""
+    with locked(path) as free:
+        return free
+
+
+def lock_folder(named: Path | None = None) -> Path:
+    """The folder of the GPUs' lock files, made if need be.
+
+    It is on this machine, as the devices are: `named`, else BRAINFED_LOCKS, else a folder of this user
+    under the system's temporary folder.
+
+    Raises:
+        UserError: nothing can be written there, or the default folder belongs to somebody else.
+    """
+    chosen = named or os.environ.get("BRAINFED_LOCKS")
+    own = Path(tempfile.gettempdir()) / f"brainfed-{os.getuid()}"
+    folder = Path(chosen) if chosen else own / "gpu"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK) and (bool(chosen) or own.stat().st_uid == os.getuid())
+    except OSError:
+        usable = False
+    if not usable:
+        raise UserError(f"{folder}: lock files of GPUs cannot be kept here; name another folder in BRAINFED_LOCKS.")
+    return folder

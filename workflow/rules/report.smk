@@ -1,5 +1,167 @@
+"""Figures, and the report that holds them all in one file."""
+
+
+include: "report_inputs.smk"
+
+
+rule draw_cohort:
+    input:
+        participants="results/{cohort}/cohort/participants.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+    output:
+        flow=drawn("flow", "Data and quality", "who is analysed"),
+        sites=drawn("sites", "Data and quality", "sites"),
+        ages=drawn("ages", "Data and quality", "age"),
+        series=drawn("series", "Data and quality", "scans"),
+        quality=drawn("quality", "Data and quality", "motion and coverage"),
+    log:
+        "logs/{cohort}/draw_cohort.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_cohort.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/draw_cohort.py", base=BASE),
+    message:
+        "Drawing subjects and scans ({wildcards.cohort})"
+    script:
+        "../scripts/draw_cohort.py"
+
+
+rule draw_connectivity:
+    input:
+        series=lambda wc: shard_files(wc, ".safetensors"),
+        participants="results/{cohort}/cohort/participants.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+        parcellation=lambda wc: atlas_file(wc, "parcellation"),
+        labels=lambda wc: atlas_file(wc, "labels"),
+    output:
+        means=drawn("means", "Connectivity", "mean matrices"),
+        effects=drawn("effects", "Connectivity", "effect sizes"),
+        strongest=drawn("strongest", "Connectivity", "strongest differences"),
+        summary="results/{cohort}/figures/connectivity.json",
+    log:
+        "logs/{cohort}/draw_connectivity.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_connectivity.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=3000,
+        runtime=20,
+    params:
+        code=code_digest("scripts/draw_connectivity.py", base=BASE),
+    message:
+        "Drawing connectivity ({wildcards.cohort})"
+    script:
+        "../scripts/draw_connectivity.py"
+
+
+rule draw_graphs:
+    input:
+        graphs=lambda wc: [graph for _, graph, _ in drawn_graphs(wc.cohort)],
+        splits=lambda wc: [split for _, _, split in drawn_graphs(wc.cohort)],
+        participants="results/{cohort}/cohort/participants.parquet",
+    output:
+        graph=drawn("graph", "Graphs", "one institution"),
+        homophily=drawn("homophily", "Graphs", "homophily"),
+        degrees=drawn("degrees", "Graphs", "degrees"),
+        table="results/{cohort}/figures/homophily.tsv",
+    log:
+        "logs/{cohort}/draw_graphs.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_graphs.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        code=code_digest("scripts/draw_graphs.py", base=BASE),
+        stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
+    message:
+        "Drawing population graphs ({wildcards.cohort})"
+    script:
+        "../scripts/draw_graphs.py"
+
+
+rule draw_experiment:
+    input:
+        predictions=lambda wc: method_files(
+            wc, PLAN.experiments[wc.experiment], "predictions.parquet"
+        ),
+        histories=lambda wc: method_files(
+            wc, PLAN.experiments[wc.experiment], "history.parquet"
+        ),
+        runs="results/{cohort}/tables/{experiment}-runs.tsv",
+        tests="results/{cohort}/tables/{experiment}-tests.tsv",
+        gain="results/{cohort}/tables/{experiment}-gain.tsv",
+    output:
+        headline=drawn_scores("headline", "the answer"),
+        forest=drawn_scores("forest", "all methods"),
+        differences=drawn_scores("differences", "differences"),
+        roc=drawn_scores("roc", "ROC"),
+        calibration=drawn_scores("calibration", "calibration"),
+        gain=drawn_scores("gain", "gain over local"),
+        learning=drawn_scores("learning", "curves", category="Learning"),
+    log:
+        "logs/{cohort}/draw_experiment/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_experiment/{experiment}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        code=code_digest("scripts/draw_experiment.py", base=BASE),
+        variants=lambda wc: [
+            shown_variant(variant) for variant in PLAN.experiments[wc.experiment].variants
+        ],
+        repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+        reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+        local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
+    message:
+        "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/draw_experiment.py"
+
+
 rule write_report:
     input:
-        tables=experiment_tables(),
+        results=report_files,
+        captions=sorted(str(path) for path in CAPTIONS.glob("*.rst")),
+        templates=sorted(str(path) for path in TEMPLATES.iterdir()),
     output:
-        report=f"results/reports/{PROJECT.project}.html",
+        report=report(
+            f"results/reports/{PROJECT.project}.html",
+            caption="../report/report.rst",
+            category="Provenance",
+            labels={"report": "the whole report as one page"},
+        ),
+    log:
+        "logs/write_report.log",
+    benchmark:
+        "results/reports/benchmarks/write_report.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/write_report.py", base=BASE),
+        outline=lambda wc: {} if FETCHING else report_outline(),
+    message:
+        "Writing the report"
+    script:
+        "../scripts/write_report.py"

@@ -74,7 +74,7 @@ def _sites() -> dict[str, SimulatedSite]:
 class SimulateSettings:
     """A cohort of made-up brains with known effects; every effect is a shift of correlations."""
 
-    subjects: int = setting(120, "Number of subjects, half of them patients.", minimum=8)
+    subjects: int = setting(120, "Number of subjects, 10 patients in every 20.", minimum=8)
     seed: int = setting(7, "Seed of the simulated brains.", minimum=0)
     sites: dict[str, SimulatedSite] = setting(factory=_sites, description="The acquisition sites by name.")
     regions: int = setting(122, "Number of regions of the parcellation.", minimum=4)

@@ -10,6 +10,7 @@ from brainfed.cohort.settings import CohortSettings, Diagnosis, Sex
 from brainfed.runtime.streams import Streams
 
 AGE_RANGE = (6.0, 80.0)
+BLOCK = 20
 MEAN_FD = 0.12
 MEAN_FD_SPREAD = 0.45
 
@@ -29,23 +30,23 @@ class SimulatedSubject:
 def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, SimulatedSubject]:
     """The subjects of a simulated cohort by id.
 
-    Subjects come in pairs of a patient and a control, whatever their sites: balancing every site as
-    well would make a classifier that sees the site do worse than chance on held-out subjects. Age
+    Every 20 subjects hold 10 patients in random order, whatever their sites: with every site balanced
+    exactly, a classifier that sees the site would do worse than chance on held-out subjects. Age
     (normal), sex (a coin) and mean framewise displacement (log-normal) are drawn for each subject
     alone. One more subject leaves the others as they are.
     """
     simulate = settings.simulate
     subjects = {}
     for position, (subject, site) in enumerate(simulated_subjects(settings).items()):
-        pair, second = divmod(position, 2)
-        first_is_patient = streams.numpy("simulate", "diagnosis", pair).random() < 0.5
+        block, place = divmod(position, BLOCK)
+        order = streams.numpy("simulate", "diagnosis", block).permutation(BLOCK)
         random = streams.numpy("simulate", "phenotype", subject)
         subjects[subject] = SimulatedSubject(
             participant_id=subject,
             site=site,
             age=round(float(np.clip(random.normal(simulate.age_mean, simulate.age_sd), *AGE_RANGE)), 2),
             sex="male" if random.random() < 0.5 else "female",
-            diagnosis="patient" if first_is_patient != bool(second) else "control",
+            diagnosis="patient" if order[place] < BLOCK // 2 else "control",
             mean_fd=round(float(random.lognormal(np.log(MEAN_FD), MEAN_FD_SPREAD)), 4),
         )
     return subjects

@@ -24,7 +24,7 @@ class ExperimentSettings:
     local: str = setting("localgcn", "Variant whose institutions train alone: the gain over it is shown, where it runs.")
     split: dict[str, Any] = setting(factory=dict, description="Settings of `split` that differ in this experiment.")
     protocol: Protocol | None = setting(None, "Protocol of this experiment; none: the project's.")
-    labels: Labels = setting("true", "permuted: the null control, diagnoses shuffled among all subjects of a repeat.")
+    labels: Labels = setting("true", "permuted: the null control, diagnoses shuffled inside every institution and fold.")
 
 
 @dataclass(frozen=True)

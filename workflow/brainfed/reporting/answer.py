@@ -1,8 +1,8 @@
 """The answer in words: the best federated method beside pooled data and beside an institution on its own.
 
-The sentences say no more than the tests: where an interval holds zero, they say that the data cannot
-tell the two apart. The federated method is chosen by its score, so its own number is a little too good;
-Holm's correction counts all the methods that it was chosen from.
+The sentences say no more than the tests: where an interval holds zero, they say that the difference is
+not significant. The federated method is chosen by its score, so its own number is a little too good;
+Holm's correction counts all the federated methods that it was chosen from.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import pandas as pd
 
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import compare
-from brainfed.reporting.intervals import Interval, best, interval
+from brainfed.reporting.intervals import Interval, best, interval, values
 from brainfed.reporting.variants import ShownVariant
 
 METRIC = "auc"
@@ -28,7 +28,7 @@ class Comparison:
         other: the variant that it is compared with.
         score: that variant's own mean.
         difference: mean difference with its corrected interval.
-        p: corrected p, Holm-adjusted over the variants of the experiment.
+        p: corrected p, Holm-adjusted over the federated variants.
     """
 
     other: ShownVariant
@@ -100,31 +100,64 @@ def _compare(
 ) -> Comparison | None:
     if not ((runs["variant"] == other) & (runs["metric"] == METRIC) & runs["value"].notna()).any():
         return None
-    tests = compare(runs, other, METRIC, INSTITUTION, ratio).set_index("variant")
+    family = [other, *(variant.name for variant in shown.values() if variant.family == "federated")]
+    tests = compare(runs[runs["variant"].isin(family)], other, METRIC, INSTITUTION, ratio).set_index("variant")
     row = tests.loc[name]
-    count = int(runs.loc[(runs["variant"] == name) & (runs["metric"] == METRIC) & (runs["scope"] == INSTITUTION)].shape[0])
+    count = len(values(runs, name, METRIC))
     difference = Interval(float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]), count)
     return Comparison(shown[other], interval(runs, other, METRIC, ratio), difference, float(row["p_holm"]))
 
 
-def sentences(answer: Answer, institutions: int) -> list[str]:
-    """The answer in two to four sentences of plain text."""
+def verdict(answer: Answer) -> str:
+    """The answer in one line."""
+    if answer.chosen is None:
+        return "No federated method was run"
+    alone = answer.strongest_local or answer.local
+    said = []
+    if alone is not None:
+        said.append(
+            _by_outcome(
+                alone,
+                "Federation beats what an institution can learn alone",
+                "No significant gain of federation over what an institution can learn alone",
+                "Federation does worse than what an institution can learn alone",
+            )
+        )
+    if answer.reference is not None:
+        title = answer.reference.other.title
+        text = _by_outcome(
+            answer.reference, f"it beats {title}", f"no significant difference from {title}", f"it falls short of {title}"
+        )
+        said.append(text if said else text[0].upper() + text[1:])
+    return "; ".join(said) or f"{answer.chosen.title} has nothing to be compared with"
+
+
+def _by_outcome(comparison: Comparison, better: str, equal: str, worse: str) -> str:
+    if not comparison.significant:
+        return equal
+    return better if comparison.difference.mean > 0 else worse
+
+
+def sentences(answer: Answer) -> list[str]:
+    """The numbers behind the verdict, in two to four sentences of plain text."""
     if answer.chosen is None or answer.score is None:
         return ["No federated method was run in this experiment, so it gives no answer about federation."]
-    of = f", the best of {answer.candidates} federated methods," if answer.candidates > 1 else ""
-    said = [
-        f"{answer.chosen.title}{of} reaches an AUC of {answer.score} "
-        f"(mean over {institutions} institutions and {answer.score.runs} test folds, 95 % interval)."
-    ]
+    of = "best" if answer.candidates > 1 else "only"
+    said = [f"The {of} federated method, {answer.chosen.title}, reaches an AUC of {answer.score}."]
     if answer.reference is not None:
-        said.append(_beside(answer.reference, "on everybody's pooled data" if _pools(answer.reference.other) else ""))
+        pools = _pools(answer.reference.other)
+        who = f"{answer.reference.other.title}{', on everybody\u2019s pooled data,' if pools else ''}"
+        said.append(f"{who} reaches {answer.reference.score.mean:.3f}: {_difference(answer.reference)}.")
     if answer.local is not None:
-        said.append(_beside(answer.local, "trained by each institution alone"))
+        said.append(
+            f"{answer.local.other.title}, trained by each institution alone, reaches {answer.local.score.mean:.3f}: "
+            f"{_difference(answer.local)}."
+        )
     if answer.strongest_local is not None:
         strongest = answer.strongest_local
         said.append(
-            f"The strongest model that an institution can train alone is {strongest.other.title} "
-            f"({strongest.score.mean:.3f}): {_verdict(strongest)}."
+            f"The strongest model that an institution can train alone, {strongest.other.title}, reaches "
+            f"{strongest.score.mean:.3f}: {_difference(strongest)}."
         )
     return said
 
@@ -133,19 +166,17 @@ def _pools(variant: ShownVariant) -> bool:
     return variant.settings.get("training") == "central" or variant.method == "centralgcn"
 
 
-def _beside(comparison: Comparison, how: str) -> str:
-    other, score = comparison.other.title, comparison.score.mean
-    return f"{other}{f' {how}' if how else ''} reaches {score:.3f}: {_verdict(comparison)}."
-
-
-def _verdict(comparison: Comparison) -> str:
-    difference = comparison.difference
+def _difference(comparison: Comparison) -> str:
+    found = comparison.difference
     if not np.isfinite(comparison.p):
-        return f"a difference of {difference.mean:+.3f}, from too few runs to be tested"
-    spread = f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]".replace("-", "\u2212")
+        return f"a difference of {signed(found.mean)}, from too few runs to be tested"
+    spread = f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
     p = f"p = {comparison.p:.3f}" if comparison.p >= 0.001 else "p < 0.001"
     if not comparison.significant:
-        return f"a difference of {spread} that is not significant ({p}); these data cannot tell the two apart"
-    if difference.mean > 0:
-        return f"federation gains {spread} ({p})"
-    return f"federation falls short, a difference of {spread} ({p})"
+        return f"the federated method\u2019s difference of {spread} is not significant ({p})"
+    return f"the federated method {'gains' if found.mean > 0 else 'loses'} {spread} ({p})"
+
+
+def signed(value: float) -> str:
+    """Three decimals with a true minus sign."""
+    return f"{value:+.3f}".replace("-", "\u2212")

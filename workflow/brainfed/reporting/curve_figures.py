@@ -67,11 +67,11 @@ def calibration_figure(predictions: pd.DataFrame, variants: Sequence[ShownVarian
         part = curve[curve["variant"] == variant.name]
         axes.plot([0, 1], [0, 1], color=RULE, linewidth=0.8)
         axes.plot(part["mean_score"], part["fraction_patients"], color=variant.colour, linewidth=1)
-        size = 45 * part["subjects"].to_numpy(dtype=np.float64) / float(part["subjects"].sum()) ** 1
-        axes.scatter(part["mean_score"], part["fraction_patients"], s=6 + 2 * size, color=variant.colour, linewidths=0)
+        size = 6 + 90 * part["subjects"].to_numpy(dtype=np.float64) / float(part["subjects"].sum())
+        axes.scatter(part["mean_score"], part["fraction_patients"], s=size, color=variant.colour, linewidths=0)
         axes.text(
             0.97, 0.05, f"Brier {brier[variant.name]:.2f}", ha="right", color=variant.colour, fontweight="bold",
-            fontsize=7.5,
+            fontsize=7.5, bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.6},
         )  # fmt: skip
         axes.set_title(_broken(variant.title), color=variant.colour, fontsize=7.5)
     figure.supxlabel("predicted probability of being a patient", fontsize=8.5)

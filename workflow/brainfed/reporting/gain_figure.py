@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from brainfed.reporting.answer import signed
 from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family
@@ -42,7 +43,7 @@ def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], local: str
             axes.plot(values.mean(), row, "D", color=variant.colour, markeredgecolor="white", markersize=7)
             better = int((values > 0).sum())
             axes.annotate(
-                f"{values.mean():+.3f}   {better}/{len(values)}".replace("-", "\u2212"), (1, row), (5, 0),
+                f"{signed(float(values.mean()))}   {better}/{len(values)}", (1, row), (5, 0),
                 xycoords=("axes fraction", "data"), textcoords="offset points", va="center", fontsize=7.5,
             )  # fmt: skip
         axes.axvline(0, color=INK, linewidth=0.8)

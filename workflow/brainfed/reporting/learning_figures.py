@@ -48,6 +48,8 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
     figure = new_figure(WIDE, 0.35 + 3.0 * blocks)
     grid = figure.add_gridspec(2 * blocks, COLUMNS, hspace=0.04, wspace=0.03)
     top = max(float(mean[["training_loss", "test_loss"]].max().max()) for mean, _ in curves.values())
+    lowest = min(float((mean - sd)["test_accuracy"].min()) for mean, sd in curves.values())
+    floor = min(0.4, np.floor(10 * lowest) / 10) if np.isfinite(lowest) else 0.0
     for number, variant in enumerate(shown):
         row, column = divmod(number, COLUMNS)
         mean, sd = curves[variant.name]
@@ -57,8 +59,8 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
         _curve(upper, mean, sd, "training_loss", variant.colour, "-")
         _curve(upper, mean, sd, "test_loss", FAINT, (0, (3, 2)))
         _curve(lower, mean, sd, "test_accuracy", variant.colour, "-")
-        upper.set_ylim(0, 1.12 * top)
-        lower.set_ylim(0.3, 1.0)
+        upper.set_ylim(0, 1.3 * top)
+        lower.set_ylim(floor, 1.0)
         lower.axhline(0.5, color=FAINT, linewidth=0.7, linestyle=(0, (1, 2)))
         _end_value(lower, mean, variant.colour)
         for axes in (upper, lower):
@@ -71,7 +73,7 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
             upper.set_ylabel("cross-entropy")
             lower.set_ylabel("test accuracy")
             if not row:
-                _name_losses(upper, mean, variant.colour)
+                _name_losses(upper, variant.colour)
         lower.set_xlabel("local epochs")
     return figure
 
@@ -102,8 +104,6 @@ def _end_value(axes: Axes, mean: pd.DataFrame, colour: str) -> None:
     )  # fmt: skip
 
 
-def _name_losses(axes: Axes, mean: pd.DataFrame, colour: str) -> None:
-    middle = len(mean) // 2
-    for column, text, paint, up in (("test_loss", "test", INK, 5), ("training_loss", "training", colour, -11)):
-        value = float(mean[column].iloc[middle])
-        axes.annotate(text, (float(mean.index[middle]), value), (0, up), textcoords="offset points", color=paint, fontsize=7.5)
+def _name_losses(axes: Axes, colour: str) -> None:
+    for text, paint, up in (("dashed: test", INK, 0.9), ("solid: training", colour, 0.78)):
+        axes.text(0.04, up, text, color=paint, fontsize=7.5, transform=axes.transAxes, va="center")

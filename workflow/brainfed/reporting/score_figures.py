@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.answer import Answer
+from brainfed.reporting.answer import Answer, signed
 from brainfed.reporting.intervals import Interval, interval
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
@@ -89,7 +89,7 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
             found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
             holds = float(test["p_holm"]) < 0.05
             _interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)
-            notes.append(f"{found.mean:+.3f}".replace("-", "\u2212") + ("  *" if holds else ""))
+            notes.append(signed(found.mean) + (" *" if holds else ""))
         _frame(axes, shown, rows, heads, first=number == 0)
         axes.axvline(0, color=INK, linewidth=0.8, alpha=0.5)
         axes.set_xlabel(f"difference in {METRIC_TITLES[metric]}")

@@ -45,10 +45,17 @@ def phenotypes_of(people: pd.DataFrame) -> Phenotypes:
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
-    """(n,) diagnoses; `permuted` shuffles them among all subjects of the repeat (the null control)."""
+    """(n,) diagnoses; `permuted` shuffles them inside every institution and fold (the null control).
+
+    The shuffle keeps each cell's share of patients, as the stratified split made it: otherwise the
+    institution itself would tell the label.
+    """
     diagnosis = people["diagnosis"].to_numpy(np.int64)
     if labels == "permuted":
-        return np.asarray(streams.numpy("permuted-labels").permutation(diagnosis))
+        random = streams.numpy("permuted-labels")
+        diagnosis = diagnosis.copy()
+        for _, cell in people.groupby(["institution", "fold"]):
+            diagnosis[cell.index] = random.permutation(diagnosis[cell.index])
     return diagnosis
 
 

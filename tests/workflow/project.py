@@ -1,0 +1,119 @@
+"""A tiny project on disk and the workflow run on it, for tests of the DAG."""
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SITES = ("alpha", "beta")
+REGIONS, VOLUMES = 12, 60
+
+CONFIG = {
+    "project": "tiny",
+    "cohorts": {
+        "tiny": {
+            "source": "timeseries",
+            "atlas": "twelve",
+            "phenotype": "resources/participants.csv",
+            "series": "resources/series/{file}.1D",
+            "regions": REGIONS,
+            "shards": 3,
+        }
+    },
+    "split": {"institutions": "random", "count": 2, "folds": 2, "repeats": 1},
+    "variants": {"quick": {"method": "fedgcn", "rounds": 2, "local_epochs": 2}},
+    "experiments": {"methods": {"variants": ["ridge-central", "fedmlp", "quick"], "reference": "ridge-central"}},
+}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a copy of the workflow, a config and a tiny cohort."""
+
+    folder: Path
+
+    def write_subject(self, subject: str, seed: int) -> Path:
+        """One subject's region series."""
+        path = self.folder / "resources" / "series" / f"{subject}.1D"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = np.random.default_rng(seed).standard_normal((VOLUMES, REGIONS))
+        header = "\t".join(f"#{number}" for number in range(1, REGIONS + 1))
+        np.savetxt(path, values, fmt="%.6f", delimiter="\t", header=header, comments="")
+        return path
+
+    def write_cohort(self, subjects: int) -> None:
+        """The phenotype table and every series."""
+        rows = []
+        for number in range(subjects):
+            subject = f"sub-{number:03d}"
+            self.write_subject(subject, number)
+            rows.append(
+                [subject, SITES[number % 2], 20 + number % 10, ("male", "female")[number // 2 % 2],
+                 ("patient", "control")[number // 4 % 2]]
+            )
+        with (self.folder / "resources" / "participants.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["participant_id", "site", "age", "sex", "diagnosis"], *rows])
+
+    def add_subject(self, subject: str, *cells: str) -> None:
+        """One more row of the phenotype table, and its series."""
+        with (self.folder / "resources" / "participants.csv").open("a", newline="") as file:
+            csv.writer(file).writerow([subject, *cells])
+        self.write_subject(subject, 10_000)
+
+    def configure(self, **changes: object) -> None:
+        """Write the config with top-level keys replaced."""
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(CONFIG | changes, sort_keys=False))
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Replace text in a file of the workflow."""
+        path = self.folder / "workflow" / file
+        text = path.read_text()
+        assert text.count(old) >= 1, f"{old!r} is not in {file}"
+        path.write_text(text.replace(old, new, 1))
+
+    def snakemake(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        """Run snakemake on the project's copy of the workflow."""
+        environment = os.environ | {"PYTHONPATH": str(self.folder / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", "--configfile", "config.yaml", *arguments],
+            cwd=self.folder, env=environment, text=True, capture_output=True, timeout=900, check=False,
+        )
+        if check and done.returncode:
+            raise AssertionError(done.stdout + done.stderr)
+        return done
+
+    def planned(self, target: str = "tables") -> Counter[str]:
+        """What a dry run would do: rule -> number of jobs."""
+        done = self.snakemake("-n", target)
+        table = re.search(r"^job +count\n-+ +-+\n(.*?)^total", done.stdout + done.stderr, re.MULTILINE | re.DOTALL)
+        if table is None:
+            assert "Nothing to be done" in done.stdout + done.stderr, done.stdout + done.stderr
+            return Counter()
+        counts = Counter({line.split()[0]: int(line.split()[1]) for line in table[1].splitlines() if line.strip()})
+        del counts[target]
+        return counts
+
+    def copy(self, folder: Path) -> "Project":
+        """The project as it stands, results and times of change included, somewhere else."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True, symlinks=True)
+        return Project(folder)
+
+
+def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:
+    """A project that has not run yet."""
+    shutil.copytree(
+        REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+    )
+    project = Project(folder)
+    project.write_cohort(subjects)
+    project.configure(**changes)
+    return project

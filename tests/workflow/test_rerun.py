@@ -1,0 +1,104 @@
+"""Exactly what a change touches runs again."""
+
+from collections import Counter
+
+import pytest
+
+from workflow.project import CONFIG
+
+pytestmark = pytest.mark.workflow
+
+EVERYTHING_FROM_FEATURES = {"compute_connectivity": 1, "build_graph": 1, "train_method": 3, "score_experiment": 1}
+
+
+def variants(**settings):
+    return {"variants": {"quick": CONFIG["variants"]["quick"] | settings}}
+
+
+def test_a_finished_project_has_nothing_to_do(project):
+    assert project.planned() == Counter()
+
+
+def test_moving_or_touching_the_code_reruns_nothing(project):
+    for path in (project.folder / "workflow").rglob("*.py"):
+        path.touch()
+    assert project.planned() == Counter()
+
+
+def test_a_change_of_k_reruns_its_graph_and_method_not_the_features(project):
+    project.configure(**variants(graph={"k": 3}))
+    assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
+
+
+def test_switching_k_back_finds_the_old_graph(project):
+    project.configure(**variants(graph={"k": 3}))
+    project.snakemake("--cores", "2", "tables")
+    project.configure()
+    assert project.planned() == Counter(train_method=1, score_experiment=1)
+
+
+def test_a_change_of_one_learning_rate_reruns_one_method(project):
+    project.configure(**variants(learning_rate=0.01))
+    assert project.planned() == Counter(train_method=1, score_experiment=1)
+
+
+def test_an_edit_of_the_graph_module_reruns_graphs_and_what_reads_them(project):
+    project.edit("brainfed/graphs/similarity.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
+
+
+def test_an_edit_of_one_methods_module_reruns_that_method(project):
+    project.edit("brainfed/training/ridge.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    assert project.planned() == Counter(train_method=1, score_experiment=1)
+
+
+def test_an_edit_of_the_federated_rounds_reruns_the_federated_methods(project):
+    project.edit("brainfed/federation/rounds.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    assert project.planned() == Counter(train_method=2, score_experiment=1)
+
+
+def test_a_comment_or_docstring_reruns_nothing(project):
+    project.edit("brainfed/graphs/similarity.py", '"""', '"""Reworded. ')
+    project.edit("brainfed/federation/rounds.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
+    assert project.planned() == Counter()
+
+
+def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
+    project.edit("brainfed/runtime/logs.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit("brainfed/runtime/devices.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    assert project.planned() == Counter()
+
+
+def test_one_subjects_file_reruns_its_shard_and_what_follows(project):
+    project.write_subject("sub-000", seed=999)
+    assert project.planned() == Counter(
+        EVERYTHING_FROM_FEATURES | {"read_series": 1, "include_subjects": 1, "split_subjects": 1}
+    )
+
+
+def test_a_rewritten_equal_file_reruns_nothing(project):
+    project.write_subject("sub-000", seed=0)
+    assert project.planned() == Counter()
+
+
+def test_one_new_subject_reruns_one_shard_and_what_follows(project):
+    project.add_subject("sub-900", "alpha", "23", "male", "patient")
+    assert project.planned() == Counter(
+        EVERYTHING_FROM_FEATURES
+        | {"ingest_phenotypes": 1, "read_series": 1, "include_subjects": 1, "split_subjects": 1}
+    )
+
+
+def test_one_more_repeat_keeps_the_first(project):
+    project.configure(split=CONFIG["split"] | {"repeats": 2})
+    assert project.planned() == Counter(split_subjects=1, build_graph=1, train_method=3, score_experiment=1)
+
+
+def test_the_inductive_protocol_puts_graphs_on_the_fold_axis(project):
+    project.configure(protocol="inductive")
+    assert project.planned() == Counter(build_graph=2, train_method=3, score_experiment=1)
+
+
+def test_tangent_features_put_everything_below_on_the_fold_axis(project):
+    project.configure(features={"connectivity": "tangent"})
+    assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)

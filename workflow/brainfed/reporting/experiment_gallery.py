@@ -1,0 +1,48 @@
+"""Draw an experiment: how its methods learn, what they score, how they differ."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from brainfed.evaluation.experiment import read_predictions, test_train_ratio
+from brainfed.reporting.answer import find_answer
+from brainfed.reporting.curve_figures import calibration_figure, roc_figure
+from brainfed.reporting.gain_figure import gain_figure
+from brainfed.reporting.learning_figures import learning_figure, read_history
+from brainfed.reporting.score_figures import differences_figure, forest_figure, headline_figure
+from brainfed.reporting.style import drawing, save_svg
+from brainfed.reporting.variants import ShownVariant
+
+
+def draw_experiment(
+    variants: Sequence[ShownVariant],
+    repeats: int,
+    inputs: Mapping[str, Sequence[str]],
+    *,
+    reference: str,
+    local: str,
+    outputs: Mapping[str, str],
+) -> None:
+    """Write the SVGs called headline, forest, differences, roc, calibration, gain and learning.
+
+    Args:
+        variants: in the order of the table.
+        repeats: number of repeats.
+        inputs: `predictions` and `histories` (variants, inside them repeats), and one `runs`, `tests`, `gain` table.
+        reference: the variant that the tests compare with.
+        local: the variant that the gain is over.
+        outputs: figure -> path.
+    """
+    order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
+    predictions = read_predictions(order, inputs["predictions"])
+    history = read_history([(*run, path) for run, path in zip(order, inputs["histories"], strict=True)])
+    runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
+    ratio = test_train_ratio(predictions)
+    with drawing():
+        save_svg(headline_figure(find_answer(runs, variants, reference, local, ratio)), outputs["headline"])
+        save_svg(forest_figure(runs, variants, reference, ratio), outputs["forest"])
+        save_svg(differences_figure(tests, variants), outputs["differences"])
+        save_svg(roc_figure(predictions, variants, reference), outputs["roc"])
+        save_svg(calibration_figure(predictions, variants), outputs["calibration"])
+        save_svg(gain_figure(gain, variants, local), outputs["gain"])
+        save_svg(learning_figure(history, variants), outputs["learning"])

@@ -1,0 +1,29 @@
+"""Draw the population graphs of a cohort."""
+
+from collections.abc import Mapping, Sequence
+
+from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homophily_figure
+from brainfed.reporting.homophily_table import homophily_table, read_graph
+from brainfed.reporting.style import drawing, save_svg
+from brainfed.runtime.artefacts import write_tsv
+
+
+def draw_graphs(
+    stages: Sequence[str], graphs: Sequence[str], splits: Sequence[str], participants: str, outputs: Mapping[str, str]
+) -> None:
+    """Write the SVGs called graph, homophily and degrees, and the table called table.
+
+    Args:
+        stages: stage name of every graph.
+        graphs: graph artefacts; the first one is drawn out.
+        splits: the split of every graph.
+        participants: the phenotype artefact.
+        outputs: figure -> path.
+    """
+    shown = [read_graph(name, path, split, participants) for name, path, split in zip(stages, graphs, splits, strict=True)]
+    table = homophily_table(shown)
+    write_tsv(outputs["table"], table)
+    with drawing():
+        save_svg(graph_figure(shown[0]), outputs["graph"])
+        save_svg(homophily_figure(table), outputs["homophily"])
+        save_svg(degrees_figure(shown), outputs["degrees"])

@@ -1,0 +1,23 @@
+"""Draw the learning curves and scores of an experiment."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.reporting.experiment_gallery import draw_experiment
+    from brainfed.reporting.variants import ShownVariant
+
+    files, params = snakemake.input, snakemake.params
+    draw_experiment(
+        [ShownVariant(**variant) for variant in params.variants],
+        params.repeats,
+        {
+            "predictions": list(files.predictions),
+            "histories": list(files.histories),
+            "runs": [files.runs],
+            "tests": [files.tests],
+            "gain": [files.gain],
+        },
+        reference=params.reference,
+        local=params.local,
+        outputs=dict(snakemake.output.items()),
+    )

@@ -1,4 +1,4 @@
-"""How much of the machine's matrix rate does training reach?
+"""What share of the machine's matrix rate training reaches.
 
     python benchmarks/training_speed.py [--threads 2] [--device cpu] [--rounds 3]
 
@@ -32,11 +32,9 @@ def random_inputs() -> MethodInputs:
     institution = np.arange(SUBJECTS) % INSTITUTIONS
     fold = (np.arange(SUBJECTS) // INSTITUTIONS) % FOLDS
     truth = random.integers(0, 2, SUBJECTS)
-    edges = []
-    for name in range(INSTITUTIONS):
-        members = np.flatnonzero(institution == name)
-        for offset in range(-(NEIGHBOURS // 2), NEIGHBOURS // 2 + 1):
-            edges.append(np.stack([members, np.roll(members, offset)]))
+    offsets = range(-(NEIGHBOURS // 2), NEIGHBOURS // 2 + 1)
+    groups = [np.flatnonzero(institution == name) for name in range(INSTITUTIONS)]
+    edges = [np.stack([members, np.roll(members, offset)]) for members in groups for offset in offsets]
     row, column = np.concatenate(edges, axis=1)
     return MethodInputs(
         subjects=tuple(f"s{number:04d}" for number in range(SUBJECTS)),
@@ -97,7 +95,9 @@ def main() -> None:
         rows.append((name, outcome.counts["floating_point_operations"] / seconds / 1e9, seconds, setup))
     after = matrix_rate(device)
     gemm = (before + after) / 2
-    print(f"{arguments.device}, {arguments.threads} threads; matrix rate {before:.0f} before, {after:.0f} after (GFLOP/s)")
+    print(
+        f"{arguments.device}, {arguments.threads} threads; matrix rate {before:.0f} before, {after:.0f} after (GFLOP/s)"
+    )
     print(f"{'method':8} {'GFLOP/s':>8} {'of matrix rate':>15} {'seconds':>8} {'of which set-up and 1 epoch':>28}")
     for name, rate, seconds, setup in rows:
         print(f"{name:8} {rate:8.0f} {rate / gemm:15.2f} {seconds:8.1f} {setup:28.1f}")

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn.functional import cross_entropy, elu
 from torch_geometric.nn import GCNConv
 
 from brainfed.federation.privacy import normal
@@ -31,7 +31,7 @@ class Classifier(torch.nn.Module):
         for number, layer in enumerate(self.layers):
             x = layer(x, edges, weights) if isinstance(layer, GCNConv) else layer(x)
             if number == 0 and len(self.layers) > 1:
-                x = F.elu(x)
+                x = elu(x)
         return x
 
     def matrices(self):
@@ -61,13 +61,25 @@ def start(widths, fold, streams):
 
 
 def train_by_loops(
-    inputs, *, hidden, graph, standardise, rounds, local_epochs, learning_rate=1e-3, noise=0.0, exchange=True,
-    pooled=False, weight_decay=0.0, weighting="equal", batch=0,
+    inputs,
+    *,
+    hidden,
+    graph,
+    standardise,
+    rounds,
+    local_epochs,
+    learning_rate=1e-3,
+    noise=0.0,
+    exchange=True,
+    pooled=False,
+    weight_decay=0.0,
+    weighting="equal",
+    batch=0,
 ):
     """Scores (F, n) after the last round, float64."""
-    groups = [np.arange(len(inputs.subjects))] if pooled else [
-        inputs.members(m) for m in range(len(inputs.institutions))
-    ]
+    groups = (
+        [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    )
     scores = np.full((inputs.folds, len(inputs.subjects)), np.nan)
     widths = (inputs.features[0].shape[1], *hidden, 2)
     for fold in range(inputs.folds):
@@ -85,24 +97,30 @@ def train_by_loops(
             model = Classifier(widths, graph).double()
             model.set(start(widths, fold, inputs.streams))
             clients.append((nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model))
-        optimisers = [torch.optim.Adam(c[-1].parameters(), lr=learning_rate, weight_decay=weight_decay) for c in clients]
+        optimisers = [
+            torch.optim.Adam(c[-1].parameters(), lr=learning_rate, weight_decay=weight_decay) for c in clients
+        ]
         longest = max(len(c[0]) for c in clients)
         for number in range(rounds):
             if exchange:
                 optimisers = [
                     torch.optim.Adam(c[-1].parameters(), lr=learning_rate, weight_decay=weight_decay) for c in clients
                 ]
-            for index, ((_, x, y, edges, weights, model), optimiser) in enumerate(zip(clients, optimisers, strict=True)):
+            for index, ((_, x, y, edges, weights, model), optimiser) in enumerate(
+                zip(clients, optimisers, strict=True)
+            ):
                 for epoch in range(local_epochs):
                     labelled = torch.nonzero(y >= 0)[:, 0]
                     parts = [labelled]
                     if batch:
                         steps = -(-longest // batch)
-                        order = inputs.streams.numpy("batches", index, fold, number, epoch).permutation(labelled.numpy())
+                        order = inputs.streams.numpy("batches", index, fold, number, epoch).permutation(
+                            labelled.numpy()
+                        )
                         parts = [torch.from_numpy(order[step::steps]) for step in range(steps)]
                     for part in parts:
                         optimiser.zero_grad()
-                        F.cross_entropy(model(x, edges, weights)[part], y[part]).backward()
+                        cross_entropy(model(x, edges, weights)[part], y[part]).backward()
                         optimiser.step()
             if exchange:
                 uploads, sizes = [], []

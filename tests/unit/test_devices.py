@@ -153,7 +153,10 @@ def test_a_visible_device_that_is_not_there_is_named(
     fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str
 ) -> None:
     monkeypatch.setenv(VISIBLE, visible)
-    with pytest.raises(UserError, match=rf"'{visible}' is no device of this machine, it has 0 \(GPU-aaaa-1\)"), lease(1):
+    with (
+        pytest.raises(UserError, match=rf"'{visible}' is no device of this machine, it has 0 \(GPU-aaaa-1\)"),
+        lease(1),
+    ):
         pass
 
 
@@ -216,9 +219,7 @@ def test_a_driver_that_answers_otherwise_is_an_error(fake: FakeDriver, said: str
         pass
 
 
-def test_a_driver_without_its_program_is_an_error(
-    bare: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_driver_without_its_program_is_an_error(bare: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(driver, "DRIVER_FOLDER", tmp_path)
     with pytest.raises(UserError, match=r"nvidia-smi: the GPUs cannot be listed .*BRAINFED_NVIDIA_SMI"), lease(1):
         pass

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from brainfed.graphs.homophily import homophily, random_pair
 from brainfed.graphs.population import PopulationGraph
 

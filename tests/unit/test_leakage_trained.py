@@ -72,9 +72,7 @@ def test_permuted_labels_leave_nothing_to_learn(name, protocol):
     aucs = []
     for permutation in range(20):
         labels = balanced(plain.institution, np.random.default_rng(100 + permutation))
-        null = method_inputs(
-            90, 20, diagnosis=labels, features=plain.features[0], seed=permutation, protocol=protocol
-        )
+        null = method_inputs(90, 20, diagnosis=labels, features=plain.features[0], seed=permutation, protocol=protocol)
         scores = outcome_of(name, null).scores
         tested = [null.tested(fold) for fold in range(null.folds)]
         aucs.append(np.mean([roc_auc_score(labels[mask], scores[fold, mask]) for fold, mask in enumerate(tested)]))

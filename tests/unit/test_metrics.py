@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import sklearn.metrics as sk
-from brainfed.evaluation.metrics import METRICS, metrics
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+
+from brainfed.evaluation.metrics import METRICS, metrics
 from reference.ranking import auc_by_pairs
 
 # Called patients: the first three; 2 true positives, 1 false positive, 1 false negative, 4 true negatives.

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from brainfed.graphs.population import build_graph
-from brainfed.graphs.settings import GraphSettings
-from brainfed.runtime.streams import Streams
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.streams import Streams
 from reference.population_graph import dense_graph
 
 STREAMS = Streams(seed=3)

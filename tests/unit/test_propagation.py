@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from brainfed.graphs.propagation import dense_block, normalised_adjacency
 
 # Node 0 and 1 joined by weight 3, all with self-loops of 1: row sums 4, 4, 1.

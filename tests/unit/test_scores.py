@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from brainfed.evaluation.calibration import brier_scores, calibration_curve
 from brainfed.evaluation.roc import mean_roc
 from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_local, score_runs, summarise

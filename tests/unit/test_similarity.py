@@ -2,6 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from sklearn.decomposition import PCA
+
 from brainfed.graphs import embedding
 from brainfed.graphs.embedding import fit_projection
 from brainfed.graphs.neighbours import largest_in_rows
@@ -12,12 +18,7 @@ from brainfed.graphs.similarity import (
     phenotype_similarity,
     similarity,
 )
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 from reference.population_graph import best_partners, mean_distance
-from scipy.spatial.distance import cdist
-from sklearn.decomposition import PCA
 
 # A 3-4-5 triangle: distances 3, 4 and 5.
 TRIANGLE = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0]])

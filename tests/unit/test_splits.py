@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.cohort.splits import split
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 STREAMS = Streams(seed=7)
 

@@ -18,12 +18,12 @@ DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}
 
 CASES = {
-    "fedgcn": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), dict(hidden=(8, 4), graph=True)),
-    "fedmlp": (fedmlp.train, FedMLPSettings(**SCHEDULE, hidden=(8, 4)), dict(hidden=(8, 4), graph=False)),
+    "fedgcn": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": True}),
+    "fedmlp": (fedmlp.train, FedMLPSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": False}),
     "logistic-federated": (
         logistic_federated.train,
         FederatedLogisticSettings(**SCHEDULE),
-        dict(hidden=(), graph=False),
+        {"hidden": (), "graph": False},
     ),
 }
 
@@ -51,8 +51,15 @@ def test_solo_training_equals_the_loop(train, settings, pooled, protocol):
     inputs = method_inputs(subjects=50, dimensions=9, institutions=3, folds=3, effect=0.5, seed=4, protocol=protocol)
     outcome = train(inputs, settings, DOUBLE)
     expected = train_by_loops(
-        inputs, hidden=(8, 4), graph=True, standardise=True, rounds=3, local_epochs=4, learning_rate=0.01,
-        exchange=False, pooled=pooled,
+        inputs,
+        hidden=(8, 4),
+        graph=True,
+        standardise=True,
+        rounds=3,
+        local_epochs=4,
+        learning_rate=0.01,
+        exchange=False,
+        pooled=pooled,
     )
     assert_same_scores(outcome.scores, expected)
 

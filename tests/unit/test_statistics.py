@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+
 from brainfed.evaluation.statistics import (
     TEST_COLUMNS,
     compare,
@@ -12,7 +14,6 @@ from brainfed.evaluation.statistics import (
     two_sample_t_test,
 )
 from brainfed.runtime.errors import UserError
-from scipy import stats
 
 # Mean 2, variance 1 (ddof 1), J = 3.
 DIFFERENCES = np.array([1.0, 2.0, 3.0])

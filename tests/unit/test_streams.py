@@ -11,7 +11,7 @@ parts = st.lists(st.integers(0, 10_000), max_size=4).map(tuple)
 
 def test_a_key_is_the_first_63_bits_of_a_sha256() -> None:
     # printf '7/2/noise/3/1' | sha256sum begins with ed9439935dd4c3e6; half of it, rounded down, is the key.
-    assert Streams(7, 2).key("noise", 3, 1) == 0xed9439935dd4c3e6 >> 1
+    assert Streams(7, 2).key("noise", 3, 1) == 0xED9439935DD4C3E6 >> 1
 
 
 def test_drawing_something_else_in_between_changes_nothing() -> None:

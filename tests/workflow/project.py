@@ -57,8 +57,13 @@ class Project:
             subject = f"sub-{number:03d}"
             self.write_subject(subject, number)
             rows.append(
-                [subject, SITES[number % 2], 20 + number % 10, ("male", "female")[number // 2 % 2],
-                 ("patient", "control")[number // 4 % 2]]
+                [
+                    subject,
+                    SITES[number % 2],
+                    20 + number % 10,
+                    ("male", "female")[number // 2 % 2],
+                    ("patient", "control")[number // 4 % 2],
+                ]
             )
         with (self.folder / "resources" / "participants.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["participant_id", "site", "age", "sex", "diagnosis"], *rows])
@@ -85,7 +90,12 @@ class Project:
         environment = os.environ | {"PYTHONPATH": str(self.folder / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", "--configfile", "config.yaml", *arguments],
-            cwd=self.folder, env=environment, text=True, capture_output=True, timeout=900, check=False,
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            capture_output=True,
+            timeout=900,
+            check=False,
         )
         if check and done.returncode:
             raise AssertionError(done.stdout + done.stderr)

@@ -1,6 +1,8 @@
 """Who the subjects are: simulated, ingested, included, split."""
 
-SIMULATED = [name for name, cohort in PROJECT.cohorts.items() if cohort.source == "simulate"]
+SIMULATED = [
+    name for name, cohort in PROJECT.cohorts.items() if cohort.source == "simulate"
+]
 
 
 rule simulate_participants:
@@ -48,7 +50,9 @@ for cohort in SIMULATED if not FETCHING else []:
                 runtime=30,
             params:
                 code=code_digest("scripts/simulate_scans.py", base=BASE),
-                subjects=[subject.subject for subject in LISTINGS[cohort].members(shard)],
+                subjects=[
+                    subject.subject for subject in LISTINGS[cohort].members(shard)
+                ],
                 settings=simulation_of(cohort, shard),
             message:
                 f"Simulating scans, {shard} ({cohort})"
@@ -107,7 +111,9 @@ rule include_subjects:
         runtime=10,
     params:
         code=code_digest("scripts/include_subjects.py", base=BASE),
-        settings=lambda wc: settings_of(wc, "source", "constant_regions", "min_timepoints"),
+        settings=lambda wc: settings_of(
+            wc, "source", "constant_regions", "min_timepoints"
+        ),
     message:
         "Deciding who is included ({wildcards.cohort})"
     script:

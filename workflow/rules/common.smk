@@ -61,7 +61,9 @@ wildcard_constraints:
 
 def cohorts_from(*sources):
     """A wildcard pattern for the cohorts of these sources; one that matches nothing where there are none."""
-    names = [name for name, cohort in PROJECT.cohorts.items() if cohort.source in sources]
+    names = [
+        name for name, cohort in PROJECT.cohorts.items() if cohort.source in sources
+    ]
     return "|".join(names) or "no-such-cohort"
 
 
@@ -87,7 +89,9 @@ def folds_of(cohort, split):
 
 
 def split_file(wildcards, split):
-    return f"results/{wildcards.cohort}/splits/{split}/repeat-{wildcards.repeat}.parquet"
+    return (
+        f"results/{wildcards.cohort}/splits/{split}/repeat-{wildcards.repeat}.parquet"
+    )
 
 
 def split_of(wildcards):

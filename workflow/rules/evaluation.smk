@@ -3,7 +3,9 @@
 
 rule score_experiment:
     input:
-        predictions=lambda wc: method_files(wc, PLAN.experiments[wc.experiment], "predictions.parquet"),
+        predictions=lambda wc: method_files(
+            wc, PLAN.experiments[wc.experiment], "predictions.parquet"
+        ),
         splits=lambda wc: [
             f"results/{wc.cohort}/splits/{PLAN.experiments[wc.experiment].regime.split}/repeat-{repeat}.parquet"
             for repeat in range(PLAN.experiments[wc.experiment].repeats)
@@ -37,7 +39,9 @@ rule score_experiment:
         runtime=30,
     params:
         code=code_digest("scripts/score_experiment.py", base=BASE),
-        variants=lambda wc: [variant.name for variant in PLAN.experiments[wc.experiment].variants],
+        variants=lambda wc: [
+            variant.name for variant in PLAN.experiments[wc.experiment].variants
+        ],
         repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
         reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
         local=lambda wc: PLAN.experiments[wc.experiment].settings.local,

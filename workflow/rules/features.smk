@@ -17,10 +17,10 @@ rule extract_series:
         "logs/{cohort}/extract_series/{atlas}.{shard}.log",
     benchmark:
         "results/{cohort}/benchmarks/extract_series/{atlas}.{shard}.tsv"
-    conda:
-        "../envs/brainfed.yaml"
     wildcard_constraints:
         cohort=cohorts_from("simulate", "nifti"),
+    conda:
+        "../envs/brainfed.yaml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -29,7 +29,12 @@ rule extract_series:
         code=code_digest("scripts/extract_series.py", base=BASE),
         subjects=shard_subjects,
         settings=lambda wc: settings_of(
-            wc, "atlas", "extraction", "confound_columns", "min_timepoints", "on_invalid"
+            wc,
+            "atlas",
+            "extraction",
+            "confound_columns",
+            "min_timepoints",
+            "on_invalid",
         ),
     message:
         "Extracting region series, {wildcards.shard} ({wildcards.cohort})"
@@ -49,10 +54,10 @@ rule read_series:
         "logs/{cohort}/read_series/{atlas}.{shard}.log",
     benchmark:
         "results/{cohort}/benchmarks/read_series/{atlas}.{shard}.tsv"
-    conda:
-        "../envs/brainfed.yaml"
     wildcard_constraints:
         cohort=cohorts_from("timeseries"),
+    conda:
+        "../envs/brainfed.yaml"
     threads: 1
     resources:
         mem_mb=2000,

@@ -125,7 +125,8 @@ rule draw_experiment:
     params:
         code=code_digest("scripts/draw_experiment.py", base=BASE),
         variants=lambda wc: [
-            shown_variant(variant) for variant in PLAN.experiments[wc.experiment].variants
+            shown_variant(variant)
+            for variant in PLAN.experiments[wc.experiment].variants
         ],
         repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
         reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,

@@ -65,11 +65,18 @@ def experiments_of(cohort):
 def drawn_graphs(cohort):
     """(stage, graph, split) of the first experiment that has graphs: every repeat, local graphs first."""
     for experiment in experiments_of(cohort):
-        stages = {variant.graph.name: variant.graph for variant in experiment.variants if variant.graph}
+        stages = {
+            variant.graph.name: variant.graph
+            for variant in experiment.variants
+            if variant.graph
+        }
         if stages:
             ordered = sorted(
                 stages.values(),
-                key=lambda stage: (stage.settings.shuffle, stage.settings.scope != "local"),
+                key=lambda stage: (
+                    stage.settings.shuffle,
+                    stage.settings.scope != "local",
+                ),
             )
             return [
                 (
@@ -130,7 +137,10 @@ def experiment_outline(cohort, experiment):
 def cohort_outline(cohort):
     """One cohort, as the report reads it: builtins only."""
     listing = LISTINGS[cohort]
-    parts = [f"results/{cohort}/timeseries/{listing.atlas}/{shard}" for shard in listing.shards]
+    parts = [
+        f"results/{cohort}/timeseries/{listing.atlas}/{shard}"
+        for shard in listing.shards
+    ]
     figures = [
         *COHORT_FIGURES,
         *CONNECTIVITY_FIGURES,
@@ -148,7 +158,8 @@ def cohort_outline(cohort):
         "quality": [f"{part}-quality.parquet" for part in parts],
         "figures": {name: f"results/{cohort}/figures/{name}.svg" for name in figures},
         "experiments": [
-            experiment_outline(cohort, experiment) for experiment in experiments_of(cohort)
+            experiment_outline(cohort, experiment)
+            for experiment in experiments_of(cohort)
         ],
     }
 
@@ -179,5 +190,9 @@ def report_files(*_):
     if FETCHING:
         return []
     outline = report_outline()
-    parcellations = [cohort["parcellation"] for cohort in outline["cohorts"] if cohort["parcellation"]]
+    parcellations = [
+        cohort["parcellation"]
+        for cohort in outline["cohorts"]
+        if cohort["parcellation"]
+    ]
     return list(dict.fromkeys([*outline_files(outline["cohorts"]), *parcellations]))

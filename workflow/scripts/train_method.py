@@ -33,7 +33,9 @@ with job(snakemake, gpu=True) as running:
     )
     checkpoint = Checkpoint(checkpoint_path(predictions, digest), digest)
     outcome = resolve(params.entry)(
-        inputs, resolve(params.settings_class)(**params.settings), Run(running.device, checkpoint=checkpoint, progress=running.progress)
+        inputs,
+        resolve(params.settings_class)(**params.settings),
+        Run(running.device, checkpoint=checkpoint, progress=running.progress),
     )
     check(inputs, outcome)
     write_table(predictions, predictions_table(inputs, outcome, truth))

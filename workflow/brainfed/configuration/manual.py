@@ -33,7 +33,9 @@ def main() -> None:
 
 def schema() -> str:
     """JSON schema of a whole config, for editors and for the workflow catalog."""
-    content = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model_of(ProjectSettings).model_json_schema()
+    content = {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model_of(
+        ProjectSettings
+    ).model_json_schema()
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -54,7 +56,9 @@ def manual() -> str:
     )
     for method in METHODS.values():
         shipped = ", ".join(f"`{name}`" for name in method.variants)
-        sections += _section(f"method: {method.name}", f"{method.title}. Shipped variants: {shipped}.\n\n", method.settings)
+        sections += _section(
+            f"method: {method.name}", f"{method.title}. Shipped variants: {shipped}.\n\n", method.settings
+        )
     return "\n".join(sections)
 
 
@@ -70,7 +74,10 @@ def _nested(path: str, kind: type) -> Iterator[str]:
 
 def _section(title: str, lead: str, kind: type) -> list[str]:
     hints = get_type_hints(kind)
-    rows = [f"| `{field.name}` | {_type(hints[field.name])} | {_default(field)} | {_meaning(field)} |" for field in fields(kind)]
+    rows = [
+        f"| `{field.name}` | {_type(hints[field.name])} | {_default(field)} | {_meaning(field)} |"
+        for field in fields(kind)
+    ]
     summary = f"{(kind.__doc__ or '').strip().splitlines()[0]}\n\n"
     if not rows:
         return [f"## {title}\n\n{lead}{summary}It has no settings.\n"]
@@ -93,7 +100,9 @@ def _type(hint: Any) -> str:
         return "keys below"
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is tuple:
-        return f"list of {_type(arguments[0])}" if Ellipsis in arguments else f"{len(arguments)} x {_type(arguments[0])}"
+        return (
+            f"list of {_type(arguments[0])}" if Ellipsis in arguments else f"{len(arguments)} x {_type(arguments[0])}"
+        )
     if origin is dict or getattr(origin, "__name__", "") == "Mapping":
         return f"names to {_type(arguments[1])}"
     if arguments:

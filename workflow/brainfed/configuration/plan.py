@@ -205,9 +205,7 @@ def _variant(project: ProjectSettings, name: str, definition: Mapping[str, Any],
     return Variant(name, method, settings, features, graph)
 
 
-def _features(
-    project: ProjectSettings, definition: Mapping[str, Any], regime: Regime, where: str
-) -> FeatureStage:
+def _features(project: ProjectSettings, definition: Mapping[str, Any], regime: Regime, where: str) -> FeatureStage:
     merged = asdict(project.features) | dict(definition.get("features") or {})
     settings = validate(FeatureSettings, merged, f"{where}.features")
     split = regime.split if settings.connectivity in FITTED_FEATURES else ""
@@ -256,5 +254,3 @@ def _sweep_axes(definition: Mapping[str, Any]) -> list[tuple[str, str, list[Any]
             if isinstance(value, list) and (not tuple_valued or all(isinstance(item, list) for item in value)):
                 axes.append((scope, field.name, value))
     return axes
-
-

@@ -21,10 +21,14 @@ class ExperimentSettings:
     cohorts: tuple[str, ...] = setting((), "Cohorts by name; empty: all.")
     variants: tuple[str, ...] = setting((), "Variants by name, in the order of the table; empty: all shipped ones.")
     reference: str = setting("ridge-central", "Variant that the statistical tests compare with.")
-    local: str = setting("localgcn", "Variant whose institutions train alone: the gain over it is shown, where it runs.")
+    local: str = setting(
+        "localgcn", "Variant whose institutions train alone: the gain over it is shown, where it runs."
+    )
     split: dict[str, Any] = setting(factory=dict, description="Settings of `split` that differ in this experiment.")
     protocol: Protocol | None = setting(None, "Protocol of this experiment; none: the project's.")
-    labels: Labels = setting("true", "permuted: the null control, diagnoses shuffled inside every institution and fold.")
+    labels: Labels = setting(
+        "true", "permuted: the null control, diagnoses shuffled inside every institution and fold."
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Delete results of stages and variants that no config names any more.
 
-    python -m brainfed.configuration.prune config/*.yaml [--dry-run]
+python -m brainfed.configuration.prune config/*.yaml [--dry-run]
 """
 
 import argparse

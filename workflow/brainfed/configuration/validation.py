@@ -7,7 +7,7 @@ import difflib
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
@@ -29,7 +29,7 @@ def validate(kind: type[Settings], values: Any, where: str) -> Settings:
         UserError: names the key, the value found, what is allowed and the nearest valid name.
     """
     try:
-        parsed = model_of(kind).model_validate(values)
+        parsed = model_of(cast(Any, kind)).model_validate(values)
     except ValidationError as error:
         raise UserError(f"{where}: {_sentence(kind, error)}") from None
     try:
@@ -38,8 +38,8 @@ def validate(kind: type[Settings], values: Any, where: str) -> Settings:
         raise UserError(f"{where}: {error}.") from None
 
 
-@lru_cache(maxsize=None)
-def model_of(kind: type) -> type[BaseModel]:
+@cache
+def model_of(kind: Any) -> type[BaseModel]:
     """The pydantic model of a settings dataclass, nested ones included."""
     hints = get_type_hints(kind)
     definitions: dict[str, Any] = {}
@@ -60,7 +60,7 @@ def model_of(kind: type) -> type[BaseModel]:
         definitions[field.name] = (annotation, info)
     return create_model(
         kind.__name__,
-        __config__=ConfigDict(extra="forbid", strict=False, arbitrary_types_allowed=False),
+        __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True),
         __doc__=kind.__doc__,
         **definitions,
     )
@@ -121,8 +121,7 @@ def _sentence(kind: type, error: ValidationError) -> str:
     if category == "extra_forbidden":
         allowed = _fields_at(kind, problem["loc"][:-1])
         return (
-            f"unknown key {location!r}{nearest(str(problem['loc'][-1]), allowed)} "
-            f"Allowed here: {', '.join(allowed)}."
+            f"unknown key {location!r}{nearest(str(problem['loc'][-1]), allowed)} Allowed here: {', '.join(allowed)}."
         )
     if category == "literal_error":
         allowed = _choices(problem)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Direction = Literal["upload", "download"]
+DIRECTIONS: tuple[Direction, ...] = ("download", "upload")
 
 
 class UndeclaredCrossing(RuntimeError):  # noqa: N818

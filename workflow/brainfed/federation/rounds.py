@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.aggregation import average, institution_weights
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.exchange import DIRECTIONS, Ledger
 from brainfed.federation.privacy import add_weight_noise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.selection import choose
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
-
 
 CHECKPOINT_SECONDS = 20
 """Rounds that follow each other faster share a checkpoint: writing 25 MB must not cost more than the work it saves."""
@@ -30,11 +29,20 @@ CHECKPOINT_SECONDS = 20
 class StackedModel(Protocol):
     """What the rounds need of a model stacked over institutions and folds."""
 
-    def parameters(self) -> list[torch.nn.Parameter]: ...
-    def stacks(self) -> dict[str, Tensor]: ...
-    def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor: ...
-    def probabilities(self) -> Tensor: ...
-    def load(self, values: dict[str, Tensor]) -> None: ...
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """All learnable tensors."""
+
+    def stacks(self) -> dict[str, Tensor]:
+        """Views (M, F, ...) of them by name."""
+
+    def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
+        """Fill every gradient; (M, F) losses."""
+
+    def probabilities(self) -> Tensor:
+        """(M, F, n) by each institution's own model."""
+
+    def load(self, values: dict[str, Tensor]) -> None:
+        """Take tensors (F, ...) or (M, F, ...)."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +91,7 @@ def run_rounds(
         model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
     )
     keeps = settings.optimiser_state == "keep" or not exchange
-    curves = Curves(
-        np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2]))
-    )
+    curves = Curves(np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2])))
     saved = time.monotonic()
     start = _resume(model, optimiser, curves, checkpoint, ledger)
     for number in range(start, settings.rounds):
@@ -168,10 +174,14 @@ def _communicate(
     add_weight_noise(stacks, settings.noise, streams, number, folds)
     for institution in torch.nonzero(chosen)[:, 0].tolist():
         for name, stack in stacks.items():
-            for direction in ("download", "upload"):
+            for direction in DIRECTIONS:
                 ledger.record(
-                    name, stack.shape[2:], stack.element_size(), direction=direction,  # type: ignore[arg-type]
-                    round_index=number, subjects=subjects[institution],
+                    name,
+                    stack.shape[2:],
+                    stack.element_size(),
+                    direction=direction,
+                    round_index=number,
+                    subjects=subjects[institution],
                 )
     weights = institution_weights(counts, chosen, settings.weighting)
     if not bool((weights.sum(dim=0) > 0).all()):

@@ -22,7 +22,8 @@ class FederationSettings:
     )
     fraction: float = setting(1.0, "Fraction C of the institutions drawn in each round.", minimum=0, maximum=1)
     batch: int = setting(
-        0, "At most so many labelled subjects a local step (FedAvg's B), equally many steps everywhere; 0: all.",
+        0,
+        "At most so many labelled subjects a local step (FedAvg's B), equally many steps everywhere; 0: all.",
         minimum=0,
     )
     weighting: Literal["equal", "subjects"] = setting("equal", "Average with weights 1/M, or n_m/n.")

@@ -24,6 +24,6 @@ METHOD = Method(
     family="federated",
     graph="local",
     gpu=True,
-    crosses=NETWORK_CROSSES | MOMENTS_CROSS,
+    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
     variants={"fedgcn": {}},
 )

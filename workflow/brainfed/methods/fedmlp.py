@@ -23,6 +23,6 @@ METHOD = Method(
     entry="brainfed.training.fedmlp:train",
     family="federated",
     gpu=True,
-    crosses=NETWORK_CROSSES | MOMENTS_CROSS,
+    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
     variants={"fedmlp": {}},
 )

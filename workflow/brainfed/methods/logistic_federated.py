@@ -22,6 +22,6 @@ METHOD = Method(
     entry="brainfed.training.logistic_federated:train",
     family="federated",
     gpu=True,
-    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",)} | dict(MOMENTS_CROSS),
+    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",), **MOMENTS_CROSS},
     variants={"logistic-federated": {}},
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+from torch.nn.functional import cross_entropy, elu
 
 from brainfed.models.first_layer import Design, FirstLayer
 from brainfed.runtime.streams import Streams
@@ -44,7 +44,7 @@ def initial_weight(streams: Streams, layer: int, fold: int, rows: int, columns: 
     """Glorot's uniform start (rows, columns), the same for every institution; biases start at zero."""
     generator = torch.Generator().manual_seed(streams.key("initial-weights", fold, layer, rows, columns))
     bound = (6.0 / (rows + columns)) ** 0.5
-    return (torch.rand(rows, columns, generator=generator, dtype=torch.float32) * 2 - 1) * bound
+    return torch.empty(rows, columns, dtype=torch.float32).uniform_(-bound, bound, generator=generator)
 
 
 class StackedNetwork:
@@ -100,7 +100,7 @@ class StackedNetwork:
         activation = hidden + self.biases[0]
         for layer, weight in enumerate(self.weights, start=1):
             if layer == 1:
-                activation = F.elu(activation)
+                activation = elu(activation)
             activation = activation @ weight
             if propagation is not None and self.architecture.propagates(layer):
                 activation = propagation @ activation
@@ -119,8 +119,10 @@ class StackedNetwork:
         """
         hidden = self.first.forward(self.designs, self.nodes, chosen).requires_grad_()
         counted = labels >= 0
-        entropy = F.cross_entropy(
-            self.logits(hidden, self.propagation).reshape(-1, CLASSES), labels.clamp(min=0).reshape(-1), reduction="none"
+        entropy = cross_entropy(
+            self.logits(hidden, self.propagation).reshape(-1, CLASSES),
+            labels.clamp(min=0).reshape(-1),
+            reduction="none",
         ).view(labels.shape)
         losses = (entropy * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
         for parameter in (*self.weights, *self.biases):

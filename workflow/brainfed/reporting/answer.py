@@ -126,7 +126,10 @@ def verdict(answer: Answer) -> str:
     if answer.reference is not None:
         title = answer.reference.other.title
         text = _by_outcome(
-            answer.reference, f"it beats {title}", f"no significant difference from {title}", f"it falls short of {title}"
+            answer.reference,
+            f"it beats {title}",
+            f"no significant difference from {title}",
+            f"it falls short of {title}",
         )
         said.append(text if said else text[0].upper() + text[1:])
     return "; ".join(said) or f"{answer.chosen.title} has nothing to be compared with"
@@ -145,8 +148,8 @@ def sentences(answer: Answer) -> list[str]:
     of = "best" if answer.candidates > 1 else "only"
     said = [f"The {of} federated method, {answer.chosen.title}, reaches an AUC of {answer.score}."]
     if answer.reference is not None:
-        pools = _pools(answer.reference.other)
-        who = f"{answer.reference.other.title}{', on everybody\u2019s pooled data,' if pools else ''}"
+        how = ", on everybody\u2019s pooled data," if answer.reference.other.pools else ""
+        who = answer.reference.other.title + how
         said.append(f"{who} reaches {answer.reference.score.mean:.3f}: {_difference(answer.reference)}.")
     if answer.local is not None:
         said.append(
@@ -160,10 +163,6 @@ def sentences(answer: Answer) -> list[str]:
             f"{strongest.score.mean:.3f}: {_difference(strongest)}."
         )
     return said
-
-
-def _pools(variant: ShownVariant) -> bool:
-    return variant.settings.get("training") == "central" or variant.method == "centralgcn"
 
 
 def _difference(comparison: Comparison) -> str:

@@ -38,7 +38,14 @@ def flow_figure(people: pd.DataFrame) -> Figure:
     axes.set(xlim=(0, 1), ylim=(0, 1))
     reasons = "\n".join(f"{count}  {why}" for why, count in counted.left_out) or "nobody"
     without_series = counted.listed - int(people["has_series"].sum())
-    _box(axes, 0.0, 0.25, counted.listed, FAINT, f"in the phenotype table\n{counted.listed - without_series} with a series")
+    _box(
+        axes,
+        0.0,
+        0.25,
+        counted.listed,
+        FAINT,
+        f"in the phenotype table\n{counted.listed - without_series} with a series",
+    )
     _box(axes, 0.3, 0.42, counted.listed - counted.included, LEFT_OUT, f"{reasons}", "left out")
     _box(axes, 0.77, 0.23, counted.included, KEPT, f"{patients} patients\n{len(kept) - patients} controls", "analysed")
     for place, sign in ((0.275, "\u2212"), (0.745, "=")):
@@ -76,7 +83,15 @@ def sites_figure(people: pd.DataFrame) -> Figure:
         axes.barh(rows, values, left=left, height=0.72, color=DIAGNOSIS_COLOURS[code])
         for row, value, start in zip(rows, values, left, strict=True):
             if value >= 0.05 * counts[["patients", "controls"]].sum(axis=1).max():
-                axes.text(start + value / 2, row, f"{value:.0f}", ha="center", va="center", color="white" if code else INK, fontsize=7.5)
+                axes.text(
+                    start + value / 2,
+                    row,
+                    f"{value:.0f}",
+                    ha="center",
+                    va="center",
+                    color="white" if code else INK,
+                    fontsize=7.5,
+                )
         left += values
     horizontal_rows(axes, [str(site) for site in counts["site"]])
     axes.set_xlabel(f"analysed subjects (n = {int(left.sum())})")
@@ -97,7 +112,11 @@ def ages_figure(people: pd.DataFrame) -> Figure:
     """Age of the analysed subjects by diagnosis and sex: every subject a dot, quartiles as a box."""
     kept = used(people)
     groups = [
-        (f"{sex}\n{DIAGNOSIS_TITLES[code]}", SEX_COLOURS[sex], kept.loc[(kept["diagnosis"] == code) & (kept["sex"] == sex)])
+        (
+            f"{sex}\n{DIAGNOSIS_TITLES[code]}",
+            SEX_COLOURS[sex],
+            kept.loc[(kept["diagnosis"] == code) & (kept["sex"] == sex)],
+        )
         for code in (1, 0)
         for sex in ("male", "female")
     ]

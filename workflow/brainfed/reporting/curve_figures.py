@@ -99,4 +99,4 @@ def _broken(title: str, width: int = 17) -> str:
     if len(title) <= width:
         return title
     cut = title.rfind(" ", 0, width + 1)
-    return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1:]}"
+    return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"

@@ -12,7 +12,6 @@ from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figu
 from brainfed.reporting.variants import ShownVariant, by_family
 
 
-
 def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], local: str) -> Figure:
     """Dots for AUC and accuracy of every variant that is no local model or floor.
 
@@ -48,7 +47,13 @@ def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], local: str
             )  # fmt: skip
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.annotate(
-            "mean   better", (1, 1), (5, 3), xycoords="axes fraction", textcoords="offset points", fontsize=7, color=FAINT
+            "mean   better",
+            (1, 1),
+            (5, 3),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            fontsize=7,
+            color=FAINT,
         )
         axes.set_xlabel(f"{METRIC_TITLES[metric]} minus that of {titles[local]}")
         axes.margins(x=0.08)

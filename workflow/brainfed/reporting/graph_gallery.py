@@ -20,7 +20,9 @@ def draw_graphs(
         participants: the phenotype artefact.
         outputs: figure -> path.
     """
-    shown = [read_graph(name, path, split, participants) for name, path, split in zip(stages, graphs, splits, strict=True)]
+    shown = [
+        read_graph(name, path, split, participants) for name, path, split in zip(stages, graphs, splits, strict=True)
+    ]
     table = homophily_table(shown)
     write_tsv(outputs["table"], table)
     with drawing():

@@ -54,7 +54,9 @@ def read_graph(name: str, path: str | Path, split: str | Path, participants: str
     file = read_arrays(path, ["row", "column", "weight", "embedding"])
     known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis"])
     drawn = read_table(split, ["subject", "institution"])
-    people = pd.DataFrame({"subject": list(file.subjects)}).merge(drawn, on="subject", how="left", validate="one_to_one")
+    people = pd.DataFrame({"subject": list(file.subjects)}).merge(
+        drawn, on="subject", how="left", validate="one_to_one"
+    )
     arrays, settings = file.arrays, file.metadata["settings"]
     return ShownGraph(
         name,

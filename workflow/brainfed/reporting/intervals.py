@@ -29,7 +29,9 @@ class Interval:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def values(runs: pd.DataFrame, variant: str, metric: str, scope: str = INSTITUTION) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def values(
+    runs: pd.DataFrame, variant: str, metric: str, scope: str = INSTITUTION
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """The defined values of one variant, metric and scope, one a run."""
     chosen = (runs["variant"] == variant) & (runs["metric"] == metric) & (runs["scope"] == scope)
     return runs.loc[chosen, "value"].dropna().to_numpy(dtype=np.float64)
@@ -47,8 +49,12 @@ def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float, scope:
     """
     found = values(runs, variant, metric, scope)
     test = corrected_t_test(found, ratio)
-    return Interval(test.difference, max(test.ci_low, 0.0) if np.isfinite(test.ci_low) else np.nan,
-                    min(test.ci_high, 1.0) if np.isfinite(test.ci_high) else np.nan, len(found))
+    return Interval(
+        test.difference,
+        max(test.ci_low, 0.0) if np.isfinite(test.ci_low) else np.nan,
+        min(test.ci_high, 1.0) if np.isfinite(test.ci_high) else np.nan,
+        len(found),
+    )
 
 
 def best(runs: pd.DataFrame, variants: Sequence[str], metric: str, scope: str = INSTITUTION) -> str | None:

@@ -43,8 +43,15 @@ def headline_figure(answer: Answer) -> Figure:
     high = max([0.75, *(score.high for _, score in rows if np.isfinite(score.high))])
     axes.set_xlim(low - 0.015, high + 0.015)
     axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.annotate("chance", (0.5, 1), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
-                  color=FAINT, fontsize=7.5)
+    axes.annotate(
+        "chance",
+        (0.5, 1),
+        (3, 2),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        color=FAINT,
+        fontsize=7.5,
+    )
     axes.set_xlabel("AUC, mean over institutions and runs, with its corrected 95 % interval")
     axes.grid(axis="x")
     _value_column(axes, [score for _, score in rows])
@@ -114,7 +121,12 @@ def _family_rows(shown: Sequence[ShownVariant]) -> tuple[list[float], list[tuple
 
 
 def _frame(
-    axes: Axes, shown: Sequence[ShownVariant], rows: Sequence[float], heads: Sequence[tuple[float, str, str]], *, first: bool
+    axes: Axes,
+    shown: Sequence[ShownVariant],
+    rows: Sequence[float],
+    heads: Sequence[tuple[float, str, str]],
+    *,
+    first: bool,
 ) -> None:
     axes.set_ylim(rows[-1] + 0.6, -0.6)
     axes.set_yticks(list(rows), [variant.title for variant in shown])
@@ -137,7 +149,9 @@ def _paint_labels(axes: Axes, colours: Sequence[str]) -> None:
 
 def _interval_row(axes: Axes, row: float, found: Interval, colour: str, *, size: float, hollow: bool = False) -> None:
     if np.isfinite(found.low):
-        axes.plot([found.low, found.high], [row, row], color=colour, linewidth=size / 3, alpha=0.55, solid_capstyle="butt")
+        axes.plot(
+            [found.low, found.high], [row, row], color=colour, linewidth=size / 3, alpha=0.55, solid_capstyle="butt"
+        )
     axes.plot(found.mean, row, "o", markersize=size, color=colour, markerfacecolor="white" if hollow else colour)
 
 

@@ -57,6 +57,11 @@ class ShownVariant:
         return self.settings.get("training") == "local" or self.method == "localgcn"
 
     @property
+    def pools(self) -> bool:
+        """Whether it trains on the data of all institutions in one place."""
+        return self.settings.get("training") == "central" or self.method == "centralgcn"
+
+    @property
     def epochs_a_round(self) -> int:
         """Local epochs between two points of its curves; 0: it has no curves."""
         if "rounds" in self.settings:

@@ -29,7 +29,9 @@ def read_people(split: Path | str, participants: Path | str) -> pd.DataFrame:
     people = drawn.merge(known, on="subject", how="left", validate="one_to_one", indicator=True)
     strangers = people.loc[people["_merge"] != "both", "subject"]
     if len(strangers):
-        raise UserError(f"{split}: subject {strangers.iloc[0]!r} is not in {participants}; delete the split, run again.")
+        raise UserError(
+            f"{split}: subject {strangers.iloc[0]!r} is not in {participants}; delete the split, run again."
+        )
     return people.drop(columns="_merge").sort_values("subject", ignore_index=True)
 
 
@@ -38,7 +40,7 @@ def phenotypes_of(people: pd.DataFrame) -> Phenotypes:
     sites = sorted(people["site"].unique())
     return Phenotypes(
         site=people["site"].map({site: code for code, site in enumerate(sites)}).to_numpy(np.int64),
-        sex=people["sex"].map(SEX_CODES).fillna(-1).to_numpy(np.int64),
+        sex=np.asarray(people["sex"].map(SEX_CODES).fillna(-1), dtype=np.int64),
         age=people["age"].to_numpy(np.float64),
         mean_fd=people["mean_fd"].to_numpy(np.float64),
     )
@@ -71,8 +73,10 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
         raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
     rows = file.arrays[name][[place[subject] for subject in subjects]]
     if not np.isfinite(rows).all():
-        raise UserError(f"{path}: the values of subject {subjects[int(np.argmin(np.isfinite(rows).all(axis=1)))]!r} "
-                        "are not finite; delete the file and run again.")
+        raise UserError(
+            f"{path}: the values of subject {subjects[int(np.argmin(np.isfinite(rows).all(axis=1)))]!r} "
+            "are not finite; delete the file and run again."
+        )
     return rows
 
 

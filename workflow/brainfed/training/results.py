@@ -43,7 +43,9 @@ def history_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd
     ).astype({"fold": np.int16, "institution": "str", "round": np.int32, "training_loss": float})
 
 
-def _history(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> Iterator[tuple[int, str, int, float, float, float]]:
+def _history(
+    inputs: MethodInputs, outcome: Outcome, truth: IntArray
+) -> Iterator[tuple[int, str, int, float, float, float]]:
     if outcome.round_scores is None or outcome.training_loss is None:
         return
     for fold in range(inputs.folds):

@@ -53,13 +53,18 @@ def train_stacked(
     for folds in _chunks(inputs, architecture, dtype, pooled=pooled):
         trained = members(inputs, folds, pooled=pooled, standardise=standardise)
         stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype)
-        network = StackedNetwork(
-            architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype
-        )
+        network = StackedNetwork(architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype)
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
         curves = run_rounds(
-            network, stack.labels, [len(member.nodes) for member in trained], settings, folds, inputs.streams,
-            chunk_ledger, run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"), run.progress,
+            network,
+            stack.labels,
+            [len(member.nodes) for member in trained],
+            settings,
+            folds,
+            inputs.streams,
+            chunk_ledger,
+            run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"),
+            run.progress,
             exchange=exchange,
         )
         _collect(inputs, stack, curves, folds, round_scores, losses)
@@ -94,7 +99,11 @@ def _record_moments(stack: Stack, ledger: Ledger) -> None:
         for name, moment in (("feature-mean", member.mean), ("feature-sd", member.sd)):
             if moment is not None:
                 ledger.record(
-                    name, moment.shape[1:], moment.itemsize, direction="upload", round_index=0,
+                    name,
+                    moment.shape[1:],
+                    moment.itemsize,
+                    direction="upload",
+                    round_index=0,
                     subjects=len(member.nodes),
                 )
 

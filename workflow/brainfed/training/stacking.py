@@ -55,7 +55,9 @@ def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standar
     Scaling is fitted on the member's training subjects of each fold. A member without any takes the
     mean of the other members' moments.
     """
-    groups = [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    groups = (
+        [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    )
     if not standardise:
         return tuple(Member(nodes, None, None) for nodes in groups)
     means = np.full((len(groups), len(folds), inputs.features[0].shape[1]), np.nan)
@@ -87,7 +89,9 @@ def stack_inputs(
     width = max(len(member.nodes) for member in trained)
     labels = torch.full((len(trained), len(folds), width), -1)
     for index, member in enumerate(trained):
-        labels[index, :, : len(member.nodes)] = torch.from_numpy(inputs.labels[np.ix_(list(folds), member.nodes)])
+        labels[index, :, : len(member.nodes)] = torch.from_numpy(
+            inputs.labels[np.asarray(folds)[:, None], member.nodes]
+        )
     per_fold = len(inputs.features) > 1 or (graph and len(inputs.graphs) > 1)
     propagation = _propagation(inputs, trained, folds, width, dtype) if graph else None
     designs: list[Design] = []
@@ -129,7 +133,9 @@ def _shared_design(
         block = propagation[0].to(device)
         rows, row_sums = block @ rows, block.sum(dim=1)
     return SharedDesign(
-        torch.cat([rows, mean.to(device, dtype)]), row_sums, sd.reciprocal().T.contiguous()[:, :, None].to(device, dtype)
+        torch.cat([rows, mean.to(device, dtype)]),
+        row_sums,
+        sd.reciprocal().T.contiguous()[:, :, None].to(device, dtype),
     )
 
 

@@ -1,0 +1,129 @@
+"""What left the institutions, and what a method cost, from the counts and timings of its jobs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brainfed.reporting.variants import PATIENT_LEVEL, ShownVariant, by_family
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One kind of tensor that crossed institutions."""
+
+    name: str
+    direction: str
+    axes: str
+    shape: str
+    tensors: int
+    bytes: int
+
+    @property
+    def patient_level(self) -> bool:
+        """Whether it holds one entry a patient."""
+        return PATIENT_LEVEL in self.axes.split(" x ")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """All crossings of one variant in one run.
+
+    Attributes:
+        variant: whose.
+        crossings: in the order recorded.
+        noise: standard deviation of the noise on uploads; None where the method has no such setting.
+    """
+
+    variant: ShownVariant
+    crossings: tuple[Crossing, ...]
+    noise: float | None
+
+    @property
+    def patients_leave(self) -> bool:
+        """Whether anything with one entry a patient left an institution."""
+        return any(crossing.patient_level for crossing in self.crossings)
+
+    def volume(self, direction: str) -> int:
+        """Bytes sent in one direction."""
+        return sum(crossing.bytes for crossing in self.crossings if crossing.direction == direction)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one variant cost, the mean over repeats (memory: the largest).
+
+    Attributes:
+        variant: whose.
+        seconds: of one repeat with all its folds.
+        memory: peak in MiB.
+        devices: where it ran.
+        counts: parameters, floating_point_operations and the like.
+    """
+
+    variant: ShownVariant
+    seconds: float
+    memory: float
+    devices: tuple[str, ...]
+    counts: Mapping[str, int]
+
+
+def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
+    """What crossed, taken from every variant's first repeat."""
+    found = []
+    for variant in by_family(variants):
+        rows = _read(variant.costs[0]).get("crossings", [])
+        crossings = tuple(
+            Crossing(
+                str(row["name"]), str(row["direction"]), str(row["axes"]), str(row["shape"]), int(row["tensors"]),
+                int(row["bytes"]),
+            )
+            for row in rows
+        )  # fmt: skip
+        noise = variant.settings.get("noise")
+        found.append(Exchange(variant, crossings, None if noise is None else float(noise)))
+    return found
+
+
+def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
+    """Time, memory, device and counts of every variant."""
+    found = []
+    for variant in by_family(variants):
+        timings = [_read(path) for path in variant.timings]
+        found.append(
+            Cost(
+                variant,
+                sum(float(timing["seconds"]) for timing in timings) / len(timings),
+                max(float(timing["peak_memory_mb"]) for timing in timings),
+                tuple(sorted({str(timing["device"]) for timing in timings})),
+                _read(variant.costs[0]).get("counts", {}),
+            )
+        )
+    return found
+
+
+def readable(count: float, units: Sequence[str] = ("", " k", " M", " G", " T")) -> str:
+    """A count with the unit that leaves one to three digits before the point: `474.6 k`."""
+    step = 0
+    while count >= 1000 and step < len(units) - 1:
+        count, step = count / 1000, step + 1
+    return f"{count:.1f}{units[step]}" if step else f"{count:.0f}{units[0]}"
+
+
+def readable_bytes(count: int) -> str:
+    """`56.7 MB`."""
+    return readable(count, (" B", " kB", " MB", " GB", " TB"))
+
+
+def readable_seconds(seconds: float) -> str:
+    """`8.3 s`, `12 min 05 s`, `3 h 20 min`."""
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _read(path: str) -> dict[str, Any]:
+    loaded = json.loads(Path(path).read_text(encoding="utf-8"))
+    return dict(loaded)

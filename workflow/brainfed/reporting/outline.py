@@ -1,0 +1,114 @@
+"""What the report is made of: cohorts, their experiments, and where each artefact and figure lies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from brainfed.reporting.variants import ShownVariant
+
+
+@dataclass(frozen=True)
+class ExperimentOutline:
+    """One table of one cohort.
+
+    Attributes:
+        name: as in the config.
+        title: its heading.
+        protocol: `transductive` or `inductive`.
+        labels: `true` or `permuted`.
+        reference: variant that the tests compare with.
+        local: variant that the gain is over.
+        repeats: number of repeats.
+        split: the resolved split settings.
+        splits: the split of every repeat.
+        tables: paths called summary, runs, tests, gain.
+        figures: name -> SVG.
+        variants: in the order of the table.
+    """
+
+    name: str
+    title: str
+    protocol: str
+    labels: str
+    reference: str
+    local: str
+    repeats: int
+    split: dict[str, Any]
+    splits: tuple[str, ...]
+    tables: dict[str, str]
+    figures: dict[str, str]
+    variants: tuple[ShownVariant, ...]
+
+    def variant(self, name: str) -> ShownVariant:
+        """The variant of that name."""
+        return next(variant for variant in self.variants if variant.name == name)
+
+
+@dataclass(frozen=True)
+class CohortOutline:
+    """One cohort.
+
+    Attributes:
+        name: as in the config.
+        source: `simulate`, `nifti` or `timeseries`.
+        atlas: name of the parcellation.
+        parcellation: its image; empty where only series are known.
+        participants: the phenotype artefact.
+        included: who is used.
+        issues: what was found in the data.
+        connectivity: summary of the group differences.
+        quality: quality tables of all parts.
+        figures: name -> SVG.
+        experiments: in the order of the config.
+    """
+
+    name: str
+    source: str
+    atlas: str
+    parcellation: str
+    participants: str
+    included: str
+    issues: str
+    connectivity: str
+    quality: tuple[str, ...]
+    figures: dict[str, str]
+    experiments: tuple[ExperimentOutline, ...]
+
+
+@dataclass(frozen=True)
+class ReportOutline:
+    """The whole report.
+
+    Attributes:
+        project: its name.
+        title: its heading.
+        show_subjects: whether subject ids may be printed.
+        seed: of every random stream.
+        config: the resolved config.
+        cohorts: in the order of the config.
+    """
+
+    project: str
+    title: str
+    show_subjects: bool
+    seed: int
+    config: dict[str, Any]
+    cohorts: tuple[CohortOutline, ...]
+
+
+def read_outline(values: Mapping[str, Any]) -> ReportOutline:
+    """An outline from the builtins that a rule's parameters hold."""
+    return ReportOutline(**{**values, "cohorts": tuple(_cohort(item) for item in values["cohorts"])})
+
+
+def _cohort(values: Mapping[str, Any]) -> CohortOutline:
+    experiments = tuple(_experiment(item) for item in values["experiments"])
+    return CohortOutline(**{**values, "quality": tuple(values["quality"]), "experiments": experiments})
+
+
+def _experiment(values: Mapping[str, Any]) -> ExperimentOutline:
+    variants = tuple(
+        ShownVariant(**{**item, "costs": tuple(item["costs"]), "timings": tuple(item["timings"])})
+        for item in values["variants"]
+    )
+    return ExperimentOutline(**{**values, "splits": tuple(values["splits"]), "variants": variants})

@@ -34,9 +34,11 @@ def extended(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    """`top` over `base`: mappings are merged key by key, everything else is replaced."""
-    merged = dict(base)
+    """`top` over `base`: mappings are merged key by key, null removes a key, everything else is replaced."""
+    merged = {key: value for key, value in base.items() if not (key in top and top[key] is None)}
     for key, value in top.items():
+        if key in base and value is None:
+            continue
         below = merged.get(key)
         both = isinstance(below, Mapping) and isinstance(value, Mapping)
         merged[key] = overlay(below, value) if both else value  # type: ignore[arg-type]

@@ -223,6 +223,6 @@ def _visible(uuids: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         if before is None:
-            del os.environ[VISIBLE]
+            os.environ.pop(VISIBLE, None)
         else:
             os.environ[VISIBLE] = before

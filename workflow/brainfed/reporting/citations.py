@@ -1,0 +1,62 @@
+"""What a report built on these data and methods should cite."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Citation:
+    """One work; `doi` is empty where it has none."""
+
+    text: str
+    doi: str = ""
+
+
+ABIDE = (
+    Citation(
+        "Di Martino A et al. (2014). The autism brain imaging data exchange: towards a large-scale evaluation of the "
+        "intrinsic brain architecture in autism. Molecular Psychiatry 19, 659\u2013667.",
+        "10.1038/mp.2013.78",
+    ),
+    Citation(
+        "Craddock C et al. (2013). The Neuro Bureau Preprocessing Initiative: open sharing of preprocessed "
+        "neuroimaging data and derivatives. Frontiers in Neuroinformatics, conference abstract.",
+        "10.3389/conf.fninf.2013.09.00041",
+    ),
+)
+CC200 = Citation(
+    "Craddock RC et al. (2012). A whole brain fMRI atlas generated via spatially constrained spectral clustering. "
+    "Human Brain Mapping 33, 1914\u20131928.",
+    "10.1002/hbm.21333",
+)
+ALWAYS = (
+    Citation(
+        "Peng L, Wang N, Dvornek N, Zhu X, Li X (2023). FedNI: federated graph learning with network inpainting for "
+        "population-based disease prediction. IEEE Transactions on Medical Imaging 42, 2032\u20132043.",
+        "10.1109/TMI.2022.3188728",
+    ),
+    Citation(
+        "McMahan B, Moore E, Ramage D, Hampson S, Ag\u00fcera y Arcas B (2017). Communication-efficient learning of deep "
+        "networks from decentralized data. AISTATS, PMLR 54, 1273\u20131282."
+    ),
+    Citation(
+        "Nadeau C, Bengio Y (2003). Inference for the generalization error. Machine Learning 52, 239\u2013281.",
+        "10.1023/A:1024068626366",
+    ),
+    Citation(
+        "Abraham A et al. (2014). Machine learning for neuroimaging with scikit-learn (nilearn). Frontiers in "
+        "Neuroinformatics 8, 14.",
+        "10.3389/fninf.2014.00014",
+    ),
+    Citation(
+        "M\u00f6lder F et al. (2021). Sustainable data analysis with Snakemake. F1000Research 10, 33.",
+        "10.12688/f1000research.29032.2",
+    ),
+)
+
+
+def citations(cohorts: Collection[str], atlases: Collection[str]) -> list[Citation]:
+    """The works to cite for cohorts and atlases of these names."""
+    data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
+    atlas = (CC200,) if any(name.lower() == "cc200" for name in atlases) else ()
+    return [*data, *atlas, *ALWAYS]

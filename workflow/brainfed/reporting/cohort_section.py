@@ -1,0 +1,133 @@
+"""What the page says about one cohort."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from brainfed.reporting.outline import CohortOutline
+from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
+from brainfed.reporting.pictures import Picture, read_pictures
+from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.provenance import file_digest
+
+SOURCE_TITLES = {"simulate": "simulated cohort", "nifti": "cohort", "timeseries": "cohort"}
+
+
+@dataclass(frozen=True)
+class IssueCount:
+    """One kind of issue: how many subjects it touches, what was done, and who (only where ids may be shown)."""
+
+    kind: str
+    count: int
+    action: str
+    subjects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CohortSection:
+    """One cohort, counted.
+
+    Attributes:
+        name: as in the config.
+        title: `simulated cohort demo`.
+        simulated: whether its brains are made up.
+        atlas: name of the parcellation.
+        atlas_digest: SHA-256 of its image; empty where only series are known.
+        attrition: from the table to the analysed subjects.
+        patients: analysed.
+        controls: analysed.
+        sites: number of sites of the analysed subjects.
+        age: `25.1 (10.4 to 38.2)` years, mean and range.
+        female: share of the analysed subjects with a known sex.
+        twins: number of groups of subjects with identical series.
+        issues: counts by kind.
+        silent: analysed subjects with regions without signal.
+        excluded: (subject, reason); empty where ids may not be shown.
+        subjects_digest: SHA-256 of the analysed ids, one a line.
+        series_digest: SHA-256 of their series' checksums.
+        connectivity: the summary of the group differences.
+        pictures: by name.
+    """
+
+    name: str
+    title: str
+    simulated: bool
+    atlas: str
+    atlas_digest: str
+    attrition: Attrition
+    patients: int
+    controls: int
+    sites: int
+    age: str
+    female: float
+    twins: int
+    issues: tuple[IssueCount, ...]
+    silent: int
+    excluded: tuple[tuple[str, str], ...]
+    subjects_digest: str
+    series_digest: str
+    connectivity: dict[str, Any]
+    pictures: dict[str, Picture]
+
+    @property
+    def analysed(self) -> int:
+        """Number of analysed subjects."""
+        return self.patients + self.controls
+
+
+def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_subjects: bool) -> CohortSection:
+    """Count one cohort and embed its figures."""
+    people = read_cohort(outline.participants, outline.included, outline.quality)
+    kept = used(people)
+    known_sex = kept["sex"].dropna()
+    left_out = people.loc[~people["included"], ["subject", "reason"]]
+    return CohortSection(
+        name=outline.name,
+        title=f"{SOURCE_TITLES[outline.source]} {outline.name}",
+        simulated=outline.source == "simulate",
+        atlas=outline.atlas,
+        atlas_digest=file_digest(outline.parcellation) if outline.parcellation else "",
+        attrition=attrition(people),
+        patients=int((kept["diagnosis"] == 1).sum()),
+        controls=int((kept["diagnosis"] == 0).sum()),
+        sites=int(kept["site"].nunique()),
+        age=_age(kept),
+        female=float((known_sex == "female").mean()) if len(known_sex) else np.nan,
+        twins=len(twin_groups(people)),
+        issues=_issues(outline.issues, show_subjects=show_subjects),
+        silent=int(((kept["constant_regions"] + kept["empty_regions"]) > 0).sum()),
+        excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),
+        subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
+        series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
+        connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
+        pictures=read_pictures(outline.figures, captions, f"cohort {outline.name}"),
+    )
+
+
+def _age(kept: pd.DataFrame) -> str:
+    age = kept["age"].dropna()
+    return f"{age.mean():.1f} ({age.min():.1f} to {age.max():.1f})" if len(age) else "not known"
+
+
+def _issues(path: str, *, show_subjects: bool) -> tuple[IssueCount, ...]:
+    issues = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+    return tuple(
+        IssueCount(str(kind), len(group), str(action), tuple(group["subject"]) if show_subjects else ())
+        for (kind, action), group in issues.groupby(["kind", "action"], sort=False)
+    )
+
+
+def _checksums(outline: CohortOutline, kept: set[str]) -> list[str]:
+    tables = pd.concat([read_table(path, ["subject", "checksum"]) for path in outline.quality], ignore_index=True)
+    chosen = tables[tables["subject"].isin(kept)].sort_values("subject")
+    return [f"{subject} {checksum}" for subject, checksum in chosen[["subject", "checksum"]].to_numpy()]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

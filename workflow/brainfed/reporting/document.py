@@ -1,0 +1,77 @@
+"""The report: one HTML file that needs nothing but a browser."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from brainfed.evaluation.metrics import METRICS
+from brainfed.reporting.citations import citations
+from brainfed.reporting.cohort_section import CohortSection, cohort_section
+from brainfed.reporting.exchange_table import readable, readable_bytes, readable_seconds
+from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
+from brainfed.reporting.outline import ReportOutline
+from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_METRICS
+from brainfed.reporting.pictures import read_captions
+from brainfed.reporting.score_figures import METRIC_TITLES
+from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
+from brainfed.runtime.artefacts import write_text
+from brainfed.runtime.provenance import machine, versions
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A cohort with its experiments."""
+
+    cohort: CohortSection
+    experiments: list[ExperimentSection]
+
+
+def write_report(outline: ReportOutline, captions: Sequence[str], path: str) -> None:
+    """Render the outline's artefacts into one page.
+
+    Args:
+        outline: what to show.
+        captions: the caption files, `NAME.rst`.
+        path: the HTML file.
+    """
+    write_text(path, render(outline, captions))
+
+
+def render(outline: ReportOutline, captions: Sequence[str]) -> str:
+    """The page as text."""
+    texts = read_captions(captions)
+    chapters = [
+        Chapter(
+            cohort_section(cohort, texts, show_subjects=outline.show_subjects),
+            [experiment_section(cohort, experiment, texts) for experiment in cohort.experiments],
+        )
+        for cohort in outline.cohorts
+    ]
+    environment = Environment(
+        loader=PackageLoader("brainfed.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(bytes=readable_bytes, count=readable, seconds=readable_seconds)
+    return environment.get_template("report.html.j2").render(
+        outline=outline,
+        chapters=chapters,
+        metrics=[METRIC_TITLES[metric] for metric in METRICS],
+        paper_metrics=[METRIC_TITLES[metric] for metric in PAPER_METRICS],
+        paper_source=FEDNI_SOURCE,
+        families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
+        config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
+        versions=versions(),
+        machine=machine(),
+        citations=citations(
+            [cohort.name for cohort in outline.cohorts], [cohort.atlas for cohort in outline.cohorts]
+        ),
+    )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    """Tuples as lists, for YAML."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value

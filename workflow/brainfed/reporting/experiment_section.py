@@ -1,0 +1,176 @@
+"""What the page says about one experiment."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from brainfed.evaluation.experiment import test_train_ratio
+from brainfed.evaluation.scores import INSTITUTION, POOLED
+from brainfed.reporting.answer import Answer, find_answer, sentences, verdict
+from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
+from brainfed.reporting.outline import CohortOutline, ExperimentOutline
+from brainfed.reporting.paper_numbers import FEDNI_COHORTS, paper_cohort
+from brainfed.reporting.pictures import Picture, read_pictures
+from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
+from brainfed.reporting.score_tables import (
+    SCOPE_TITLES,
+    Row,
+    paper_rows,
+    score_rows,
+    significant_counts,
+    test_rows,
+    undefined_count,
+)
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import read_table
+
+PROTOCOLS = {
+    "transductive": "Transductive: the features of test subjects are in the population graph and in label-free fits, "
+    "their diagnoses are used by nothing but the score.",
+    "inductive": "Inductive: test subjects are in no fit; each attaches alone to the graph of the training subjects, "
+    "and no other prediction depends on it.",
+}
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """One scope of the main table."""
+
+    title: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class TestTable:
+    """One metric and scope of the tests, and how many differences each test calls significant."""
+
+    title: str
+    rows: list[Row]
+    by_paper: int
+    by_holm: int
+    compared: int
+
+
+@dataclass(frozen=True)
+class ExperimentSection:
+    """One experiment of one cohort.
+
+    Attributes:
+        key: unique on the page.
+        outline: what was run.
+        setting: institutions, folds and repeats in one line.
+        protocol: what test subjects may be used for.
+        verdict: the answer in one line.
+        sentences: the numbers behind it.
+        answer: what they are made from.
+        institutions: number of institutions.
+        runs: number of test folds over all repeats.
+        scores: by scope.
+        tests: by metric and scope.
+        undefined: AUCs without a definition.
+        paper: ours beside the paper's.
+        paper_about: the paper's cohort.
+        paper_comparable: whether it is about the same collection.
+        exchanges: what crossed.
+        costs: what it took.
+        pictures: by name.
+    """
+
+    key: str
+    outline: ExperimentOutline
+    setting: str
+    protocol: str
+    verdict: str
+    sentences: list[str]
+    answer: Answer
+    institutions: int
+    runs: int
+    scores: list[ScoreTable]
+    tests: list[TestTable]
+    undefined: int
+    paper: list[Row]
+    paper_about: str
+    paper_comparable: bool
+    exchanges: list[Exchange]
+    costs: list[Cost]
+    pictures: dict[str, Picture]
+
+    @property
+    def reference(self) -> ShownVariant:
+        """The variant that the tests compare with."""
+        return self.outline.variant(self.outline.reference)
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether any variant trains in rounds or epochs."""
+        return any(variant.epochs_a_round for variant in self.outline.variants)
+
+    @property
+    def has_local(self) -> bool:
+        """Whether the local variant is among the variants."""
+        return any(variant.name == self.outline.local for variant in self.outline.variants)
+
+
+def experiment_section(
+    cohort: CohortOutline, outline: ExperimentOutline, captions: Mapping[str, str]
+) -> ExperimentSection:
+    """Read one experiment's tables and embed its figures."""
+    summary, runs, tests = (pd.read_csv(outline.tables[name], sep="\t") for name in ("summary", "runs", "tests"))
+    splits = pd.concat(
+        [
+            read_table(path, ["subject", "institution", "fold"]).assign(variant="", repeat=repeat)
+            for repeat, path in enumerate(outline.splits)
+        ]
+    )
+    variants = outline.variants
+    answer = find_answer(runs, variants, outline.reference, outline.local, test_train_ratio(splits))
+    permuted = outline.labels == "permuted"
+    column, comparable = paper_cohort(cohort.name)
+    institutions = int(splits["institution"].nunique())
+    folds = len(splits[["repeat", "fold"]].drop_duplicates())
+    return ExperimentSection(
+        key=f"{cohort.name}-{outline.name}",
+        outline=outline,
+        setting=_setting(outline, institutions, folds),
+        protocol=PROTOCOLS[outline.protocol],
+        verdict=_null_verdict(summary) if permuted else verdict(answer),
+        sentences=[] if permuted else sentences(answer),
+        answer=answer,
+        institutions=institutions,
+        runs=folds,
+        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in (INSTITUTION, POOLED)],
+        tests=[_tests(tests, variants, metric, scope) for scope in (INSTITUTION, POOLED) for metric in SHOWN_METRICS],
+        undefined=undefined_count(summary),
+        paper=[] if permuted else paper_rows(summary, variants, cohort.name),
+        paper_about=FEDNI_COHORTS[column],
+        paper_comparable=comparable,
+        exchanges=read_exchanges(variants),
+        costs=read_costs(variants),
+        pictures=read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}"),
+    )
+
+
+def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
+    repeats = f"{outline.repeats} repeat{'s' if outline.repeats > 1 else ''}"
+    if outline.split["validation"] == "leave_one_site_out":
+        return f"every one of {institutions} sites tested once, unseen; {repeats}"
+    drawn = {
+        "random": f"{institutions} institutions drawn at random",
+        "sites": f"{institutions} institutions, one a site",
+        "site_groups": f"{institutions} institutions, groups of sites",
+    }[outline.split["institutions"]]
+    return f"{drawn}; {outline.split['folds']}-fold cross-validation; {repeats} ({folds} test folds)"
+
+
+def _tests(tests: pd.DataFrame, variants: tuple[ShownVariant, ...], metric: str, scope: str) -> TestTable:
+    title = f"{METRIC_TITLES[metric]}, {SCOPE_TITLES[scope]}"
+    return TestTable(title, test_rows(tests, variants, metric, scope), *significant_counts(tests, metric, scope))
+
+
+def _null_verdict(summary: pd.DataFrame) -> str:
+    means = summary.loc[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION), "mean"]
+    return (
+        f"Null control, diagnoses shuffled: mean AUC over methods {means.mean():.3f} "
+        f"(from {means.min():.3f} to {means.max():.3f}); chance is 0.5"
+    )

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_eight_jobs_on_three_devices_never_share_one(fake: FakeDriver, tmp_path:
         stays = sorted(line.split() for line in (tmp_path / uuid).read_text().splitlines())
         held += len(stays)
         assert all(stay[2:] == [uuid, "cuda:0"] for stay in stays)
-        assert all(int(one[1]) < int(following[0]) for one, following in zip(stays, stays[1:], strict=False))
+        assert all(int(one[1]) < int(following[0]) for one, following in pairwise(stays))
     assert held == 8
 
 
@@ -171,9 +172,9 @@ def test_a_device_taken_by_strangers_is_passed_over(fake: FakeDriver) -> None:
 
 def test_all_devices_taken_by_strangers_is_an_error(fake: FakeDriver) -> None:
     fake.uses(60_000, 50_000, 70_000)
-    with pytest.raises(UserError, match=r"50% of the memory is taken by other programs; .* --resources gpu=0"):
-        with lease(1, patience=QUICK):
-            pass
+    sentence = r"50% of the memory is taken by other programs; .*run with --resources gpu=0"
+    with pytest.raises(UserError, match=sentence), lease(1, patience=QUICK):
+        pass
     fake.uses(0, 0, 0)
     with lease(1) as leased:
         assert leased.uuids == ("GPU-aaaa-1",)
@@ -209,9 +210,9 @@ def test_more_devices_than_there_are_is_an_error(fake: FakeDriver) -> None:
 
 def test_a_broken_driver_is_an_error(fake: FakeDriver) -> None:
     fake.breaks("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", 9)
-    with pytest.raises(UserError, match=r"broken \(exit code 9: NVIDIA-SMI has failed .*run with --resources gpu=0"):
-        with lease(1):
-            pass
+    sentence = r"broken \(exit code 9: NVIDIA-SMI has failed .*run with --resources gpu=0"
+    with pytest.raises(UserError, match=sentence), lease(1):
+        pass
 
 
 @pytest.mark.parametrize(("said", "problem"), [("", "lists no device"), ("no such field", "expected index, uuid")])

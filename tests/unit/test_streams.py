@@ -10,8 +10,13 @@ parts = st.lists(st.integers(0, 10_000), max_size=4).map(tuple)
 
 
 def test_a_key_is_the_first_63_bits_of_a_sha256() -> None:
-    # printf '7/2/noise/3/1' | sha256sum begins with ed9439935dd4c3e6; half of it, rounded down, is the key.
-    assert Streams(7, 2).key("noise", 3, 1) == 0xED9439935DD4C3E6 >> 1
+    # printf '[7, 2, "noise", 3, 1]' | sha256sum begins with f7d568413d362986; half of it, rounded down, is the key.
+    assert Streams(7, 2).key("noise", 3, 1) == 0xF7D568413D362986 >> 1
+
+
+def test_a_separator_in_a_name_makes_no_second_reading() -> None:
+    assert Streams(0).key("noise", "a/b") != Streams(0).key("noise", "a", "b")
+    assert Streams(0).key("noise", 1) != Streams(0).key("noise", "1")
 
 
 def test_drawing_something_else_in_between_changes_nothing() -> None:

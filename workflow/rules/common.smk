@@ -1,5 +1,6 @@
 """The plan of this run, and the input functions that read it."""
 
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -45,12 +46,17 @@ except UserError as error:
 PROJECT = PLAN.project
 
 
+def either(names):
+    """A wildcard pattern for these names."""
+    return "|".join(re.escape(name) for name in names)
+
+
 wildcard_constraints:
-    cohort="|".join(PROJECT.cohorts),
+    cohort=either(PROJECT.cohorts),
     repeat=r"\d+",
     fold=r"\d+",
     shard=r"shard-\d+",
-    experiment="|".join(PLAN.experiments),
+    experiment=either(PLAN.experiments),
     part=r"all|fold-\d+",
     split=r"[^/]+",
     features=r"[^/]+",
@@ -64,7 +70,7 @@ def cohorts_from(*sources):
     names = [
         name for name, cohort in PROJECT.cohorts.items() if cohort.source in sources
     ]
-    return "|".join(names) or "no-such-cohort"
+    return either(names) if names else "no-such-cohort"
 
 
 def cohort_of(wildcards):

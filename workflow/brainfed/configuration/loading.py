@@ -21,16 +21,36 @@ def load_plan(config: Mapping[str, Any]) -> Plan:
     return make_plan(validate(ProjectSettings, extended(config), "config"))
 
 
-def extended(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config laid over the one that its key `extends` names (a path from the working directory)."""
+def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The config laid over the one that its key `extends` names (a path from the working directory).
+
+    Raises:
+        UserError: that file does not exist, holds no keys, or extends itself by way of `above`.
+    """
     own = {key: value for key, value in config.items() if key != "extends"}
     if "extends" not in config:
         return own
     path = Path(str(config["extends"]))
+    if path.resolve() in above:
+        raise UserError(f"config: `extends` leads from {path} back to itself; remove it in one of the files.")
+    return overlay(extended(read_config(path), (*above, path.resolve())), own)
+
+
+def read_config(path: Path) -> Mapping[str, Any]:
+    """The keys of a YAML file.
+
+    Raises:
+        UserError: the file does not exist, is no YAML, or holds no keys.
+    """
     if not path.is_file():
         raise UserError(f"config: `extends` names {path}, which is no file; give its path from {Path.cwd()}.")
-    base = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return overlay(extended(base), own)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: expected YAML ({' '.join(str(error).split())}); mend the file.") from None
+    if not isinstance(content, Mapping):
+        raise UserError(f"{path}: expected keys with values, found {content!r}; mend the file.")
+    return content
 
 
 def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,14 +5,15 @@ it, so two variants that share it share its files, and switching a setting back 
 """
 
 import hashlib
-import itertools
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, get_origin, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from brainfed.cohort.split_settings import SplitSettings
+from brainfed.configuration.names import check_names, known
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.sweeps import STAGE_SETTINGS, Definition, Definitions, expand
 from brainfed.configuration.validation import nearest, validate
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
@@ -118,9 +119,15 @@ def make_plan(project: ProjectSettings) -> Plan:
     """Resolve every experiment of a project.
 
     Raises:
-        UserError: an unknown cohort, variant, method or setting, with the nearest valid name.
+        UserError: an unknown cohort, variant, method or setting, with the nearest valid name; a name
+            that cannot be part of a path.
     """
-    definitions = _expand_sweeps({**SHIPPED_VARIANTS, **project.variants})
+    check_names(project)
+    definitions = expand({**SHIPPED_VARIANTS, **project.variants})
+    for name, definition in definitions.single.items():
+        _method_settings(name, definition)
+        _features(project, definition, f"variants.{name}")
+        _graph(project, definition, f"variants.{name}")
     experiments = {
         name: _experiment(project, name, settings, definitions) for name, settings in project.experiments.items()
     }
@@ -129,7 +136,10 @@ def make_plan(project: ProjectSettings) -> Plan:
     graphs = [variant.graph for variant in variants if variant.graph]
     return Plan(
         project,
-        {experiment.regime.split: _split(project, experiment.settings) for experiment in experiments.values()},
+        {
+            experiment.regime.split: _split(project, experiment.settings, experiment.name)
+            for experiment in experiments.values()
+        },
         {stage.name: stage for stage in features},
         {stage.name: stage for stage in graphs},
         {experiment.regime.name: experiment.regime for experiment in experiments.values()},
@@ -138,34 +148,44 @@ def make_plan(project: ProjectSettings) -> Plan:
 
 
 def _experiment(
-    project: ProjectSettings, name: str, settings: ExperimentSettings, definitions: Mapping[str, Mapping[str, Any]]
+    project: ProjectSettings, name: str, settings: ExperimentSettings, definitions: Definitions
 ) -> Experiment:
     where = f"experiments.{name}"
     for cohort in settings.cohorts:
-        _known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
-    split = _split(project, settings)
-    protocol = settings.protocol or project.protocol
-    split_name = _split_name(project, split)
-    slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
-    regime = Regime(stage_name(slug, [split_name, protocol, settings.labels]), split_name, protocol, settings.labels)
-    chosen = settings.variants or tuple(_expand_sweeps(SHIPPED_VARIANTS))
-    expanded: list[str] = []
-    for variant in chosen:
-        sweep = [key for key, value in definitions.items() if value.get("sweep-of") == variant]
-        if not sweep:
-            _known(variant, definitions, f"{where}.variants", "variant")
-        expanded.extend(sweep or [variant])
-    if settings.reference not in expanded:
+        known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
+    regime, repeats = _regime(project, settings, name)
+    shipped = [variant for variant in definitions.members if variant in SHIPPED_VARIANTS]
+    names: list[str] = []
+    for variant in settings.variants or shipped:
+        if variant in definitions.single:
+            names.append(variant)
+        else:
+            names += known(variant, definitions.members, f"{where}.variants", "variant")
+    twice = [variant for variant in names if names.count(variant) > 1]
+    if twice:
+        raise UserError(f"{where}.variants: expected every variant once, found {twice[0]!r} twice; remove one.")
+    if settings.reference not in names:
         raise UserError(
             f"{where}.reference: expected one of the experiment's variants, found {settings.reference!r}"
-            f"{nearest(settings.reference, expanded) or '; name one of them.'}"
+            f"{nearest(settings.reference, names)} It has {', '.join(names)}."
         )
-    variants = tuple(_variant(project, variant, definitions[variant], regime) for variant in expanded)
-    return Experiment(name, settings, settings.cohorts or tuple(project.cohorts), regime, split.repeats, variants)
+    known(settings.local, definitions.single, f"{where}.local", "variant")
+    variants = tuple(_variant(project, variant, definitions.single[variant], regime) for variant in names)
+    return Experiment(name, settings, settings.cohorts or tuple(project.cohorts), regime, repeats, variants)
 
 
-def _split(project: ProjectSettings, settings: ExperimentSettings) -> SplitSettings:
-    return validate(SplitSettings, asdict(project.split) | settings.split, "split")
+def _regime(project: ProjectSettings, settings: ExperimentSettings, experiment: str) -> tuple[Regime, int]:
+    """The regime of an experiment, and how often it is repeated."""
+    split = _split(project, settings, experiment)
+    split_name = _split_name(project, split)
+    protocol = settings.protocol or project.protocol
+    slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
+    name = stage_name(slug, [split_name, protocol, settings.labels])
+    return Regime(name, split_name, protocol, settings.labels), split.repeats
+
+
+def _split(project: ProjectSettings, settings: ExperimentSettings, experiment: str) -> SplitSettings:
+    return validate(SplitSettings, asdict(project.split) | settings.split, f"experiments.{experiment}.split")
 
 
 def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
@@ -182,75 +202,46 @@ def split_content(split: SplitSettings) -> dict[str, Any]:
     return {key: value for key, value in asdict(split).items() if key != "repeats"}
 
 
-def _variant(project: ProjectSettings, name: str, definition: Mapping[str, Any], regime: Regime) -> Variant:
+def _variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
     where = f"variants.{name}"
-    if "method" not in definition:
-        raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
-    method = _known(str(definition["method"]), METHODS, f"{where}.method", "method")
-    reserved = {"method", "features", "graph", "sweep-of"}
-    own = {key: value for key, value in definition.items() if key not in reserved}
-    settings = asdict(validate(method.settings, own, where))
-    for stage, needed in (("features", method.features), ("graph", method.graph != "none")):
-        if definition.get(stage) and not needed:
-            raise UserError(f"{where}.{stage}: method {method.name!r} reads no {stage}; remove the key.")
-    features = _features(project, definition, regime, where) if method.features else None
-    graph = None
+    method, settings = _method_settings(name, definition)
+    features = graph = None
+    if method.features:
+        feature_settings = _features(project, definition, where)
+        split = regime.split if feature_settings.connectivity in FITTED_FEATURES else ""
+        content = [asdict(feature_settings), split]
+        features = FeatureStage(stage_name(feature_settings.connectivity, content), feature_settings, split)
     if method.graph != "none" and features is not None:
-        given = dict(definition.get("graph") or {})
-        merged = asdict(project.graph) | {"scope": method.graph} | given
-        graph_settings = validate(GraphSettings, merged, f"{where}.graph")
-        content = [features.name, regime.split, regime.protocol, asdict(graph_settings)]
-        slug = f"{graph_settings.scope.replace('_', '-')}-k{graph_settings.k}"
-        graph = GraphStage(stage_name(slug, content), graph_settings, features, regime.split, regime.protocol)
+        graph_settings = _graph(project, definition, where)
+        graph = _graph_stage(graph_settings, features, regime)
     return Variant(name, method, settings, features, graph)
 
 
-def _features(project: ProjectSettings, definition: Mapping[str, Any], regime: Regime, where: str) -> FeatureStage:
-    merged = asdict(project.features) | dict(definition.get("features") or {})
-    settings = validate(FeatureSettings, merged, f"{where}.features")
-    split = regime.split if settings.connectivity in FITTED_FEATURES else ""
-    return FeatureStage(stage_name(settings.connectivity, [asdict(settings), split]), settings, split)
+def _method_settings(name: str, definition: Definition) -> tuple[Method, dict[str, Any]]:
+    """The method that a variant names, and all its settings."""
+    where = f"variants.{name}"
+    if "method" not in definition:
+        raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
+    method: Method = known(str(definition["method"]), METHODS, f"{where}.method", "method")
+    reads = {"features": method.features, "graph": method.graph != "none"}
+    for stage in STAGE_SETTINGS:
+        if definition.get(stage) and not reads[stage]:
+            raise UserError(f"{where}.{stage}: method {method.name!r} reads no {stage}; remove the key.")
+    own = {key: value for key, value in definition.items() if key != "method" and key not in STAGE_SETTINGS}
+    return method, asdict(validate(method.settings, own, where))
 
 
-def _known(name: str, table: Mapping[str, Any], where: str, what: str) -> Any:
-    if name not in table:
-        raise UserError(
-            f"{where}: unknown {what} {name!r}{nearest(name, list(table)) or '.'} Known: {', '.join(sorted(table))}."
-        )
-    return table[name]
+def _features(project: ProjectSettings, definition: Definition, where: str) -> FeatureSettings:
+    return validate(FeatureSettings, asdict(project.features) | (definition.get("features") or {}), f"{where}.features")
 
 
-def _expand_sweeps(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    expanded: dict[str, dict[str, Any]] = {}
-    for name, definition in definitions.items():
-        axes = _sweep_axes(definition)
-        if not axes:
-            expanded[name] = dict(definition)
-            continue
-        for values in itertools.product(*(axis[2] for axis in axes)):
-            variant = {key: dict(value) if isinstance(value, Mapping) else value for key, value in definition.items()}
-            suffix = ""
-            for (scope, key, _), value in zip(axes, values, strict=True):
-                (variant[scope] if scope else variant)[key] = value
-                suffix += f"-{key.replace('_', '-')}{value}"
-            expanded[name + suffix] = variant | {"sweep-of": name}
-    return expanded
+def _graph(project: ProjectSettings, definition: Definition, where: str) -> GraphSettings:
+    method = METHODS[str(definition["method"])]
+    needed = {} if method.graph == "none" else {"scope": method.graph}
+    return validate(GraphSettings, asdict(project.graph) | needed | (definition.get("graph") or {}), f"{where}.graph")
 
 
-def _sweep_axes(definition: Mapping[str, Any]) -> list[tuple[str, str, list[Any]]]:
-    method = METHODS.get(str(definition.get("method")))
-    scopes: list[tuple[str, Mapping[str, Any], type]] = [
-        ("features", definition.get("features") or {}, FeatureSettings),
-        ("graph", definition.get("graph") or {}, GraphSettings),
-    ]
-    if method is not None:
-        scopes.insert(0, ("", definition, method.settings))
-    axes = []
-    for scope, values, kind in scopes:
-        hints = get_type_hints(kind)
-        for field in fields(kind):
-            value = values.get(field.name)
-            tuple_valued = get_origin(hints[field.name]) is tuple
-            if isinstance(value, list) and (not tuple_valued or all(isinstance(item, list) for item in value)):
-                axes.append((scope, field.name, value))
-    return axes
+def _graph_stage(settings: GraphSettings, features: FeatureStage, regime: Regime) -> GraphStage:
+    content = [features.name, regime.split, regime.protocol, asdict(settings)]
+    slug = f"{settings.scope.replace('_', '-')}-k{settings.k}"
+    return GraphStage(stage_name(slug, content), settings, features, regime.split, regime.protocol)

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from brainfed.runtime.errors import UserError
 
@@ -34,8 +35,8 @@ def validate(kind: type[Settings], values: Any, where: str) -> Settings:
         raise UserError(f"{where}: {_sentence(kind, error)}") from None
     try:
         return cast(Settings, _to_dataclass(kind, parsed))
-    except ValueError as error:
-        raise UserError(f"{where}: {error}.") from None
+    except (ValueError, UserError) as error:
+        raise UserError(f"{where}: {str(error).rstrip('.')}.") from None
 
 
 @cache
@@ -60,16 +61,16 @@ def model_of(kind: Any) -> type[BaseModel]:
         definitions[field.name] = (annotation, info)
     return create_model(
         kind.__name__,
-        __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True),
+        __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False),
         __doc__=kind.__doc__,
         **definitions,
     )
 
 
 def nearest(name: str, allowed: Sequence[str]) -> str:
-    """`; did you mean X?`, or nothing."""
+    """`; did you mean X?`, or a full stop."""
     match = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
-    return f"; did you mean {match[0]!r}?" if match else ""
+    return f"; did you mean {match[0]!r}?" if match else "."
 
 
 def _model_type(hint: Any) -> Any:
@@ -90,10 +91,10 @@ def _model_type(hint: Any) -> Any:
 
 def _number(kind: type) -> Any:
     def refuse_booleans(value: Any) -> Any:
-        if value is False or value == "off":
-            return kind(0)
-        if value is True:
-            raise ValueError("expected a number, found true")
+        if kind is float and (value is False or value == "off"):
+            return 0.0
+        if isinstance(value, bool):
+            raise PydanticCustomError(f"{kind.__name__}_type", "a boolean is no number")
         return value
 
     return Annotated[kind, BeforeValidator(refuse_booleans)]
@@ -116,24 +117,63 @@ def _to_dataclass(kind: Any, value: Any) -> Any:
 
 def _sentence(kind: type, error: ValidationError) -> str:
     problem = error.errors()[0]
-    location = ".".join(str(part) for part in problem["loc"])
-    found, category = problem["input"], problem["type"]
+    place = [str(part) for part in problem["loc"] if part != "[key]"]
+    location, found, category = ".".join(place), _shown(problem["input"]), problem["type"]
     if category == "extra_forbidden":
         allowed = _fields_at(kind, problem["loc"][:-1])
-        return (
-            f"unknown key {location!r}{nearest(str(problem['loc'][-1]), allowed)} Allowed here: {', '.join(allowed)}."
-        )
+        return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
-        allowed = _choices(problem)
-        return f"{location}: expected one of {', '.join(allowed)}, found {found!r}{nearest(str(found), allowed)}"
+        choices = _choices(problem)
+        return (
+            f"{location}: expected one of {', '.join(choices)}, found {found}{nearest(str(problem['input']), choices)}"
+        )
     if category == "missing":
+        position = problem["loc"][-1]
+        if isinstance(position, int):
+            return f"{'.'.join(place[:-1])}: expected a value number {position + 1}, found {found}; add it."
         return f"{location} is missing; add it."
-    reason = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{location}: {reason[0].lower()}{reason[1:]}, found {found!r}; change it."
+    prefix = f"{location}: " if location else ""
+    return f"{prefix}expected {_expected(problem)}, found {found}; {_remedy(problem)}."
 
 
-def _choices(problem: Mapping[str, Any]) -> list[str]:
-    text = str(problem["ctx"]["expected"])
+EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "finite": "a finite number",
+    "string": "text",
+    "bool": "true or false",
+    "tuple": "a list",
+    "dict": "keys with values",
+    "model": "keys with values",
+}
+"""What the first word of pydantic's error type means."""
+
+
+def _expected(problem: ErrorDetails) -> str:
+    category, context = problem["type"], problem.get("ctx", {})
+    if category == "greater_than_equal":
+        return f"at least {context['ge']:g}"
+    if category == "less_than_equal":
+        return f"at most {context['le']:g}"
+    if category == "too_long":
+        return f"{context['max_length']} values"
+    return EXPECTED.get(category.split("_")[0], str(problem["msg"]).lower())
+
+
+def _remedy(problem: ErrorDetails) -> str:
+    if problem["type"] == "string_type" and isinstance(problem["input"], bool):
+        return "YAML reads yes, no, on and off as true and false: put the word in quotes"
+    return "change it"
+
+
+def _shown(value: Any) -> str:
+    """A value as YAML writes it, cut where it is long."""
+    text = {None: "nothing", True: "true", False: "false"}.get(value) if isinstance(value, bool | None) else None
+    return text or (repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:80]} ...")
+
+
+def _choices(problem: ErrorDetails) -> list[str]:
+    text = str(problem.get("ctx", {})["expected"])
     return [part.strip().strip("'") for part in text.replace(" or ", ", ").split(",") if part.strip()]
 
 

@@ -124,7 +124,7 @@ def verdict(answer: Answer) -> str:
             )
         )
     if answer.reference is not None:
-        title = answer.reference.other.title
+        title = "pooling all data" if answer.reference.other.pools else answer.reference.other.title
         text = _by_outcome(
             answer.reference,
             f"it beats {title}",
@@ -142,7 +142,7 @@ def _by_outcome(comparison: Comparison, better: str, equal: str, worse: str) -> 
 
 
 def sentences(answer: Answer) -> list[str]:
-    """The numbers behind the verdict, in two to four sentences of plain text."""
+    """The numbers behind the verdict, in one to three sentences of plain text."""
     if answer.chosen is None or answer.score is None:
         return ["No federated method was run in this experiment, so it gives no answer about federation."]
     of = "best" if answer.candidates > 1 else "only"
@@ -151,18 +151,20 @@ def sentences(answer: Answer) -> list[str]:
         how = ", on everybody\u2019s pooled data," if answer.reference.other.pools else ""
         who = answer.reference.other.title + how
         said.append(f"{who} reaches {answer.reference.score.mean:.3f}: {_difference(answer.reference)}.")
-    if answer.local is not None:
+    alone = answer.strongest_local or answer.local
+    if alone is not None:
         said.append(
-            f"{answer.local.other.title}, trained by each institution alone, reaches {answer.local.score.mean:.3f}: "
-            f"{_difference(answer.local)}."
-        )
-    if answer.strongest_local is not None:
-        strongest = answer.strongest_local
-        said.append(
-            f"The strongest model that an institution can train alone, {strongest.other.title}, reaches "
-            f"{strongest.score.mean:.3f}: {_difference(strongest)}."
+            f"An institution alone reaches {alone.score.mean:.3f} with {alone.other.title}{_besides(answer)}: "
+            f"{_difference(alone)}."
         )
     return said
+
+
+def _besides(answer: Answer) -> str:
+    """The configured local variant, where another one is stronger."""
+    if answer.strongest_local is None or answer.local is None:
+        return ""
+    return f" ({answer.local.score.mean:.3f} with {answer.local.other.title})"
 
 
 def _difference(comparison: Comparison) -> str:

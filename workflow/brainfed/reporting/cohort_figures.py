@@ -74,13 +74,13 @@ def _box(axes: Axes, left: float, width: float, number: int, colour: str, text: 
 def sites_figure(people: pd.DataFrame) -> Figure:
     """Analysed subjects by site, patients and controls end to end."""
     counts = site_table(people)
-    figure = new_figure(HALF, 0.95 + 0.24 * len(counts))
+    figure = new_figure(HALF, max(2.9, 0.95 + 0.22 * len(counts)))
     axes = figure.add_subplot()
     left = np.zeros(len(counts))
     rows = np.arange(len(counts))
     for code, column in ((1, "patients"), (0, "controls")):
         values = counts[column].to_numpy(dtype=np.float64)
-        axes.barh(rows, values, left=left, height=0.72, color=DIAGNOSIS_COLOURS[code])
+        axes.barh(rows, values, left=left, height=0.72 if len(counts) > 6 else 0.6, color=DIAGNOSIS_COLOURS[code])
         for row, value, start in zip(rows, values, left, strict=True):
             if value >= 0.05 * counts[["patients", "controls"]].sum(axis=1).max():
                 axes.text(

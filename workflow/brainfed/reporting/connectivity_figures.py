@@ -31,7 +31,7 @@ def means_figure(groups: GroupConnectivity) -> Figure:
         bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.75, aspect=26, pad=0.03)
         bar.outline.set_visible(False)  # type: ignore[operator]
         bar.set_label(unit)
-        bar.set_ticks([-limit, 0, limit], labels=[f"{-limit:.2g}", "0", f"{limit:.2g}"])
+        bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])
     return figure
 
 
@@ -73,7 +73,7 @@ def effects_figure(groups: GroupConnectivity) -> Figure:
         "expected if the\ngroups did not differ", (grid[top + 45], expected[top + 45]), (28, 14),
         textcoords="offset points", fontsize=7.5, arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.7},
     )  # fmt: skip
-    axes.annotate("weaker in patients", (0, 0.93), xycoords="axes fraction", color=COLD, fontsize=7.5)
+    axes.annotate("weaker in patients", (0.03, 0.93), xycoords="axes fraction", color=COLD, fontsize=7.5)
     axes.annotate("stronger in patients", (1, 0.93), xycoords="axes fraction", ha="right", color=WARM, fontsize=7.5)
     axes.set_xlabel("effect size of a connection (Cohen's d)")
     axes.set_ylabel(f"connections (of {len(groups.effect):,})")

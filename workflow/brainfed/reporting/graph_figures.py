@@ -33,7 +33,7 @@ def graph_figure(shown: ShownGraph) -> Figure:
     members = np.flatnonzero((shown.people["institution"] == institution).to_numpy())
     people = shown.people.iloc[members]
     places, edges = _layout(shown, members)
-    figure = new_figure(WIDE, 3.35)
+    figure = new_figure(WIDE, 3.5)
     for axes, panel in zip(figure.subplots(1, 3), ("Diagnosis", "Sex", "Age"), strict=True):
         bare(axes)
         axes.set_aspect("equal")
@@ -45,9 +45,10 @@ def graph_figure(shown: ShownGraph) -> Figure:
                 *places.T, c=people["age"].to_numpy(dtype=np.float64), cmap="viridis", s=size, edgecolors="white",
                 linewidths=0.4, zorder=2, plotnonfinite=False,
             )  # fmt: skip
-            bar = figure.colorbar(dots, ax=axes, location="bottom", shrink=0.6, aspect=24, pad=0.02)
+            bar = figure.colorbar(dots, cax=axes.inset_axes((0.2, -0.05, 0.6, 0.03)), orientation="horizontal")
             bar.outline.set_visible(False)  # type: ignore[operator]
-            bar.set_label("age (years)", fontsize=8)
+            bar.set_label("age (years)", fontsize=8, labelpad=1)
+            bar.ax.tick_params(labelsize=7, length=2)
             continue
         if panel == "Diagnosis":
             items = [(DIAGNOSIS_TITLES[code], DIAGNOSIS_COLOURS[code], people["diagnosis"] == code) for code in (1, 0)]
@@ -100,7 +101,7 @@ def homophily_figure(table: pd.DataFrame) -> Figure:
             axes.plot(chance, rows, "o", markerfacecolor="white", markeredgecolor=FAINT, markersize=5)
             axes.plot(found, rows, "o", color=colour, markersize=6)
             axes.annotate(
-                f"{found:.2f}" + (f" ({found - chance:+.2f})" if np.isfinite(found) else ""), (max(found, chance), rows),
+                _against_chance(found, chance), (max(found, chance), rows),
                 (7, 0), textcoords="offset points", va="center", fontsize=7.5, color=colour,
             )  # fmt: skip
             names.append(f"{label}, {title}" if len(titles) > 1 else label)
@@ -115,6 +116,12 @@ def homophily_figure(table: pd.DataFrame) -> Figure:
         color=FAINT, fontsize=7.5,
     )  # fmt: skip
     return figure
+
+
+def _against_chance(found: float, chance: float) -> str:
+    if not np.isfinite(found):
+        return "no such edge"
+    return f"{found:.2f} ({found - chance:+.2f})".replace("-", "\u2212")
 
 
 def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:

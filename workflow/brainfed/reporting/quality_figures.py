@@ -97,11 +97,11 @@ def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
     axes.set_xlabel(f"regions, lowest first (of {len(by_region)})")
     axes.set_ylabel("voxels in view (%): mean and lowest")
     axes.set_ylim(-2, 104)
-    lowest = by_region.index[0]
-    axes.annotate(
-        f"lowest: {lowest}, mean {100 * by_region['mean'].iloc[0]:.0f} %", (0.97, 0.06), xycoords="axes fraction",
-        ha="right", fontsize=7.5, color=FAINT,
-    )  # fmt: skip
+    if by_region["min"].min() >= 1:
+        note = "every region whole in every subject"
+    else:
+        note = f"lowest: {by_region.index[0]}, mean {100 * by_region['mean'].iloc[0]:.0f} %"
+    axes.annotate(note, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=FAINT)
 
 
 def _silent(axes: Axes, kept: pd.DataFrame) -> None:
@@ -109,8 +109,9 @@ def _silent(axes: Axes, kept: pd.DataFrame) -> None:
     axes.set_title("Regions without signal")
     affected = np.sort(count[count > 0].to_numpy())[::-1]
     if not len(affected):
-        axes.text(0.5, 0.5, f"none in {len(kept)} subjects", ha="center", transform=axes.transAxes, color=FAINT)
+        axes.text(0.5, 0.55, f"none in {len(kept)} subjects", ha="center", transform=axes.transAxes, color=FAINT)
         axes.set(xticks=[], yticks=[])
+        axes.spines[["left", "bottom"]].set_visible(False)
         return
     places = np.arange(1, len(affected) + 1)
     axes.vlines(places, 0, affected, color=ACCENT, alpha=0.5, linewidth=1.6 if len(affected) < 40 else 1)

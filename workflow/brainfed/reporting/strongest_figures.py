@@ -82,7 +82,7 @@ def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) ->
         effect = float(groups.effect[position])
         axes.add_patch(
             PathPatch(
-                Curve([tuple(start), (0.0, 0.0), tuple(end)], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3]),
+                Curve([tuple(start), _bend(start, end), tuple(end)], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3]),
                 facecolor="none", edgecolor=WARM if effect > 0 else COLD, alpha=0.75,
                 linewidth=0.5 + 1.6 * abs(effect) / strongest,
             )
@@ -97,6 +97,12 @@ def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) ->
         _region_labels(axes, groups.regions, touched, angle)
     axes.text(-1.6, -1.38, "weaker in patients", color=COLD, fontweight="bold", fontsize=8)
     axes.text(1.6, -1.38, "stronger in patients", color=WARM, fontweight="bold", fontsize=8, ha="right")
+
+
+def _bend(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[float, float]:
+    """Control point of a chord: near the middle of the circle for a long one, near its ends for a short one."""
+    x, y = (start + end) / 2 * (1 - np.linalg.norm(start - end) / 2)
+    return float(x), float(y)
 
 
 def _network_arcs(axes: Axes, runs: list[tuple[str, int, int]], angle: NDArray[np.float64]) -> None:

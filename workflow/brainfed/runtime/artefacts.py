@@ -56,7 +56,7 @@ def canonical_json(value: Any) -> str:
 
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
     """Write named arrays with JSON-able metadata as one safetensors file."""
-    dense = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    dense = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
     with atomic(path) as temporary:
         save_file(dense, str(temporary), metadata={METADATA_KEY: canonical_json(dict(metadata))})
 

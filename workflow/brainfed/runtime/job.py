@@ -82,11 +82,9 @@ class Job:
 
     def timing(self) -> dict[str, float | str]:
         """Seconds so far, the largest memory so far (MiB), and the device with its model."""
-        unit = 1024**2 if platform.system() == "Darwin" else 1024
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
         return {
             "seconds": round(time.monotonic() - self.started, 3),
-            "peak_memory_mb": round(peak, 1),
+            "peak_memory_mb": round(_peak_memory(), 1),
             "device": _described(self.device),
         }
 
@@ -162,6 +160,18 @@ def _check_torch(leased: Lease) -> None:
             f"{leased.message}: the installed torch {torch.__version__} cannot use it; install a CUDA build of torch "
             "that the driver supports, or run with --resources gpu=0 to use the CPU."
         )
+
+
+def _peak_memory() -> float:
+    """The largest resident memory of this process so far, MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage would count what the process that started this one held when it did so.
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    unit = 1024**2 if platform.system() == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _described(device: str) -> str:

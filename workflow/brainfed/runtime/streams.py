@@ -5,6 +5,7 @@ same numbers, whatever else either of them does, and in whatever order the jobs 
 """
 
 import hashlib
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ class Streams:
 
     def key(self, purpose: str, *parts: int | str) -> int:
         """A 63-bit seed for one purpose and its (institution, fold, round, epoch, ...) parts."""
-        text = "/".join(str(part) for part in (self.seed, self.repeat, purpose, *parts))
+        text = json.dumps([self.seed, self.repeat, purpose, *parts], default=int)
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
     def numpy(self, purpose: str, *parts: int | str) -> np.random.Generator:

@@ -1,0 +1,64 @@
+"""Names that a config gives: what they may look like, and which of them exist."""
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.validation import nearest
+from brainfed.runtime.errors import UserError
+
+Value = TypeVar("Value")
+
+ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+RESERVED_COHORTS = ("reports",)
+TABLE_ENDINGS = ("-runs", "-tests", "-gain")
+"""An experiment writes NAME.tsv and one table for each of these."""
+
+
+def check_names(project: ProjectSettings) -> None:
+    """Names become file names.
+
+    Raises:
+        UserError: a name that cannot be one, or whose files would be another's; nothing named at all.
+    """
+    _usable("project", project.project)
+    named: dict[str, Mapping[str, object]] = {
+        "cohorts": project.cohorts,
+        "variants": project.variants,
+        "experiments": project.experiments,
+    }
+    for key, table in named.items():
+        if not table and key != "variants":
+            raise UserError(f"config: {key}: expected at least one, found none; add it.")
+        for name in table:
+            _usable(key, name)
+    for name in RESERVED_COHORTS:
+        if name in project.cohorts:
+            raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
+    for name in project.experiments:
+        if name.endswith(TABLE_ENDINGS):
+            raise UserError(
+                f"config: experiments.{name}: a name may not end in {', '.join(TABLE_ENDINGS)}, which name the other "
+                "tables of an experiment; rename it."
+            )
+
+
+def known(name: str, table: Mapping[str, Value], where: str, what: str) -> Value:
+    """The entry of that name.
+
+    Raises:
+        UserError: there is none; with the nearest name and all the others.
+    """
+    if name not in table:
+        raise UserError(
+            f"{where}: unknown {what} {name!r}{nearest(name, list(table))} Known: {', '.join(sorted(table))}."
+        )
+    return table[name]
+
+
+def _usable(key: str, name: str) -> None:
+    if not ALLOWED.fullmatch(name):
+        raise UserError(
+            f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, found {name!r}; rename it."
+        )

@@ -1,0 +1,25 @@
+for (const table of document.querySelectorAll("table.sortable")) {
+  const body = table.tBodies[0];
+  const original = [...body.rows];
+  table.querySelectorAll("thead tr:last-child th").forEach((head, column) => {
+    if (column === 0) return;
+    head.dataset.sortable = "";
+    head.title = "sort by this column; a third click restores the order";
+    head.addEventListener("click", () => {
+      const before = head.getAttribute("aria-sort");
+      table.querySelectorAll("th[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
+      const value = (row) => Number(row.cells[column]?.dataset.value ?? "NaN");
+      const rows = original.filter((row) => !row.classList.contains("head"));
+      if (before === "ascending") {
+        body.replaceChildren(...original);
+        return;
+      }
+      const sign = before === "descending" ? 1 : -1;
+      head.setAttribute("aria-sort", before === "descending" ? "ascending" : "descending");
+      const known = (row) => (Number.isNaN(value(row)) ? 1 : 0);
+      rows.sort((a, b) => known(a) - known(b) || sign * (value(a) - value(b)) || 0);
+      body.replaceChildren(...rows);
+    });
+  });
+}
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((block) => (block.open = true)));

@@ -74,14 +74,17 @@ def nearest(name: str, allowed: Sequence[str]) -> str:
 
 
 def _model_type(hint: Any) -> Any:
-    """Replace dataclasses by their models; make YAML's `off` a zero and refuse other booleans as numbers."""
+    """Replace dataclasses by their models, and allow for the words that YAML reads in its own way."""
     if is_dataclass(hint):
         return model_of(cast(type, hint))
     if hint in (int, float):
         return _number(hint)
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal and "true" in arguments:
+        return Annotated[hint, BeforeValidator(lambda value: "true" if value is True else value)]
     if origin in (Union, types.UnionType):
-        return Union[tuple(_model_type(argument) for argument in arguments)]  # noqa: UP007
+        union: Any = Union[tuple(_model_type(argument) for argument in arguments)]  # noqa: UP007
+        return Annotated[union, BeforeValidator(lambda value: None if value == "none" else value)]
     if origin is tuple:
         return tuple[tuple(_model_type(a) if a is not Ellipsis else a for a in arguments)]  # type: ignore[misc]
     if origin in (dict, Mapping):
@@ -90,6 +93,8 @@ def _model_type(hint: Any) -> Any:
 
 
 def _number(kind: type) -> Any:
+    """YAML's `off` is the number 0.0; no other boolean is a number."""
+
     def refuse_booleans(value: Any) -> Any:
         if kind is float and (value is False or value == "off"):
             return 0.0

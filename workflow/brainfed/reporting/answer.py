@@ -101,8 +101,8 @@ def _compare(
     if not ((runs["variant"] == other) & (runs["metric"] == METRIC) & runs["value"].notna()).any():
         return None
     family = [other, *(variant.name for variant in shown.values() if variant.family == "federated")]
-    tests = compare(runs[runs["variant"].isin(family)], other, METRIC, INSTITUTION, ratio).set_index("variant")
-    row = tests.loc[name]
+    tests = compare(runs[runs["variant"].isin(family)], other, METRIC, INSTITUTION, ratio)
+    row = tests.set_index("variant").to_dict("index")[name]
     count = len(values(runs, name, METRIC))
     difference = Interval(float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]), count)
     return Comparison(shown[other], interval(runs, other, METRIC, ratio), difference, float(row["p_holm"]))
@@ -118,21 +118,22 @@ def verdict(answer: Answer) -> str:
         said.append(
             _by_outcome(
                 alone,
-                "Federation beats what an institution can learn alone",
-                "No significant gain of federation over what an institution can learn alone",
-                "Federation does worse than what an institution can learn alone",
+                "beats learning alone",
+                "gains nothing significant over learning alone",
+                "does worse than learning alone",
             )
         )
     if answer.reference is not None:
-        title = "pooling all data" if answer.reference.other.pools else answer.reference.other.title
-        text = _by_outcome(
-            answer.reference,
-            f"it beats {title}",
-            f"no significant difference from {title}",
-            f"it falls short of {title}",
+        other = "pooling all data" if answer.reference.other.pools else answer.reference.other.title
+        said.append(
+            _by_outcome(
+                answer.reference,
+                f"beats {other}",
+                f"does not differ significantly from {other}",
+                f"falls short of {other}",
+            )
         )
-        said.append(text if said else text[0].upper() + text[1:])
-    return "; ".join(said) or f"{answer.chosen.title} has nothing to be compared with"
+    return f"Federation {' and '.join(said)}" if said else f"{answer.chosen.title} has nothing to be compared with"
 
 
 def _by_outcome(comparison: Comparison, better: str, equal: str, worse: str) -> str:

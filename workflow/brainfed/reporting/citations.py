@@ -36,8 +36,8 @@ ALWAYS = (
         "10.1109/TMI.2022.3188728",
     ),
     Citation(
-        "McMahan B, Moore E, Ramage D, Hampson S, Ag\u00fcera y Arcas B (2017). Communication-efficient learning of deep "
-        "networks from decentralized data. AISTATS, PMLR 54, 1273\u20131282."
+        "McMahan B, Moore E, Ramage D, Hampson S, Ag\u00fcera y Arcas B (2017). Communication-efficient learning of "
+        "deep networks from decentralized data. AISTATS, PMLR 54, 1273\u20131282."
     ),
     Citation(
         "Nadeau C, Bengio Y (2003). Inference for the generalization error. Machine Learning 52, 239\u2013281.",

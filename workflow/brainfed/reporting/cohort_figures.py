@@ -77,7 +77,7 @@ def sites_figure(people: pd.DataFrame) -> Figure:
     figure = new_figure(HALF, max(2.9, 0.95 + 0.22 * len(counts)))
     axes = figure.add_subplot()
     left = np.zeros(len(counts))
-    rows = np.arange(len(counts))
+    rows = range(len(counts))
     for code, column in ((1, "patients"), (0, "controls")):
         values = counts[column].to_numpy(dtype=np.float64)
         axes.barh(rows, values, left=left, height=0.72 if len(counts) > 6 else 0.6, color=DIAGNOSIS_COLOURS[code])

@@ -29,7 +29,7 @@ def means_figure(groups: GroupConnectivity) -> Figure:
         axes.set_title(title)
         _network_ticks(axes, groups.regions, names=number == 0)
         bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.75, aspect=26, pad=0.03)
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
         bar.set_label(unit)
         bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])
     return figure
@@ -63,7 +63,7 @@ def effects_figure(groups: GroupConnectivity) -> Figure:
     axes = figure.add_subplot()
     reach = 1.05 * float(np.abs(groups.effect).max() or 1)
     edges = np.linspace(-reach, reach, 61)
-    axes.hist(groups.effect, edges, color="#9aa7c7", edgecolor="white", linewidth=0.3)
+    axes.hist(groups.effect, list(edges), color="#9aa7c7", edgecolor="white", linewidth=0.3)
     grid = np.linspace(-reach, reach, 400)
     expected = stats.norm.pdf(grid, scale=groups.chance_sd) * len(groups.effect) * (edges[1] - edges[0])
     axes.plot(grid, expected, color=INK)

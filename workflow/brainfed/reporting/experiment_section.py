@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.evaluation.experiment import test_train_ratio
-from brainfed.evaluation.scores import INSTITUTION, POOLED
+from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import Answer, find_answer, sentences, verdict
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
@@ -139,8 +139,8 @@ def experiment_section(
         answer=answer,
         institutions=institutions,
         runs=folds,
-        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in (INSTITUTION, POOLED)],
-        tests=[_tests(tests, variants, metric, scope) for scope in (INSTITUTION, POOLED) for metric in SHOWN_METRICS],
+        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in SCOPE_TITLES],
+        tests=[_tests(tests, variants, metric, scope) for scope in SCOPE_TITLES for metric in SHOWN_METRICS],
         undefined=undefined_count(summary),
         paper=[] if permuted else paper_rows(summary, variants, cohort.name),
         paper_about=FEDNI_COHORTS[column],

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-import networkx as nx
+import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
@@ -46,7 +46,7 @@ def graph_figure(shown: ShownGraph) -> Figure:
                 linewidths=0.4, zorder=2, plotnonfinite=False,
             )  # fmt: skip
             bar = figure.colorbar(dots, cax=axes.inset_axes((0.2, -0.05, 0.6, 0.03)), orientation="horizontal")
-            bar.outline.set_visible(False)  # type: ignore[operator]
+            bar.outline.set_visible(False)
             bar.set_label("age (years)", fontsize=8, labelpad=1)
             bar.ax.tick_params(labelsize=7, length=2)
             continue

@@ -89,10 +89,10 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
     rows, heads = _family_rows(shown)
     figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
     for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
-        table = chosen[chosen["metric"] == metric].set_index("variant")
+        held = chosen[chosen["metric"] == metric].set_index("variant").to_dict("index")
         notes = []
         for row, variant in zip(rows, shown, strict=True):
-            test = table.loc[variant.name]
+            test = held[variant.name]
             found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
             holds = float(test["p_holm"]) < 0.05
             _interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)

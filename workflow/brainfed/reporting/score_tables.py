@@ -48,13 +48,14 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
         variants: all variants of the experiment.
         scope: `institution` or `pooled`.
     """
-    table = summary[summary["scope"] == scope].set_index(["variant", "metric"])
-    best = table.groupby("metric")["mean"].max()
+    table = summary[summary["scope"] == scope]
+    best = table.groupby("metric")["mean"].max().to_dict()
+    held = table.set_index(["variant", "metric"]).to_dict("index")
     rows = []
     for variant in by_family(variants):
         cells = []
         for metric in METRICS:
-            found = table.loc[(variant.name, metric)]
+            found = held[variant.name, metric]
             mean = float(found["mean"])
             spread = " \u00b7 ".join(_short(float(found[column])) for column in ("sd", "sd_of_repeats"))
             cells.append(Cell(_three(mean), mean, spread, bool(mean == best[metric])))
@@ -70,17 +71,18 @@ def undefined_count(summary: pd.DataFrame) -> int:
 
 def test_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str) -> list[Row]:
     """Difference with its interval, effect size, the paper's p, corrected p, Holm's p."""
-    table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant")
+    held = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant").to_dict("index")
     rows = []
-    for variant in by_family([variant for variant in variants if variant.name in table.index]):
-        test = table.loc[variant.name]
+    for variant in by_family([variant for variant in variants if variant.name in held]):
+        test = held[variant.name]
         difference, low, high = (float(test[name]) for name in ("difference", "ci_low", "ci_high"))
         effect = float(test["effect_size"])
+        interval = f"[{_signed(low)}, {_signed(high)}]" if np.isfinite(low) else ""
         rows.append(
             Row(
                 variant,
                 (
-                    Cell(_signed(difference), difference, f"[{_signed(low)}, {_signed(high)}]" if np.isfinite(low) else ""),
+                    Cell(_signed(difference), difference, interval),
                     Cell(f"{effect:+.2f}".replace("-", "\u2212") if np.isfinite(effect) else "\u2013", effect),
                     *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
                 ),
@@ -98,12 +100,12 @@ def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[in
 def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str) -> list[Row]:
     """Ours and the paper's numbers side by side, for the methods that the paper has."""
     printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
-    ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"])
+    ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
     rows = []
     for variant in by_family([variant for variant in variants if variant.method in printed]):
         cells: list[Cell] = []
         for metric, (mean, sd) in zip(PAPER_METRICS, printed[variant.method], strict=True):
-            found = ours.loc[(variant.name, metric)]
+            found = ours[variant.name, metric]
             spread = float(found["sd_of_repeats"])
             cells.append(Cell(_three(float(found["mean"])), float(found["mean"]), f"({_short(spread)})"))
             cells.append(Cell(_three(mean), mean, f"({_short(sd)})"))

@@ -42,7 +42,7 @@ def brain_figure(groups: GroupConnectivity, coordinates: NDArray[np.float64], co
     figure.set_layout_engine("none")
     chosen = groups.strongest(count)
     row, column = groups.ends()
-    seen = np.isfinite(coordinates).all(axis=1)
+    seen = ~np.isnan(coordinates.sum(axis=1))
     chosen = chosen[seen[row[chosen]] & seen[column[chosen]]]
     kept = np.zeros_like(groups.effect)
     kept[chosen] = groups.effect[chosen]
@@ -88,8 +88,8 @@ def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) ->
             )
         )  # fmt: skip
     touched = np.unique(np.concatenate([row[chosen], column[chosen]]))
-    axes.scatter(*places.T, s=3, color=RULE, zorder=3)
-    axes.scatter(*places[touched].T, s=11, color=INK, zorder=4)
+    axes.scatter(places[:, 0], places[:, 1], s=3, color=RULE, zorder=3)
+    axes.scatter(places[touched, 0], places[touched, 1], s=11, color=INK, zorder=4)
     runs = networks(groups.regions)
     if runs:
         _network_arcs(axes, runs, angle)

@@ -32,6 +32,7 @@ SEX_COLOURS = {"male": MALE, "female": FEMALE}
 PIXELS_PER_INCH = 220
 
 SETTINGS: dict[str, Any] = {
+    "backend": "svg",
     "svg.fonttype": "path",
     "svg.hashsalt": "brainfed",
     "font.family": "DejaVu Sans",
@@ -71,7 +72,9 @@ SETTINGS: dict[str, Any] = {
 @contextmanager
 def drawing() -> Iterator[None]:
     """Everything drawn and saved inside wears the report's style."""
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, "backend": "svg", **SETTINGS}):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
         yield
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,13 +86,15 @@ class Project:
         assert text.count(old) >= 1, f"{old!r} is not in {file}"
         path.write_text(text.replace(old, new, 1))
 
-    def snakemake(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
-        """Run snakemake on the project's copy of the workflow."""
-        environment = os.environ | {"PYTHONPATH": str(self.folder / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+    def snakemake(
+        self, *arguments: str, check: bool = True, environment: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run snakemake on the project's copy of the workflow, with additions to the environment."""
+        own = {"PYTHONPATH": str(self.folder / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
-            [sys.executable, "-m", "snakemake", "--configfile", "config.yaml", *arguments],
+            [sys.executable, "-m", "snakemake", *arguments, "--configfile", "config.yaml"],
             cwd=self.folder,
-            env=environment,
+            env=os.environ | own | dict(environment or {}),
             text=True,
             capture_output=True,
             timeout=900,

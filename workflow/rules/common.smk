@@ -25,6 +25,7 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
 from brainfed.cohort.listing import list_cohort
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.plan import split_content
+from brainfed.runtime.devices import missing_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
 
@@ -44,6 +45,20 @@ except UserError as error:
     raise WorkflowError(str(error)) from None
 
 PROJECT = PLAN.project
+
+
+def gpus_allowed():
+    """Whether this run may use GPUs: `--resources gpu=N`, or no limit at all."""
+    limit = workflow.global_resources.get("gpu")
+    return limit is None or limit.value > 0
+
+
+onstart:
+    if workflow.local_exec and gpus_allowed() and missing_gpu():
+        print(
+            f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
+            file=sys.stderr,
+        )
 
 
 def either(names):

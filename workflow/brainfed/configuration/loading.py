@@ -43,7 +43,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
         UserError: the file does not exist, is no YAML, or holds no keys.
     """
     if not path.is_file():
-        raise UserError(f"config: `extends` names {path}, which is no file; give its path from {Path.cwd()}.")
+        raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -54,12 +54,14 @@ def read_config(path: Path) -> Mapping[str, Any]:
 
 
 def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    """`top` over `base`: mappings are merged key by key, null removes a key, everything else is replaced."""
-    merged = {key: value for key, value in base.items() if not (key in top and top[key] is None)}
+    """`top` over `base`: mappings are merged key by key, or removed by null; everything else is replaced."""
+    merged = dict(base)
     for key, value in top.items():
-        if key in base and value is None:
-            continue
         below = merged.get(key)
-        both = isinstance(below, Mapping) and isinstance(value, Mapping)
-        merged[key] = overlay(below, value) if both else value  # type: ignore[arg-type]
+        if isinstance(below, Mapping) and value is None:
+            del merged[key]
+        elif isinstance(below, Mapping) and isinstance(value, Mapping):
+            merged[key] = overlay(below, value)
+        else:
+            merged[key] = value
     return merged

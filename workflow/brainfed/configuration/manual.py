@@ -19,7 +19,8 @@ from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 
 EXTENDS = (
-    "Another config (a path from the working directory) that this one is laid over, key by key; lists are replaced."
+    "Another config (a path from the working directory) that this one is laid over, key by key; lists are replaced, "
+    "and null takes away a cohort, a variant or an experiment."
 )
 
 PREAMBLE = """\
@@ -81,10 +82,11 @@ def main() -> None:
 def schema() -> str:
     """JSON schema of one config file, for editors; a file that extends another may leave everything out."""
     model = model_of(ProjectSettings).model_json_schema()
-    model["properties"] |= {
-        "extends": {"description": EXTENDS, "title": "Extends", "type": "string"},
-        "variants": model["properties"]["variants"] | {"additionalProperties": _variant_schema()},
-    }
+    properties = model["properties"]
+    properties["extends"] = {"description": EXTENDS, "title": "Extends", "type": "string"}
+    properties["variants"]["additionalProperties"] = _variant_schema()
+    for key in ("cohorts", "variants", "experiments"):
+        properties[key]["additionalProperties"] = {"anyOf": [properties[key]["additionalProperties"], {"type": "null"}]}
     content = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **model,

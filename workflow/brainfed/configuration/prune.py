@@ -8,9 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import yaml
-
-from brainfed.configuration.loading import load_plan
+from brainfed.configuration.loading import load_plan, read_config
 from brainfed.configuration.plan import Plan
 from brainfed.runtime.errors import UserError
 
@@ -50,7 +48,7 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true")
     arguments = parser.parse_args()
     try:
-        plans = [load_plan(yaml.safe_load(path.read_text(encoding="utf-8"))) for path in arguments.configs]
+        plans = [load_plan(read_config(path)) for path in arguments.configs]
     except UserError as error:
         parser.exit(1, f"{error}\n")
     stale = stale_folders(plans, arguments.results)

@@ -60,6 +60,8 @@ def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]
         for axis, value in zip(axes, values, strict=True):
             (variant[axis.stage] if axis.stage else variant)[axis.key] = value
             suffix += f"-{axis.key.replace('_', '-')}{_label(value)}"
+        if name + suffix in expanded:
+            raise UserError(f"variants.{name}: expected different values to sweep, found {name + suffix!r} twice.")
         expanded[name + suffix] = variant
     return expanded
 

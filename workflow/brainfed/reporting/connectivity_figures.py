@@ -8,27 +8,34 @@ from scipy import stats
 
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.reporting.group_connectivity import GroupConnectivity, networks
-from brainfed.reporting.style import COLD, FAINT, HALF, INK, WARM, WIDE, new_figure
+from brainfed.reporting.style import COLD, FAINT, HALF, INK, WARM, WIDE, new_figure, placed_figure
+
+ABOVE, BELOW, GAP = 0.35, 0.85, 0.14
+"""Inches over and under the matrices, and between them."""
 
 
 def means_figure(groups: GroupConnectivity) -> Figure:
     """Mean correlation of patients and of controls, and patients minus controls on its own scale."""
-    figure = new_figure(WIDE, 3.55)
-    all_axes = figure.subplots(1, 3)
-    matrices = (
-        (f"Patients (n = {groups.counts[0]})", groups.patients, "mean correlation"),
-        (f"Controls (n = {groups.counts[1]})", groups.controls, "mean correlation"),
-        ("Patients minus controls", groups.patients - groups.controls, "difference of means"),
-    )
+    left = 1.05 if networks(groups.regions) else 0.2
+    side = (WIDE - left - 2 * GAP - 0.15) / 3
+    height = ABOVE + side + BELOW
+    figure = placed_figure(WIDE, height)
     shared = _limit(np.concatenate([groups.patients, groups.controls]))
-    for number, (axes, (title, values, unit)) in enumerate(zip(all_axes, matrices, strict=True)):
-        limit = shared if number < 2 else _limit(values)
+    difference = groups.patients - groups.controls
+    panels = (
+        (f"Patients (n = {groups.counts[0]})", groups.patients, shared, "mean correlation"),
+        (f"Controls (n = {groups.counts[1]})", groups.controls, shared, "mean correlation"),
+        ("Patients minus controls", difference, _limit(difference), "difference of means"),
+    )
+    for number, (title, values, limit, unit) in enumerate(panels):
+        place = ((left + number * (side + GAP)) / WIDE, BELOW / height, side / WIDE, side / height)
+        axes = figure.add_axes(place)
         image = axes.imshow(
             to_matrices(values, diagonal=np.nan), cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest"
         )
         axes.set_title(title)
         _network_ticks(axes, groups.regions, names=number == 0)
-        bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.75, aspect=26, pad=0.03)
+        bar = figure.colorbar(image, cax=axes.inset_axes((0.15, -0.14, 0.7, 0.03)), orientation="horizontal")
         bar.outline.set_visible(False)
         bar.set_label(unit)
         bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])

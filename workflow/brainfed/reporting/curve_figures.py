@@ -47,7 +47,7 @@ def _roc(axes: Axes, curve: MeanRoc, variant: ShownVariant, reference: MeanRoc |
     axes.plot(curve.fpr, curve.tpr, color=variant.colour)
     area = float(np.trapezoid(curve.tpr, curve.fpr))
     axes.text(0.97, 0.05, f"AUC {area:.2f}", ha="right", color=variant.colour, fontweight="bold", fontsize=7.5)
-    axes.set_title(_broken(variant.title), color=variant.colour, fontsize=7.5)
+    axes.set_title(broken(variant.title), color=variant.colour, fontsize=7.5)
 
 
 def calibration_figure(predictions: pd.DataFrame, variants: Sequence[ShownVariant]) -> Figure:
@@ -68,12 +68,14 @@ def calibration_figure(predictions: pd.DataFrame, variants: Sequence[ShownVarian
         axes.plot([0, 1], [0, 1], color=RULE, linewidth=0.8)
         axes.plot(part["mean_score"], part["fraction_patients"], color=variant.colour, linewidth=1)
         size = 6 + 90 * part["subjects"].to_numpy(dtype=np.float64) / float(part["subjects"].sum())
-        axes.scatter(part["mean_score"], part["fraction_patients"], s=size, color=variant.colour, linewidths=0)
+        axes.scatter(
+            part["mean_score"], part["fraction_patients"], s=size, color=variant.colour, linewidths=0, clip_on=False
+        )
         axes.text(
             0.97, 0.05, f"Brier {brier[variant.name]:.2f}", ha="right", color=variant.colour, fontweight="bold",
             fontsize=7.5, bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.6},
         )  # fmt: skip
-        axes.set_title(_broken(variant.title), color=variant.colour, fontsize=7.5)
+        axes.set_title(broken(variant.title), color=variant.colour, fontsize=7.5)
     figure.supxlabel("predicted probability of being a patient", fontsize=8.5)
     figure.supylabel("share that are patients", fontsize=8.5)
     return figure
@@ -94,7 +96,7 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
     return figure, panels
 
 
-def _broken(title: str, width: int = 17) -> str:
+def broken(title: str, width: int = 17) -> str:
     """A title on at most two lines."""
     if len(title) <= width:
         return title

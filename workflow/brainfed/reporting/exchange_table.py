@@ -1,6 +1,8 @@
 """What left the institutions, and what a method cost, from the counts and timings of its jobs."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +45,19 @@ class Exchange:
     @property
     def patients_leave(self) -> bool:
         """Whether anything with one entry a patient left an institution."""
-        return any(crossing.patient_level for crossing in self.crossings)
+        return bool(self.patient_level)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Names of what crosses, numbered ones as one: `weight (3 tensors)`."""
+        names = dict.fromkeys(crossing.name for crossing in self.crossings)
+        kinds = Counter(re.sub(r"-\d+$", "", name) for name in names)
+        return [kind if count == 1 else f"{kind} ({count} tensors)" for kind, count in kinds.items()]
+
+    @property
+    def patient_level(self) -> list[str]:
+        """Names of what has one entry a patient."""
+        return list(dict.fromkeys(crossing.name for crossing in self.crossings if crossing.patient_level))
 
     def volume(self, direction: str) -> int:
         """Bytes sent in one direction."""
@@ -67,6 +81,11 @@ class Cost:
     memory: float
     devices: tuple[str, ...]
     counts: Mapping[str, int]
+
+    @property
+    def rounds(self) -> int:
+        """Communication rounds; 0 for a method that does not federate."""
+        return self.counts.get("rounds", 0) if self.variant.family == "federated" else 0
 
 
 def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:

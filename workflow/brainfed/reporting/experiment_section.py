@@ -16,10 +16,10 @@ from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.score_tables import (
     SCOPE_TITLES,
     Row,
+    difference_rows,
     paper_rows,
     score_rows,
     significant_counts,
-    test_rows,
     undefined_count,
 )
 from brainfed.reporting.variants import ShownVariant
@@ -42,7 +42,7 @@ class ScoreTable:
 
 
 @dataclass(frozen=True)
-class TestTable:
+class DifferenceTable:
     """One metric and scope of the tests, and how many differences each test calls significant."""
 
     title: str
@@ -87,7 +87,7 @@ class ExperimentSection:
     institutions: int
     runs: int
     scores: list[ScoreTable]
-    tests: list[TestTable]
+    tests: list[DifferenceTable]
     undefined: int
     paper: list[Row]
     paper_about: str
@@ -163,9 +163,11 @@ def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
     return f"{drawn}; {outline.split['folds']}-fold cross-validation; {repeats} ({folds} test folds)"
 
 
-def _tests(tests: pd.DataFrame, variants: tuple[ShownVariant, ...], metric: str, scope: str) -> TestTable:
+def _tests(tests: pd.DataFrame, variants: tuple[ShownVariant, ...], metric: str, scope: str) -> DifferenceTable:
     title = f"{METRIC_TITLES[metric]}, {SCOPE_TITLES[scope]}"
-    return TestTable(title, test_rows(tests, variants, metric, scope), *significant_counts(tests, metric, scope))
+    return DifferenceTable(
+        title, difference_rows(tests, variants, metric, scope), *significant_counts(tests, metric, scope)
+    )
 
 
 def _null_verdict(summary: pd.DataFrame) -> str:

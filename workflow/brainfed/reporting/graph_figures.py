@@ -1,10 +1,12 @@
 """Pictures of the population graph: one institution drawn out, homophily against chance, degrees."""
 
+import itertools
 from collections.abc import Sequence
 
 import networkx as nx  # type: ignore[import-untyped]
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -18,8 +20,8 @@ from brainfed.reporting.style import (
     SEX_COLOURS,
     WIDE,
     bare,
-    horizontal_rows,
     new_figure,
+    placed_figure,
 )
 
 LAYOUT_SEED = 0
@@ -33,8 +35,10 @@ def graph_figure(shown: ShownGraph) -> Figure:
     members = np.flatnonzero((shown.people["institution"] == institution).to_numpy())
     people = shown.people.iloc[members]
     places, edges = _layout(shown, members)
-    figure = new_figure(WIDE, 3.5)
-    for axes, panel in zip(figure.subplots(1, 3), ("Diagnosis", "Sex", "Age"), strict=True):
+    figure = placed_figure(WIDE, 3.55)
+    panels = figure.subplots(1, 3)
+    figure.subplots_adjust(left=0.01, right=0.99, top=0.92, bottom=0.15, wspace=0.06)
+    for axes, panel in zip(panels, ("Diagnosis", "Sex", "Age"), strict=True):
         bare(axes)
         axes.set_aspect("equal")
         axes.set_title(panel)
@@ -45,7 +49,7 @@ def graph_figure(shown: ShownGraph) -> Figure:
                 *places.T, c=people["age"].to_numpy(dtype=np.float64), cmap="viridis", s=size, edgecolors="white",
                 linewidths=0.4, zorder=2, plotnonfinite=False,
             )  # fmt: skip
-            bar = figure.colorbar(dots, cax=axes.inset_axes((0.2, -0.05, 0.6, 0.03)), orientation="horizontal")
+            bar = figure.colorbar(dots, cax=axes.inset_axes((0.2, -0.07, 0.6, 0.03)), orientation="horizontal")
             bar.outline.set_visible(False)
             bar.set_label("age (years)", fontsize=8, labelpad=1)
             bar.ax.tick_params(labelsize=7, length=2)
@@ -60,7 +64,7 @@ def graph_figure(shown: ShownGraph) -> Figure:
         axes.scatter(*places.T, c=list(colour), s=size, edgecolors="white", linewidths=0.4, zorder=2)
         for side, (title, paint, chosen) in zip((0.25, 0.75), items, strict=True):
             axes.text(
-                side, -0.06, f"{title} (n = {int(chosen.sum())})", color=paint, fontweight="bold", ha="center",
+                side, -0.1, f"{title} (n = {int(chosen.sum())})", color=paint, fontweight="bold", ha="center",
                 transform=axes.transAxes, fontsize=8,
             )  # fmt: skip
     return figure
@@ -90,38 +94,49 @@ def homophily_figure(table: pd.DataFrame) -> Figure:
     """
     means = table.groupby(["title", "label"], sort=False)[["found", "chance"]].mean()
     titles = list(dict.fromkeys(table["title"]))
-    figure = new_figure(HALF, 1.0 + 0.42 * len(titles) * len(LABELS) / 1.4)
+    figure = new_figure(HALF, 1.15 + 0.24 * (len(titles) + 0.8) * len(LABELS))
     axes = figure.add_subplot()
-    rows, names = 0, []
-    for label in LABELS:
-        for title in titles:
-            found, chance = (float(means.loc[(title, label), column]) for column in ("found", "chance"))
-            colour = GRAPH_COLOURS[titles.index(title) % len(GRAPH_COLOURS)]
-            axes.plot([chance, found], [rows, rows], color=colour, linewidth=1.5, alpha=0.6)
-            axes.plot(chance, rows, "o", markerfacecolor="white", markeredgecolor=FAINT, markersize=5)
-            axes.plot(found, rows, "o", color=colour, markersize=6)
-            axes.annotate(
-                _against_chance(found, chance), (max(found, chance), rows),
-                (7, 0), textcoords="offset points", va="center", fontsize=7.5, color=colour,
-            )  # fmt: skip
-            names.append(f"{label}, {title}" if len(titles) > 1 else label)
-            rows += 1
-    horizontal_rows(axes, names)
-    axes.set_xlim(0, 1.18)
+    block = len(titles) + 0.8
+    for place, (label, title) in enumerate(itertools.product(LABELS, titles)):
+        row = LABELS.index(label) * block + place % len(titles)
+        found, chance = (float(means.loc[(title, label), column]) for column in ("found", "chance"))
+        colour = _colour(titles, title)
+        axes.plot([chance, found], [row, row], color=colour, linewidth=1.5, alpha=0.6)
+        axes.plot(chance, row, "o", markerfacecolor="white", markeredgecolor=FAINT, markersize=5)
+        axes.plot(found, row, "o", color=colour, markersize=6)
+        axes.annotate(
+            _against_chance(found, chance), (np.nanmax([found, chance, 0]), row), (7, 0), textcoords="offset points",
+            va="center", fontsize=7.5, color=colour,
+        )  # fmt: skip
+    axes.set_ylim(block * len(LABELS) - 1, -0.6)
+    axes.set_yticks([index * block + (len(titles) - 1) / 2 for index in range(len(LABELS))], LABELS)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlim(0, 1.22)
     axes.set_xticks(np.linspace(0, 1, 6))
     axes.grid(axis="x")
     axes.set_xlabel("edges that join equal labels (share)")
-    axes.annotate(
-        "hollow: expected by chance", (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points",
-        color=FAINT, fontsize=7.5,
-    )  # fmt: skip
+    _key_above(axes, [(title, _colour(titles, title)) for title in titles] + [("hollow: expected by chance", FAINT)])
     return figure
+
+
+def _colour(titles: Sequence[str], title: str) -> str:
+    return GRAPH_COLOURS[titles.index(title) % len(GRAPH_COLOURS)]
+
+
+def _key_above(axes: Axes, items: Sequence[tuple[str, str]]) -> None:
+    """Coloured words, one below the other, above the axes."""
+    for index, (text, colour) in enumerate(reversed(items)):
+        axes.annotate(
+            text, (0, 1), (0, 5 + 11 * index), xycoords="axes fraction", textcoords="offset points", color=colour,
+            fontsize=7.5, fontweight="bold",
+        )  # fmt: skip
 
 
 def _against_chance(found: float, chance: float) -> str:
     if not np.isfinite(found):
         return "no such edge"
-    return f"{found:.2f} ({found - chance:+.2f})".replace("-", "\u2212")
+    return f"{found:.2f} ({round(found - chance, 2) + 0.0:+.2f})".replace("-", "\u2212")
 
 
 def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
@@ -134,7 +149,7 @@ def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
     top = max(int(degrees.max()) for group in held.values() for degrees in group)
     for number, (title, group) in enumerate(held.items()):
         degrees = np.concatenate(group)
-        colour = GRAPH_COLOURS[number % len(GRAPH_COLOURS)]
+        colour = _colour(list(held), title)
         share = 100 * np.bincount(degrees, minlength=top + 1) / len(degrees)
         axes.step(np.arange(top + 1), share, where="mid", color=colour)
         axes.annotate(

@@ -8,11 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from brainfed.reporting.curve_figures import broken
 from brainfed.reporting.style import FAINT, INK, WIDE, new_figure, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family
 from brainfed.runtime.artefacts import read_table
 
-COLUMNS = 4
+MOST_COLUMNS = 5
 CURVES = ("training_loss", "test_loss", "test_accuracy")
 
 
@@ -44,18 +45,19 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
     if not shown:
         return note_figure("no method of this experiment trains in rounds")
     curves = {variant.name: _mean_and_sd(history, variant) for variant in shown}
-    blocks = -(-len(shown) // COLUMNS)
+    blocks = -(-len(shown) // MOST_COLUMNS)
+    columns = max(-(-len(shown) // blocks), 3)
     figure = new_figure(WIDE, 0.35 + 3.0 * blocks)
-    grid = figure.add_gridspec(2 * blocks, COLUMNS, hspace=0.04, wspace=0.03)
+    grid = figure.add_gridspec(2 * blocks, columns, hspace=0.04, wspace=0.03)
     top = max(float(mean[["training_loss", "test_loss"]].max().max()) for mean, _ in curves.values())
     lowest = min(float((mean - sd)["test_accuracy"].min()) for mean, sd in curves.values())
     floor = min(0.4, np.floor(10 * lowest) / 10) if np.isfinite(lowest) else 0.0
     for number, variant in enumerate(shown):
-        row, column = divmod(number, COLUMNS)
+        row, column = divmod(number, columns)
         mean, sd = curves[variant.name]
         upper = figure.add_subplot(grid[2 * row, column])
         lower = figure.add_subplot(grid[2 * row + 1, column])
-        upper.set_title(variant.title, color=variant.colour, fontsize=8.5)
+        upper.set_title(broken(variant.title, 19), color=variant.colour, fontsize=8)
         _curve(upper, mean, sd, "training_loss", variant.colour, "-")
         _curve(upper, mean, sd, "test_loss", FAINT, (0, (3, 2)))
         _curve(lower, mean, sd, "test_accuracy", variant.colour, "-")
@@ -65,6 +67,7 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
         _end_value(lower, mean, variant.colour)
         for axes in (upper, lower):
             axes.grid(axis="y")
+            axes.set_xlim(0, 1.04 * float(mean.index[-1]))
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
             if column:
                 axes.tick_params(labelleft=False)
@@ -93,7 +96,8 @@ def _curve(
     middle = mean[column].to_numpy(dtype=np.float64)
     reach = np.nan_to_num(sd[column].to_numpy(dtype=np.float64))
     axes.fill_between(epochs, middle - reach, middle + reach, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(epochs, middle, color=colour, linestyle=style)
+    alone = np.isfinite(middle).sum() == 1
+    axes.plot(epochs, middle, color=colour, linestyle=style, marker="o" if alone else None, markersize=4)
 
 
 def _end_value(axes: Axes, mean: pd.DataFrame, colour: str) -> None:

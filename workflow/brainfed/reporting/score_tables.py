@@ -69,7 +69,7 @@ def undefined_count(summary: pd.DataFrame) -> int:
     return int(rows["undefined"].max()) if len(rows) else 0
 
 
-def test_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str) -> list[Row]:
+def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str) -> list[Row]:
     """Difference with its interval, effect size, the paper's p, corrected p, Holm's p."""
     held = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant").to_dict("index")
     rows = []
@@ -98,11 +98,12 @@ def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[in
 
 
 def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str) -> list[Row]:
-    """Ours and the paper's numbers side by side, for the methods that the paper has."""
+    """Ours and the paper's numbers side by side, for the paper's methods as the config ships them."""
     printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
     ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
+    shipped = [variant for variant in variants if variant.method in printed and variant.name == variant.method]
     rows = []
-    for variant in by_family([variant for variant in variants if variant.method in printed]):
+    for variant in by_family(shipped):
         cells: list[Cell] = []
         for metric, (mean, sd) in zip(PAPER_METRICS, printed[variant.method], strict=True):
             found = ours[variant.name, metric]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from brainfed.imaging.atlas import load_atlas
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.reporting.group_connectivity import GroupConnectivity, networks
-from brainfed.reporting.style import COLD, FAINT, INK, RULE, WARM, WIDE, bare, new_figure
+from brainfed.reporting.style import COLD, FAINT, INK, RULE, WARM, WIDE, bare, placed_figure
 
 STRONGEST = 40
 
@@ -38,8 +38,7 @@ def brain_figure(groups: GroupConnectivity, coordinates: NDArray[np.float64], co
         coordinates: (R, 3) mm, MNI.
         count: connections to draw.
     """
-    figure = new_figure(WIDE, 4.6)
-    figure.set_layout_engine("none")
+    figure = placed_figure(WIDE, 4.6)
     chosen = groups.strongest(count)
     row, column = groups.ends()
     seen = ~np.isnan(coordinates.sum(axis=1))
@@ -62,8 +61,7 @@ def brain_figure(groups: GroupConnectivity, coordinates: NDArray[np.float64], co
 
 def chord_figure(groups: GroupConnectivity, count: int = STRONGEST) -> Figure:
     """The `count` largest |d| as chords between regions on a circle."""
-    figure = new_figure(WIDE, 5.2)
-    figure.set_layout_engine("none")
+    figure = placed_figure(WIDE, 5.2)
     _chords(figure.add_axes((0.18, 0.01, 0.64, 0.98)), groups, groups.strongest(count))
     return figure
 

@@ -31,7 +31,7 @@ DIAGNOSIS_TITLES = {1: "patients", 0: "controls"}
 SEX_COLOURS = {"male": MALE, "female": FEMALE}
 PIXELS_PER_INCH = 220
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[Any, Any] = {
     "backend": "svg",
     "svg.fonttype": "path",
     "svg.hashsalt": "brainfed",
@@ -81,6 +81,13 @@ def drawing() -> Iterator[None]:
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of `width` x `height` inches that keeps its labels apart."""
     figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def placed_figure(width: float, height: float) -> Figure:
+    """An empty figure whose axes are placed by hand."""
+    figure = Figure(figsize=(width, height))
     FigureCanvasSVG(figure)
     return figure
 

@@ -128,7 +128,12 @@ def _features(path: Path | str, subjects: Sequence[str]) -> FloatArray:
 
 
 def _graph(path: Path | str, subjects: Sequence[str]) -> Graph:
+    """The graph with its nodes in the order of `subjects` and its edges in order of (row, column)."""
     file = read_arrays(path, ["row", "column", "weight"])
-    if file.subjects != tuple(subjects):
+    place = {subject: position for position, subject in enumerate(subjects)}
+    if sorted(file.subjects) != sorted(subjects):
         raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
-    return Graph(file.arrays["row"], file.arrays["column"], file.arrays["weight"], len(subjects))
+    position = np.array([place[subject] for subject in file.subjects], dtype=np.int64)
+    row, column = position[file.arrays["row"]], position[file.arrays["column"]]
+    order = np.lexsort((column, row))
+    return Graph(row[order], column[order], file.arrays["weight"][order], len(subjects))

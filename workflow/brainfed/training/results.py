@@ -37,10 +37,17 @@ def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -
 
 def history_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
     """fold, institution, round, training_loss, test_loss, test_accuracy; empty for methods without rounds."""
-    return pd.DataFrame(
-        list(_history(inputs, outcome, truth)),
-        columns=["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"],
-    ).astype({"fold": np.int16, "institution": "str", "round": np.int32, "training_loss": float})
+    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"]
+    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
+        {
+            "fold": np.int16,
+            "institution": "str",
+            "round": np.int32,
+            "training_loss": float,
+            "test_loss": float,
+            "test_accuracy": float,
+        }
+    )
 
 
 def _history(

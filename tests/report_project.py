@@ -1,0 +1,262 @@
+"""A whole small project as artefacts on disk, without Snakemake: what the report's tests draw and render."""
+
+import itertools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.experiment import score_experiment
+from brainfed.reporting.cohort_gallery import draw_cohort
+from brainfed.reporting.connectivity_gallery import draw_connectivity
+from brainfed.reporting.document import write_report
+from brainfed.reporting.experiment_gallery import draw_experiment
+from brainfed.reporting.graph_gallery import draw_graphs
+from brainfed.reporting.outline import read_outline
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
+
+CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
+SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
+INSTITUTIONS = ("institution-1", "institution-2")
+SKILL = {
+    "majority": 0.0,
+    "ridge-local": 0.6,
+    "ridge-central": 1.5,
+    "localgcn": 0.3,
+    "fedgcn": 0.8,
+    "fedgcn-no-noise": 1.0,
+}
+METHODS = {
+    "majority": ("majority", "Majority class", "floor", {}),
+    "ridge-local": ("ridge", "Ridge", "linear", {"training": "local"}),
+    "ridge-central": ("ridge", "Ridge", "linear", {"training": "central"}),
+    "localgcn": ("localgcn", "LocalGCN", "graph", {"epochs": 20, "curve_every": 10}),
+    "fedgcn": ("fedgcn", "FedGCN", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
+    "fedgcn-no-noise": ("fedgcn", "FedGCN", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.0}),
+}
+
+
+def subject_ids() -> list[str]:
+    return [f"zq-{number:04d}" for number in range(SUBJECTS)]
+
+
+def write_project(folder: Path, *, show_subjects: bool = False, sites: int = 3) -> Path:
+    """Write every artefact of a made-up project under `folder`, draw its figures, and return its report."""
+    cohort = folder / "results" / "toy"
+    people = _write_cohort(cohort, sites)
+    splits = _write_splits(cohort, people)
+    graph = _write_graph(cohort, splits[0])
+    for name in METHODS:
+        for repeat in range(REPEATS):
+            _write_method(cohort, name, repeat, splits[repeat], people)
+    outline = _outline(folder, show_subjects=show_subjects)
+    _draw(outline["cohorts"][0], graph, splits)
+    report = folder / "results" / "reports" / "toy.html"
+    write_report(read_outline(outline), CAPTIONS, str(report))
+    return report
+
+
+def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
+    random = np.random.default_rng(1)
+    ids = subject_ids()
+    people = pd.DataFrame(
+        {
+            "subject": ids,
+            "site": [f"SITE_{number % sites}" for number in range(SUBJECTS)],
+            "age": [float("nan") if number == 3 else float(random.uniform(8, 40)) for number in range(SUBJECTS)],
+            "sex": ["male" if number % 3 else "female" for number in range(SUBJECTS)],
+            "diagnosis": pd.array([number % 2 for number in range(SUBJECTS)], dtype="Int8"),
+            "mean_fd": random.uniform(0.05, 0.4, SUBJECTS),
+            "has_series": [number != 5 for number in range(SUBJECTS)],
+        }
+    )
+    write_table(cohort / "participants.parquet", people)
+    told = {5: "no series", 9: f"Subject {ids[9]}: 20 points"}
+    reason = [told.get(number, "") for number in range(SUBJECTS)]
+    twin = [ids[10] if number == 11 else ids[number] for number in range(SUBJECTS)]
+    decided = pd.DataFrame(
+        {"subject": ids, "included": [not why for why in reason], "twin_group": twin, "reason": reason}
+    )
+    write_table(cohort / "included.parquet", decided)
+    issues = [(ids[5], "excluded", "no series", "left out"), (ids[3], "age missing", "no age", "kept, matches nobody")]
+    write_tsv(cohort / "issues.tsv", pd.DataFrame(issues, columns=["subject", "kind", "detail", "action"]))
+    series = {subject: random.standard_normal((60, REGIONS)).astype(np.float32) for subject in ids if subject != ids[5]}
+    for number, subject in enumerate(ids):
+        if subject in series and number % 2:
+            series[subject][:, 1] += 1.5 * series[subject][:, 0]
+    regions = [f"{network}-{number:02d}" for network in ("Visual", "Default") for number in range(REGIONS // 2)]
+    write_arrays(cohort / "shard.safetensors", series, {"atlas": "toy14", "regions": regions})
+    quality = [(subject, 60, 2.0, int(number == 7), 0, f"sum-{subject}", "") for number, subject in enumerate(series)]
+    names = ["subject", "timepoints", "tr", "constant_regions", "empty_regions", "checksum", "problem"]
+    write_table(cohort / "quality.parquet", pd.DataFrame(quality, columns=names))
+    coverage = [(subject, region, 0.9 if region.endswith("03") else 1.0) for subject in series for region in regions]
+    write_table(cohort / "coverage.parquet", pd.DataFrame(coverage, columns=["subject", "region", "coverage"]))
+    return people[decided["included"]].reset_index(drop=True)
+
+
+def _write_splits(cohort: Path, people: pd.DataFrame) -> list[str]:
+    paths = []
+    for repeat in range(REPEATS):
+        order = np.random.default_rng(repeat).permutation(len(people))
+        rank = people.assign(place=order).groupby("diagnosis")["place"].rank().astype(int).to_numpy() - 1
+        split = pd.DataFrame(
+            {
+                "subject": people["subject"],
+                "institution": [INSTITUTIONS[value % 2] for value in rank],
+                "fold": [(value // 2) % FOLDS for value in rank],
+            }
+        )
+        paths.append(str(cohort / f"split-{repeat}.parquet"))
+        write_table(paths[-1], split)
+    return paths
+
+
+def _write_graph(cohort: Path, split: str) -> str:
+    drawn = pd.read_parquet(split)
+    institution = drawn["institution"].to_numpy()
+    random = np.random.default_rng(2)
+    everybody = itertools.combinations(range(len(drawn)), 2)
+    pairs = [(i, j) for i, j in everybody if institution[i] == institution[j] and random.random() < 0.2]
+    edges = sorted([*pairs, *((j, i) for i, j in pairs), *((i, i) for i in range(len(drawn)))])
+    path = str(cohort / "graph.safetensors")
+    row, column = np.array(edges, dtype=np.int64).T
+    arrays = {
+        "row": row,
+        "column": column,
+        "weight": np.ones(len(edges), dtype=np.float32),
+        "embedding": np.zeros((len(drawn), 2), dtype=np.float32),
+    }
+    settings = {"scope": "local", "shuffle": False}
+    write_arrays(path, arrays, {"subjects": list(drawn["subject"]), "settings": settings, "sigma": [1.0]})
+    return path
+
+
+def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.DataFrame) -> None:
+    folder = cohort / "methods" / name / f"repeat-{repeat}"
+    drawn = pd.read_parquet(split).merge(people, on="subject")
+    label = drawn["diagnosis"].to_numpy(np.int64)
+    random = np.random.default_rng([len(name), repeat])
+    margin = SKILL[name] * (label - 0.5) + (random.standard_normal(len(label)) if SKILL[name] else 0.0)
+    is_margin = name.startswith("ridge")
+    drawn["score"] = margin if is_margin else 1 / (1 + np.exp(-margin))
+    drawn["kind"] = "margin" if is_margin else "probability"
+    drawn["label"] = label.astype(np.int8)
+    write_table(folder / "predictions.parquet", drawn[["subject", "institution", "fold", "score", "kind", "label"]])
+    rounds = METHODS[name][3].get("rounds", 2 if "curve_every" in METHODS[name][3] else 0)
+    history = [
+        (fold, institution, index + 1, 0.7 / (index + 1), 0.7 + 0.02 * index, 0.5 + 0.05 * index)
+        for fold in range(FOLDS)
+        for institution in INSTITUTIONS
+        for index in range(rounds)
+    ]
+    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"]
+    write_table(folder / "history.parquet", pd.DataFrame(history, columns=columns))
+    crossings = {
+        "ridge-central": [("features", "upload", "subjects x features"), ("labels", "upload", "subjects")],
+        "fedgcn": [("weight-0", "upload", "features x hidden-0"), ("weight-0", "download", "features x hidden-0")],
+        "fedgcn-no-noise": [("weight-0", "upload", "features x hidden-0")],
+    }.get(name, [])
+    rows = [
+        {"name": tensor, "direction": way, "axes": axes, "shape": "91x64", "tensors": 6, "rounds": 3, "bytes": 2048}
+        for tensor, way, axes in crossings
+    ]
+    write_text(folder / "cost.json", canonical_json({"counts": {"parameters": 4096}, "crossings": rows}))
+    write_text(folder / "timing.json", canonical_json({"seconds": 1.5, "peak_memory_mb": 200.0, "device": "cpu"}))
+
+
+def _outline(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
+    cohort = folder / "results" / "toy"
+    figures = cohort / "figures"
+
+    def repeats(variant: str, name: str) -> list[str]:
+        return [str(cohort / "methods" / variant / f"repeat-{repeat}" / name) for repeat in range(REPEATS)]
+
+    names = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
+    experiment = {
+        "name": "methods",
+        "title": "All methods",
+        "protocol": "transductive",
+        "labels": "true",
+        "reference": "ridge-central",
+        "local": "localgcn",
+        "repeats": REPEATS,
+        "split": {"validation": "folds", "institutions": "random", "folds": FOLDS},
+        "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
+        "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")},
+        "figures": {name: str(figures / f"{name}.svg") for name in names},
+        "variants": [
+            {
+                "name": name,
+                "method": method,
+                "method_title": title,
+                "family": family,
+                "settings": settings,
+                "costs": repeats(name, "cost.json"),
+                "timings": repeats(name, "timing.json"),
+            }
+            for name, (method, title, family, settings) in METHODS.items()
+        ],
+    }
+    shown = (
+        "flow",
+        "sites",
+        "ages",
+        "series",
+        "quality",
+        "means",
+        "effects",
+        "strongest",
+        "graph",
+        "homophily",
+        "degrees",
+    )
+    toy = {
+        "name": "toy",
+        "source": "timeseries",
+        "atlas": "toy14",
+        "parcellation": "",
+        "participants": str(cohort / "participants.parquet"),
+        "included": str(cohort / "included.parquet"),
+        "issues": str(cohort / "issues.tsv"),
+        "connectivity": str(figures / "connectivity.json"),
+        "quality": [str(cohort / "quality.parquet")],
+        "figures": {name: str(figures / f"{name}.svg") for name in shown},
+        "experiments": [experiment],
+    }
+    return {
+        "project": "toy",
+        "title": "toy",
+        "show_subjects": show_subjects,
+        "seed": 7,
+        "config": {"project": "toy", "cohorts": {"toy": {"source": "timeseries", "alphas": (0.1, 1.0)}}},
+        "cohorts": [json.loads(json.dumps(toy))],
+    }
+
+
+def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
+    cohort = Path(toy["participants"]).parent
+    experiment = toy["experiments"][0]
+    figures = toy["figures"]
+    draw_cohort(toy["participants"], toy["included"], toy["quality"], [str(cohort / "coverage.parquet")], figures)
+    outputs = {**figures, "summary": toy["connectivity"]}
+    draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs)
+    outputs = {**figures, "table": str(cohort / "homophily.tsv")}
+    draw_graphs(["local"], [graph], splits[:1], toy["participants"], outputs)
+    order = [(name, repeat) for name in METHODS for repeat in range(REPEATS)]
+    files = {
+        kind: [str(cohort / "methods" / name / f"repeat-{repeat}" / f"{kind}.parquet") for name, repeat in order]
+        for kind in ("predictions", "history")
+    }
+    score_experiment(
+        order, files["predictions"], local="localgcn", reference="ridge-central", outputs=experiment["tables"]
+    )
+    inputs = {"predictions": files["predictions"], "histories": files["history"]}
+    inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
+    variants = [ShownVariant(**variant) for variant in experiment["variants"]]
+    draw_experiment(
+        variants, REPEATS, inputs, reference="ridge-central", local="localgcn", outputs=experiment["figures"]
+    )

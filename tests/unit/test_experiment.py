@@ -1,0 +1,118 @@
+"""From prediction files to the four tables of an experiment."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.evaluation.experiment import GAIN_COLUMNS, read_predictions, score_experiment
+from brainfed.evaluation.experiment import test_train_ratio as ratio
+from brainfed.evaluation.statistics import TEST_COLUMNS
+from brainfed.runtime.artefacts import write_table
+from brainfed.runtime.errors import UserError
+
+RUNS = [("perfect", 0), ("perfect", 1), ("guessing", 0), ("guessing", 1)]
+
+
+def predictions(variant, repeat):
+    """Eight subjects, two institutions, two folds of four; `guessing` calls everybody a patient."""
+    label = np.array([1, 0, 1, 0, 1, 0, 1, 0])
+    return pd.DataFrame(
+        {
+            "subject": [f"s{number}" for number in range(8)],
+            "institution": ["east"] * 4 + ["west"] * 4,
+            "fold": np.array([0, 0, 1, 1] * 2) if repeat == 0 else np.array([1, 1, 0, 0] * 2),
+            "score": label.astype(float) if variant == "perfect" else 0.9,
+            "kind": "probability",
+            "label": label,
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path):
+    paths = []
+    for variant, repeat in RUNS:
+        paths.append(str(tmp_path / f"{variant}-{repeat}.parquet"))
+        write_table(paths[-1], predictions(variant, repeat))
+    return paths
+
+
+def tables(tmp_path, files, local="guessing", reference="guessing"):
+    outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")}
+    score_experiment(RUNS, files, local=local, reference=reference, outputs=outputs)
+    return {name: pd.read_csv(path, sep="\t") for name, path in outputs.items()}
+
+
+def row(table, **values):
+    found = table.loc[np.logical_and.reduce([table[name] == value for name, value in values.items()])]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_predictions_know_their_variant_and_repeat(files):
+    together = read_predictions(RUNS, files)
+    assert len(together) == 32
+    assert list(together["variant"].unique()) == ["perfect", "guessing"]
+    assert together.groupby(["variant", "repeat"]).size().tolist() == [8, 8, 8, 8]
+
+
+def test_the_summary_holds_what_can_be_counted_by_hand(tmp_path, files):
+    summary = tables(tmp_path, files)["summary"]
+    for scope in ("pooled", "institution"):
+        assert row(summary, variant="perfect", scope=scope, metric="accuracy")["mean"] == 1.0
+        assert row(summary, variant="perfect", scope=scope, metric="auc")["mean"] == 1.0
+        guess = row(summary, variant="guessing", scope=scope, metric="accuracy")
+        assert (guess["mean"], guess["sd"], guess["runs"]) == (0.5, 0.0, 4)
+        assert row(summary, variant="guessing", scope=scope, metric="recall")["mean"] == 1.0
+        assert row(summary, variant="guessing", scope=scope, metric="specificity")["mean"] == 0.0
+
+
+def test_every_run_is_in_the_runs_table(tmp_path, files):
+    runs = tables(tmp_path, files)["runs"]
+    accuracy = runs[(runs["metric"] == "accuracy") & (runs["scope"] == "institution:east")]
+    assert len(accuracy) == 8
+    assert set(zip(accuracy["repeat"], accuracy["fold"], strict=True)) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def test_every_variant_is_tested_against_the_reference_in_both_scopes(tmp_path, files):
+    tests = tables(tmp_path, files)["tests"]
+    assert list(tests.columns) == [*TEST_COLUMNS, "scope"]
+    assert set(tests["variant"]) == {"perfect"}
+    assert set(zip(tests["metric"], tests["scope"], strict=True)) == {
+        (metric, scope) for metric in ("accuracy", "auc") for scope in ("institution", "pooled")
+    }
+    accuracy = row(tests, metric="accuracy", scope="pooled")
+    assert (accuracy["reference"], accuracy["difference"], accuracy["p_holm"]) == ("guessing", 0.5, 0.0)
+
+
+def test_the_gain_is_measured_against_the_local_variant(tmp_path, files):
+    gain = tables(tmp_path, files)["gain"]
+    assert set(gain["variant"]) == {"perfect"}
+    east = row(gain, variant="perfect", institution="east", metric="accuracy")
+    assert (east["mean"], east["sd"], east["runs"]) == (0.5, 0.0, 4)
+
+
+def test_without_the_local_variant_the_gain_table_is_empty(tmp_path, files):
+    gain = tables(tmp_path, files, local="localgcn")["gain"]
+    assert list(gain.columns) == GAIN_COLUMNS
+    assert gain.empty
+
+
+def test_the_ratio_of_tested_to_training_subjects_is_that_of_the_folds(files):
+    assert ratio(read_predictions(RUNS, files)) == 1.0
+    fifths = pd.DataFrame({"variant": "a", "repeat": 0, "fold": np.arange(20) % 5})
+    assert ratio(fifths) == pytest.approx(0.25)
+
+
+def test_a_score_that_is_not_finite_names_variant_and_subject(tmp_path, files):
+    broken = predictions("perfect", 1)
+    broken.loc[5, "score"] = np.nan
+    write_table(files[1], broken)
+    with pytest.raises(UserError, match="perfect gave nan for subject s5"):
+        tables(tmp_path, files)
+
+
+def test_a_damaged_prediction_file_is_named(tmp_path, files):
+    write_table(files[2], predictions("guessing", 0).drop(columns="score"))
+    with pytest.raises(UserError, match=r"guessing-0\.parquet.*'score'"):
+        tables(tmp_path, files)

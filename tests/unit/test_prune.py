@@ -1,0 +1,119 @@
+"""Pruning removes what no config names any more, and nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.prune import kept_folders, stale_folders
+
+CONFIG = """
+project: study
+cohorts:
+  ours: {source: simulate}
+split: {count: 2, folds: 3, repeats: 1}
+variants:
+  quick: {method: fedgcn, graph: {k: 3}}
+experiments:
+  methods: {variants: [ridge-central, quick]}
+"""
+
+
+def plan(**changes):
+    return load_plan(overlay(yaml.safe_load(CONFIG), changes))
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Results of the config, with a file in every folder, a report, and what pruning never touches."""
+    folder = tmp_path / "results"
+    for path in kept_folders(plan(), folder):
+        fill(path)
+    for other in (
+        "reports/study.html",
+        "ours/cohort/participants.parquet",
+        "ours/timeseries/cc200/shard-00.safetensors",
+    ):
+        fill(folder / other)
+    return folder
+
+
+def fill(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "artefact").write_text("x")
+    return folder
+
+
+def test_nothing_that_a_config_names_is_stale(results):
+    assert stale_folders([plan()], results) == []
+
+
+def test_a_stage_that_no_config_names_is_stale(results):
+    changed = plan(variants={"quick": {"graph": {"k": 5}}})
+    stale = stale_folders([changed], results)
+    assert [path.relative_to(results).parts[:2] for path in stale] == [("ours", "graphs")]
+    assert stale[0].name.startswith("local-k3-")
+
+
+def test_a_variant_that_no_experiment_names_is_stale_alone(results):
+    regime = plan().experiments["methods"].regime.name
+    assert stale_folders([plan(experiments={"methods": {"variants": ["ridge-central"]}})], results) == [
+        next((results / "ours" / "graphs").iterdir()),
+        results / "ours" / "methods" / regime / "quick",
+    ]
+
+
+def test_a_regime_that_no_config_names_is_stale_with_all_in_it(results):
+    regime = plan().experiments["methods"].regime.name
+    stale = stale_folders([plan(experiments={"methods": {"labels": "permuted"}})], results)
+    assert stale == [results / "ours" / "methods" / regime]
+
+
+def test_a_cohort_that_no_config_names_is_stale(results):
+    fill(results / "theirs" / "features" / "pearson-00000000")
+    assert stale_folders([plan()], results) == [results / "theirs" / "features" / "pearson-00000000"]
+
+
+def test_what_any_of_several_configs_names_stays(results):
+    assert stale_folders([plan(protocol="inductive"), plan()], results) == []
+
+
+def prune(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "brainfed.configuration.prune", *arguments],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+def test_the_command_deletes_what_it_names_and_only_that(tmp_path, results):
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("k: 3", "k: 5"))
+    before = {path for path in results.rglob("*") if path.is_file()}
+    dry = prune(tmp_path, "config.yaml", "--dry-run")
+    assert dry.stdout.splitlines()[-1] == "1 folders would be removed"
+    assert {path for path in results.rglob("*") if path.is_file()} == before
+    wet = prune(tmp_path, "config.yaml")
+    assert wet.stdout.splitlines()[:-1] == dry.stdout.splitlines()[:-1]
+    gone = before - {path for path in results.rglob("*") if path.is_file()}
+    assert [path.parent.relative_to(tmp_path).as_posix() for path in gone] == wet.stdout.splitlines()[:-1]
+    assert len(gone) == 1
+
+
+def test_a_broken_config_deletes_nothing_and_says_why(tmp_path, results):
+    (tmp_path / "config.yaml").write_text(CONFIG.replace("folds: 3", "folds: 1"))
+    done = prune(tmp_path, "config.yaml")
+    assert done.returncode == 1
+    assert "split.folds" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert stale_folders([plan()], results) == []
+
+
+def test_a_config_that_does_not_exist_deletes_nothing_and_says_why(tmp_path, results):
+    done = prune(tmp_path, "nowhere.yaml")
+    assert done.returncode == 1
+    assert "nowhere.yaml" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,113 @@
+"""The report in a real browser: it opens, loads nothing, shows every figure, fits the window, and prints."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from report_project import subject_ids, write_project
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND",
+)  # fmt: skip
+LISTEN = """<script>
+window.problems = [];
+addEventListener("error", (event) => problems.push(String(event.message || event.target.outerHTML)), true);
+for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));
+</script>"""
+MEASURE = """<script>
+addEventListener("load", () => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const seen = {
+    problems,
+    requests: performance.getEntriesByType("resource").map((entry) => entry.name)
+      .filter((name) => !name.startsWith("data:")),
+    images: all("img").map((image) => ({ alt: image.alt, natural: image.naturalWidth * image.naturalHeight,
+      shown: image.clientWidth * image.clientHeight })),
+    broken: all("a[href^='#']").map((link) => link.hash.slice(1)).filter((id) => !document.getElementById(id)),
+    twice: all("[id]").map((node) => node.id).filter((id, index, ids) => ids.indexOf(id) !== index),
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    width: innerWidth,
+    text: document.body.innerText,
+  };
+  const head = document.querySelector("table.sortable thead tr:last-child th:nth-child(2)");
+  head.click();
+  seen.sorted = [...head.closest("table").tBodies[0].rows].map((row) => Number(row.cells[1].dataset.value));
+  document.documentElement.setAttribute("data-seen", JSON.stringify(seen));
+});
+</script>"""
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs a chromium on PATH (apt-get install chromium)"),
+]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return write_project(tmp_path_factory.mktemp("project"), sites=14)
+
+
+def chromium(profile, *arguments):
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def look(report, tmp_path, width):
+    """What a window of this width shows of the report, measured by a script inside it."""
+    page = report.read_text(encoding="utf-8")
+    page = page.replace("<head>", f"<head>{LISTEN}").replace("</body>", f"{MEASURE}</body>")
+    instrumented = tmp_path / "instrumented.html"
+    instrumented.write_text(page, encoding="utf-8")
+    arguments = (f"--window-size={width},900", "--hide-scrollbars", "--virtual-time-budget=5000", "--dump-dom")
+    rendered = chromium(tmp_path / "profile", *arguments, instrumented.as_uri())
+    return json.loads(unescape(re.search(r'data-seen="([^"]*)"', rendered).group(1)))
+
+
+@pytest.mark.parametrize("width", [1280, 800])
+def test_the_report_opens_without_errors_requests_or_overflow(report, tmp_path, width):
+    seen = look(report, tmp_path, width)
+    assert seen["width"] == width
+    assert seen["problems"] == []
+    assert seen["requests"] == []
+    assert seen["overflow"] == 0
+    assert seen["broken"] == []
+    assert seen["twice"] == []
+
+
+def test_every_figure_has_a_size_and_words(report, tmp_path):
+    images = look(report, tmp_path, 1280)["images"]
+    assert len(images) == 18
+    for image in images:
+        assert len(image["alt"]) > 20
+        assert image["natural"] > 0
+        assert image["shown"] > 10_000
+    assert len({image["alt"] for image in images}) == 18
+
+
+def test_a_click_sorts_a_table(report, tmp_path):
+    values = look(report, tmp_path, 1280)["sorted"]
+    assert len(values) == 6
+    assert values == sorted(values, reverse=True)
+
+
+def test_subject_ids_are_shown_only_when_asked_for(report, tmp_path):
+    assert not any(subject in report.read_text(encoding="utf-8") for subject in subject_ids())
+    asked = write_project(tmp_path / "asked", show_subjects=True)
+    seen = look(asked, tmp_path, 1280)
+    assert "zq-0003" in seen["text"]
+    assert "zq-0005" in asked.read_text(encoding="utf-8")
+
+
+def test_the_report_prints(report, tmp_path):
+    printed = tmp_path / "report.pdf"
+    chromium(tmp_path / "profile", f"--print-to-pdf={printed}", "--no-pdf-header-footer", Path(report).as_uri())
+    content = printed.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", content)) >= 5

@@ -1,0 +1,262 @@
+"""Figures: the same bytes for the same input, glyphs as paths, nothing clipped, numbers right."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from brainfed.graphs.population import PopulationGraph
+from brainfed.reporting.answer import find_answer
+from brainfed.reporting.cohort_figures import ages_figure, flow_figure, sites_figure
+from brainfed.reporting.connectivity_figures import effects_figure, means_figure
+from brainfed.reporting.curve_figures import broken, calibration_figure, roc_figure
+from brainfed.reporting.gain_figure import gain_figure
+from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homophily_figure
+from brainfed.reporting.group_connectivity import compare_groups, networks
+from brainfed.reporting.homophily_table import ShownGraph, homophily_table
+from brainfed.reporting.learning_figures import learning_figure
+from brainfed.reporting.quality_figures import quality_figure, series_figure
+from brainfed.reporting.score_figures import differences_figure, forest_figure, headline_figure
+from brainfed.reporting.strongest_figures import _kept_apart, brain_figure, chord_figure
+from brainfed.reporting.style import drawing, save_svg
+from brainfed.reporting.variants import ShownVariant
+
+VARIANTS = [
+    ShownVariant("majority", "majority", "Majority class", "floor"),
+    ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}),
+    ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}),
+    ShownVariant(
+        "logistic-federated-no-noise-with-a-very-long-name", "logistic-federated", "Logistic, federated", "federated",
+        {"rounds": 4, "local_epochs": 10},
+    ),
+    ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 4, "local_epochs": 10}),
+]  # fmt: skip
+NAMES = [variant.name for variant in VARIANTS]
+
+
+def people(sites=20):
+    random = np.random.default_rng(0)
+    count = 4 * sites + 30
+    frame = pd.DataFrame(
+        {
+            "subject": [f"s{number:03d}" for number in range(count)],
+            "site": [f"A_LONG_SITE_NAME_{number % sites:02d}" for number in range(count)],
+            "age": random.uniform(6, 60, count),
+            "sex": random.choice(["male", "female"], count),
+            "diagnosis": pd.array(random.integers(0, 2, count), dtype="Int8"),
+            "mean_fd": random.lognormal(-2, 0.6, count),
+            "has_series": True,
+            "included": True,
+            "timepoints": random.integers(80, 300, count),
+            "tr": 2.0,
+            "constant_regions": np.where(np.arange(count) < 5, 3, 0),
+            "empty_regions": 0,
+        }
+    ).assign(twin_group=lambda frame: frame["subject"], reason="")
+    frame.loc[:1, ["included", "reason"]] = [[False, "no series"], [False, "Subject s001: damaged file"]]
+    return frame
+
+
+def coverage():
+    regions = [f"region-{number:03d}" for number in range(60)]
+    return pd.DataFrame([(s, r, 0.5 if r.endswith("7") else 1.0) for s in ("s010", "s011") for r in regions],
+                        columns=["subject", "region", "coverage"])  # fmt: skip
+
+
+def groups(names=None, effect=1.2):
+    random = np.random.default_rng(3)
+    regions = names or tuple(
+        f"{network}-{number}" for network in ("Visual", "Limbic", "Default") for number in range(8)
+    )
+    series = {f"s{number:02d}": random.standard_normal((80, len(regions))).astype(np.float32) for number in range(30)}
+    for number, values in enumerate(series.values()):
+        if number % 2:
+            values[:, 5] += effect * values[:, 2]
+    return compare_groups(series, {subject: number % 2 for number, subject in enumerate(series)}, regions)
+
+
+def shown_graph():
+    """Two institutions of ten; in each, a ring of men and a ring of women."""
+    row, column = [], []
+    for start in (0, 5, 10, 15):
+        for number in range(5):
+            pair = (start + number, start + (number + 1) % 5)
+            row += pair
+            column += pair[::-1]
+    frame = pd.DataFrame(
+        {
+            "subject": [f"s{number:02d}" for number in range(20)],
+            "institution": ["a"] * 10 + ["b"] * 10,
+            "sex": (["male"] * 5 + ["female"] * 5) * 2,
+            "diagnosis": pd.array([0, 1] * 10, dtype="Int8"),
+            "site": ["X"] * 20,
+            "age": np.linspace(10, 40, 20),
+        }
+    )
+    weight = np.ones(len(row), dtype=np.float32)
+    graph = PopulationGraph(np.array(row), np.array(column), weight, np.zeros((20, 2), dtype=np.float32), (1.0,))
+    return ShownGraph("local-k2", graph, frame, "local", False)
+
+
+def runs():
+    random = np.random.default_rng(4)
+    return pd.DataFrame(
+        [(name, repeat, fold, scope, metric, 0.6 + 0.05 * rank + 0.03 * random.standard_normal())
+         for rank, name in enumerate(NAMES) for repeat in range(2) for fold in range(5)
+         for scope in ("institution", "pooled") for metric in ("accuracy", "auc")],
+        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
+    )  # fmt: skip
+
+
+def comparisons():
+    return pd.DataFrame(
+        [(name, metric, "institution", -0.1, -0.4, 0.2, 0.04 if name == "majority" else 1.0)
+         for name in NAMES if name != "ridge-central" for metric in ("accuracy", "auc")],
+        columns=["variant", "metric", "scope", "difference", "ci_low", "ci_high", "p_holm"],
+    )  # fmt: skip
+
+
+def predictions():
+    random = np.random.default_rng(5)
+    return pd.concat(
+        pd.DataFrame({"variant": name, "repeat": 0, "fold": np.arange(60) % 3, "score": random.random(60),
+                      "kind": "margin" if name == "ridge-central" else "probability", "label": np.arange(60) // 3 % 2})
+        for name in NAMES
+    )  # fmt: skip
+
+
+def gain():
+    return pd.DataFrame(
+        [(name, f"institution-{number}", metric, 0.05 * number - 0.1, 0.1, 10)
+         for name in NAMES if name != "localgcn" for number in range(5) for metric in ("accuracy", "auc")],
+        columns=["variant", "institution", "metric", "mean", "sd", "runs"],
+    )  # fmt: skip
+
+
+def history():
+    rounds = range(1, 5)
+    return pd.DataFrame(
+        [(name, 0, fold, number, 1 / number, 0.7 + 0.1 * number + 0.01 * fold, 0.5 + 0.02 * number)
+         for name in ("localgcn", "fedgcn", NAMES[3]) for fold in range(3) for number in rounds],
+        columns=["variant", "repeat", "fold", "round", "training_loss", "test_loss", "test_accuracy"],
+    )  # fmt: skip
+
+
+FIGURES = {
+    "flow": lambda: flow_figure(people()),
+    "sites": lambda: sites_figure(people()),
+    "one-site": lambda: sites_figure(people(1)),
+    "ages": lambda: ages_figure(people()),
+    "series": lambda: series_figure(people()),
+    "series-without-tr": lambda: series_figure(people().assign(tr=np.nan)),
+    "quality": lambda: quality_figure(people(), coverage()),
+    "quality-unknown-motion": lambda: quality_figure(people().assign(mean_fd=np.nan, constant_regions=0), coverage()),
+    "means": lambda: means_figure(groups()),
+    "means-without-networks": lambda: means_figure(groups(tuple(str(number) for number in range(24)))),
+    "effects": lambda: effects_figure(groups()),
+    "chord": lambda: chord_figure(groups(tuple(f"#20{number:02d}" for number in range(24)))),
+    "brain": lambda: brain_figure(groups(), np.random.default_rng(6).uniform(-50, 50, (24, 3))),
+    "graph": lambda: graph_figure(shown_graph()),
+    "homophily": lambda: homophily_figure(homophily_table([shown_graph()])),
+    "degrees": lambda: degrees_figure([shown_graph()]),
+    "headline": lambda: headline_figure(find_answer(runs(), VARIANTS, "ridge-central", "localgcn", 0.25)),
+    "forest": lambda: forest_figure(runs(), VARIANTS, "ridge-central", 0.25),
+    "differences": lambda: differences_figure(comparisons(), VARIANTS),
+    "roc": lambda: roc_figure(predictions(), VARIANTS, "ridge-central"),
+    "calibration": lambda: calibration_figure(predictions(), VARIANTS),
+    "gain": lambda: gain_figure(gain(), VARIANTS, "localgcn"),
+    "gain-without-local": lambda: gain_figure(gain().head(0), VARIANTS, "localgcn"),
+    "learning": lambda: learning_figure(history(), VARIANTS),
+    "learning-without-rounds": lambda: learning_figure(history().head(0), VARIANTS),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_reaches_over_the_edge(name):
+    with drawing():
+        figure = FIGURES[name]()
+        box = drawn_box(figure)
+    width, height = figure.get_size_inches()
+    slack = 0.02
+    assert box.x0 >= -slack
+    assert box.y0 >= -slack
+    assert box.x1 <= width + slack
+    assert box.y1 <= height + slack
+
+
+def drawn_box(figure):
+    """Tight box in inches, after the layout has settled."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return figure.get_tightbbox(canvas.get_renderer())
+
+
+@pytest.mark.parametrize("name", ["ages", "means", "graph", "roc", "brain"])
+def test_the_same_input_gives_the_same_bytes(name, tmp_path):
+    for copy in ("first.svg", "second.svg"):
+        with drawing():
+            save_svg(FIGURES[name](), tmp_path / copy)
+    first = (tmp_path / "first.svg").read_bytes()
+    assert first == (tmp_path / "second.svg").read_bytes()
+    assert b"<dc:date>" not in first
+    assert b"<text" not in first
+
+
+def test_drawing_leaves_the_settings_of_others_alone():
+    before = dict(matplotlib.rcParams)
+    with drawing():
+        assert matplotlib.rcParams["svg.hashsalt"] == "brainfed"
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_the_planted_connection_is_the_strongest():
+    """Region 5 follows region 2 in patients: r = 1.2 / sqrt(1 + 1.44) = 0.768 there, 0 in controls."""
+    found = groups()
+    row, column = found.ends()
+    strongest = found.strongest(1)[0]
+    assert (row[strongest], column[strongest]) == (2, 5)
+    assert found.patients[strongest] == pytest.approx(0.768, abs=0.03)
+    assert found.controls[strongest] == pytest.approx(0, abs=0.06)
+    assert found.effect[strongest] > 5
+    assert found.counts == (15, 15)
+    assert found.discoveries >= 1
+
+
+def test_without_an_effect_d_spreads_as_chance_says():
+    found = groups(effect=0.0)
+    assert found.effect.std() == pytest.approx(found.chance_sd, rel=0.15)
+    assert found.discoveries == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (("Visual-01", "Visual-02", "Default-01", "Default-02"), [("Visual", 0, 2), ("Default", 2, 4)]),
+        (("1", "2", "3", "4"), []),
+        (("a-1", "b-1", "c-1", "d-1"), []),
+        (("Visual-01", "Visual-02"), []),
+    ],
+)
+def test_networks_come_from_the_names_of_regions(names, found):
+    assert networks(names) == found
+
+
+def test_homophily_of_two_rings():
+    """Every edge joins the same sex (chance 4/9 in ten); diagnoses alternate, but a ring of five has one equal pair."""
+    table = homophily_table([shown_graph()]).set_index("label")
+    assert table.loc["sex", "found"] == 1.0
+    assert table.loc["sex", "chance"] == pytest.approx(4 / 9)
+    assert table.loc["diagnosis", "found"] == pytest.approx(1 / 5)
+    assert table.loc["site", "found"] == table.loc["site", "chance"] == 1.0
+
+
+def test_labels_on_a_circle_keep_their_distance():
+    moved = _kept_apart(np.array([1.0, 0.99, 0.98, 0.2]), 0.1)
+    assert np.all(moved[:-1] - moved[1:] >= 0.1 - 1e-9)
+    assert moved[3] == 0.2
+
+
+def test_long_titles_break_once():
+    assert broken("FedGCN") == "FedGCN"
+    assert broken("Logistic, federated, no noise") == "Logistic,\nfederated, no noise"

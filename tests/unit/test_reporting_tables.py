@@ -1,0 +1,166 @@
+"""The report's tables and counts on hand-made input."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.reporting.exchange_table import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
+from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
+from brainfed.reporting.people import attrition, reason_kind, site_table, twin_groups
+from brainfed.reporting.score_tables import difference_rows, paper_rows, score_rows, significant_counts
+from brainfed.reporting.variants import ShownVariant
+
+METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
+FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"noise": 0.01, "rounds": 10})
+SHUFFLED = ShownVariant("fedgcn-shuffled", "fedgcn", "FedGCN", "federated", {"noise": 0.0, "rounds": 10})
+RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear")
+
+
+def summary_of(means):
+    return pd.DataFrame(
+        [
+            (variant, scope, metric, mean, 0.05, np.nan if variant == "fedgcn" else 0.012, 10, 0)
+            for variant, mean in means.items()
+            for scope in ("institution", "pooled")
+            for metric in METRICS
+        ],
+        columns=["variant", "scope", "metric", "mean", "sd", "sd_of_repeats", "runs", "undefined"],
+    )
+
+
+def test_the_score_table_goes_by_family_and_marks_the_best():
+    rows = score_rows(summary_of({"fedgcn": 0.61, "ridge-central": 0.7}), [FEDGCN, RIDGE], "institution")
+    assert [row.variant.name for row in rows] == ["ridge-central", "fedgcn"]
+    assert [cell.text for cell in rows[0].cells] == ["0.700"] * 7
+    assert rows[0].cells[0].note == ".050 · .012"
+    assert rows[1].cells[0].note == ".050 · –"
+    assert all(cell.marked for cell in rows[0].cells)
+    assert not any(cell.marked for cell in rows[1].cells)
+
+
+def test_the_tests_table_holds_both_tests_and_counts_what_survives():
+    tests = pd.DataFrame(
+        [("fedgcn", "auc", "institution", -0.02, -0.05, 0.01, -0.4, 0.03, 0.2, 0.4),
+         ("fedgcn-shuffled", "auc", "institution", -0.2, -0.3, -0.1, -2.0, 1e-9, 1e-4, 2e-4)],
+        columns=["variant", "metric", "scope", "difference", "ci_low", "ci_high", "effect_size", "p_paper",
+                 "p_corrected", "p_holm"],
+    )  # fmt: skip
+    rows = difference_rows(tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution")
+    assert [cell.text for cell in rows[0].cells] == ["−0.020", "−0.40", ".030", ".200", ".400"]
+    assert rows[0].cells[0].note == "[−0.050, +0.010]"
+    assert [cell.marked for cell in rows[0].cells] == [False, False, True, False, False]
+    assert [cell.text for cell in rows[1].cells][2:] == ["< .001", "< .001", "< .001"]
+    assert significant_counts(tests, "auc", "institution") == (2, 1, 2)
+
+
+def test_the_paper_stands_beside_its_own_methods_only():
+    summary = summary_of({"fedgcn": 0.6, "fedgcn-shuffled": 0.5, "ridge-central": 0.7})
+    rows = paper_rows(summary, [FEDGCN, SHUFFLED, RIDGE], "abide")
+    assert [row.variant.name for row in rows] == ["fedgcn"]
+    assert [cell.text for cell in rows[0].cells][:4] == ["0.600", "0.644", "0.600", "0.643"]
+    assert rows[0].cells[1].note == "(.009)"
+
+
+def test_table_v_is_whole():
+    """FedNI Table V: six methods, five metrics, two cohorts; FedNI leads ABIDE in every metric."""
+    assert [len(FEDNI_TABLE_V[cohort]) for cohort in ("abide", "adni")] == [6, 6]
+    assert {len(row) for table in FEDNI_TABLE_V.values() for row in table.values()} == {len(PAPER_METRICS)}
+    for column in range(len(PAPER_METRICS)):
+        means = {method: row[column][0] for method, row in FEDNI_TABLE_V["abide"].items()}
+        assert max(means, key=lambda method: means[method]) == "fedni"
+
+
+@pytest.mark.parametrize(
+    ("cohort", "found"),
+    [
+        ("abide", ("abide", True)),
+        ("ABIDE-quick", ("abide", True)),
+        ("adni", ("adni", True)),
+        ("demo", ("abide", False)),
+    ],
+)
+def test_which_column_of_the_paper(cohort, found):
+    assert paper_cohort(cohort) == found
+
+
+def people():
+    return pd.DataFrame(
+        {
+            "subject": list("abcdef"),
+            "site": ["X", "X", "Y", "X", "Y", "X"],
+            "diagnosis": pd.array([1, 0, 1, None, 0, 1], dtype="Int8"),
+            "included": [True, True, True, False, True, False],
+            "twin_group": list("aacdef"),
+            "reason": ["", "", "", "diagnosis missing", "", "Subject f: 20 time points, expected 50"],
+        }
+    )
+
+
+def test_attrition_counts_kinds_of_reasons():
+    counted = attrition(people())
+    assert (counted.listed, counted.included) == (6, 4)
+    assert dict(counted.left_out) == {"diagnosis missing": 1, "series unusable (damaged, short or not finite)": 1}
+    assert sum(count for _, count in counted.left_out) == counted.listed - counted.included
+
+
+def test_a_kind_of_reason_names_nobody():
+    assert reason_kind("no series") == "no series"
+    assert reason_kind("12 regions without signal") == "regions without signal"
+    assert "sub-07" not in reason_kind("Subject sub-07, scan.nii.gz: damaged")
+
+
+def test_sites_are_in_order_of_size_and_twins_are_found():
+    table = site_table(people())
+    assert table.to_dict("list") == {"site": ["X", "Y"], "patients": [1, 1], "controls": [1, 1]}
+    assert twin_groups(people()) == [["a", "b"]]
+
+
+def variant_with(tmp_path, rows, family="federated"):
+    (tmp_path / "cost.json").write_text(json.dumps({"counts": {"parameters": 10, "rounds": 10}, "crossings": rows}))
+    for repeat, seconds in enumerate((2.0, 4.0)):
+        timing = {"seconds": seconds, "peak_memory_mb": 100 * (repeat + 1), "device": "cpu"}
+        (tmp_path / f"timing-{repeat}.json").write_text(json.dumps(timing))
+    timings = tuple(str(tmp_path / f"timing-{repeat}.json") for repeat in range(2))
+    return ShownVariant("x", "x", "X", family, {"noise": 0.01}, (str(tmp_path / "cost.json"),), timings)
+
+
+def crossing(name, axes, direction="upload", size=1000):
+    return {
+        "name": name,
+        "direction": direction,
+        "axes": axes,
+        "shape": "3x2",
+        "tensors": 2,
+        "rounds": 1,
+        "bytes": size,
+    }
+
+
+def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):
+    rows = [crossing("features", "subjects x features"), crossing("model", "features")]
+    (found,) = read_exchanges([variant_with(tmp_path, rows)])
+    assert found.patients_leave
+    assert found.patient_level == ["features"]
+
+
+def test_weights_alone_do_not(tmp_path):
+    rows = [crossing("weight-0", "features x hidden-0"), crossing("weight-1", "hidden-0 x classes"),
+            crossing("bias-0", "hidden-0", "download", 7)]  # fmt: skip
+    (found,) = read_exchanges([variant_with(tmp_path, rows)])
+    assert not found.patients_leave
+    assert found.kinds == ["weight (2 tensors)", "bias"]
+    assert (found.volume("upload"), found.volume("download"), found.noise) == (2000, 7, 0.01)
+
+
+@pytest.mark.parametrize(("family", "rounds"), [("federated", 10), ("graph", 0)])
+def test_cost_is_the_mean_time_and_the_largest_memory(tmp_path, family, rounds):
+    (found,) = read_costs([variant_with(tmp_path, [], family)])
+    assert (found.seconds, found.memory, found.devices, found.rounds) == (3.0, 200.0, ("cpu",), rounds)
+
+
+def test_readable_numbers():
+    assert [readable(value) for value in (7, 999, 474594, 127543680000)] == ["7", "999", "474.6 k", "127.5 G"]
+    assert [readable_bytes(value) for value in (96, 57_000_000)] == ["96 B", "57.0 MB"]
+    assert [readable_seconds(value) for value in (8.26, 725, 12000)] == ["8.3 s", "12 min 05 s", "3 h 20 min"]

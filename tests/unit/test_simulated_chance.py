@@ -1,0 +1,115 @@
+"""The simulation is rigged for no method: without effect every method is at chance, with one it is found."""
+
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
+
+from brainfed.cohort.settings import CohortSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.simulate import region_signals
+from brainfed.cohort.simulated_atlas import simulate_atlas
+from brainfed.cohort.simulated_connectivity import simulate_connectome
+from brainfed.cohort.simulated_phenotype import simulate_subjects
+from brainfed.cohort.split_settings import SplitSettings
+from brainfed.cohort.splits import split
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.settings import GraphSettings
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.streams import Streams
+from brainfed.training.inputs import Graph, MethodInputs, Phenotypes
+from brainfed.training.run import Run
+
+COHORTS = 20
+SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}
+SHORT = {
+    **dict.fromkeys(
+        ("logistic-federated", "fedmlp", "fedgcn"), {"rounds": 3, "local_epochs": 5, "learning_rate": 0.01}
+    ),
+    **dict.fromkeys(("localgcn", "centralgcn"), {"epochs": 15, "curve_every": 5, "learning_rate": 0.01}),
+}
+
+
+@cache
+def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray]:
+    """The 80 participants of a cohort and the correlations (80, 190) of their signals."""
+    simulate = SimulateSettings(
+        subjects=80,
+        seed=seed,
+        regions=20,
+        grid=(8, 9, 8),
+        voxel_size=18.0,
+        effect=effect,
+        effect_connections=40,
+        age_connections=40,
+        sex_connections=40,
+        sites=SITES,
+    )
+    streams = Streams(seed)
+    connectome = simulate_connectome(simulate, simulate_atlas(simulate, streams), streams)
+    people = simulate_subjects(CohortSettings(source="simulate", simulate=simulate), streams)
+    signals = [region_signals(simulate, connectome, person, streams) for person in people.values()]
+    upper = np.triu_indices(20, 1)
+    features = np.array([np.corrcoef(signal, rowvar=False)[upper] for signal in signals], dtype=np.float32)
+    table = pd.DataFrame([vars(person) for person in people.values()]).rename(columns={"participant_id": "subject"})
+    return table.assign(diagnosis=(table["diagnosis"] == "patient").astype("Int8")), features
+
+
+def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.ndarray]:
+    """What the method gets, two institutions and four folds, and the true labels."""
+    people, features = simulated(seed, effect)
+    included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
+    streams = Streams(seed)
+    drawn = split(included, people, SplitSettings(count=2, folds=4), streams)
+    institution = (drawn["institution"] == "institution-2").to_numpy(np.int64)
+    fold, diagnosis = drawn["fold"].to_numpy(np.int64), people["diagnosis"].to_numpy(np.int64)
+    site, sex = (people["site"] == "b").to_numpy(np.int64), (people["sex"] == "male").to_numpy(np.int64)
+    age = people["age"].to_numpy(np.float64)
+    graphs = []
+    if METHODS[name].graph != "none":
+        settings = GraphSettings(k=5, scope=METHODS[name].graph)
+        graph = build_graph(features, institution, site=site, sex=sex, age=age, settings=settings, streams=streams)
+        graphs.append(Graph(graph.row, graph.column, graph.weight, len(people)))
+    inputs = MethodInputs(
+        subjects=tuple(people["subject"]),
+        institutions=("institution-1", "institution-2"),
+        institution=institution,
+        fold=fold,
+        labels=np.where(np.arange(4)[:, None] == fold, -1, diagnosis),
+        features=(features,),
+        graphs=tuple(graphs),
+        phenotypes=Phenotypes(site, sex, age, people["mean_fd"].to_numpy(np.float64)),
+        streams=streams,
+    )
+    return inputs, diagnosis
+
+
+def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
+    """(cohorts,) AUC of each cohort, the mean over its folds."""
+    method = METHODS[name]
+    module, function = method.entry.split(":")
+    train = getattr(import_module(module), function)
+    found = []
+    for seed in range(cohorts):
+        inputs, diagnosis = inputs_for(name, seed, effect)
+        scores = train(inputs, method.settings(**SHORT.get(name, {})), Run()).scores
+        tested = [inputs.tested(fold) for fold in range(4)]
+        found.append(np.mean([roc_auc_score(diagnosis[mask], scores[fold, mask]) for fold, mask in enumerate(tested)]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_without_effect_every_method_is_at_chance(name):
+    """The interval over cohorts holds 0.5; together the intervals of all methods hold it with 95 %."""
+    found = aucs(name, 0.0, COHORTS)
+    level = 1 - 0.05 / len(METHODS) / 2
+    margin = student.ppf(level, COHORTS - 1) * found.std(ddof=1) / np.sqrt(COHORTS)
+    assert found.mean() - margin <= 0.5 <= found.mean() + margin
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.features])
+def test_a_large_effect_is_found_by_every_method_that_sees_the_brain(name):
+    assert aucs(name, 0.4, 4).mean() > 0.7

@@ -1,0 +1,138 @@
+"""What a user reads when something is wrong: one sentence, no traceback, and what is finished stays."""
+
+import csv
+
+import pandas as pd
+import pytest
+
+from workflow.project import CONFIG, new_project
+
+pytestmark = pytest.mark.workflow
+
+TINY = CONFIG["cohorts"]["tiny"]
+
+
+def complaint(done):
+    """The output of a run that failed, without a traceback in it."""
+    output = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "Traceback" not in output
+    return output
+
+
+def sentence(output, start):
+    """The line that holds the message."""
+    lines = {line.strip() for line in output.splitlines() if start in line}
+    assert lines, output
+    return min(lines, key=len)
+
+
+def rewrite_table(project, change):
+    """Apply `change` to every row (a dictionary) of the phenotype table."""
+    path = project.folder / "resources" / "participants.csv"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        change(row)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_broken_config_stops_before_any_job(project):
+    project.configure(splits={"folds": 3})
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    assert "unknown key 'splits'; did you mean 'split'?" in sentence(output, "config:")
+    assert "rule " not in output
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        ("resources/participants.csv", "expected the phenotype file resources/participants.csv, found none"),
+        ("resources/series", "expected the series of 40 subjects at resources/series/{file}.1D, found none"),
+    ],
+)
+def test_missing_files_name_the_command_that_brings_them(project, missing, words):
+    (project.folder / missing).rename(project.folder / "elsewhere")
+    project.configure(cohorts={"tiny": TINY | {"fetch": "snakemake --cores 1 fetch_ours"}})
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    found = sentence(output, "Cohort 'tiny'")
+    assert words in found
+    assert "run `snakemake --cores 1 fetch_ours`" in found
+
+
+def test_a_duplicate_subject_is_named_with_both_lines(project):
+    project.add_subject("sub-003", "alpha", "23", "male", "patient")
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    assert "'sub-003' in lines 5 and 42" in sentence(output, "expected every subject once")
+
+
+def test_an_unknown_sex_code_names_row_and_code(project):
+    rewrite_table(project, lambda row: row.update(sex="f") if row["participant_id"] == "sub-007" else None)
+    output = complaint(project.snakemake("results/tiny/cohort/participants.parquet", "--cores", "1", check=False))
+    found = sentence(output, "subject sub-007")
+    assert "participants.csv, line 9, subject sub-007: expected a sex code in column 'sex'" in found
+    assert "'male' (male), 'female' (female), found 'f'" in found
+    assert "Traceback" not in (project.folder / "logs" / "tiny" / "ingest_phenotypes.log").read_text()
+
+
+def test_fewer_subjects_than_folds_names_the_institution(project):
+    project.configure(split=CONFIG["split"] | {"folds": 15})
+    output = complaint(project.snakemake("tables", "--cores", "1", check=False))
+    found = sentence(output, "splits:")
+    assert "institution-1 needs at least 15 different" in found
+    assert "lower `folds`" in found
+
+
+def test_a_site_with_one_class_is_kept_and_reported(project):
+    def move(row):
+        if row["diagnosis"] == "patient" and row["site"] == "alpha":
+            row["site"] = "gamma"
+
+    rewrite_table(project, move)
+    project.snakemake("results/tiny/cohort/issues.tsv", "--cores", "1")
+    issues = pd.read_csv(project.folder / "results" / "tiny" / "cohort" / "issues.tsv", sep="\t", keep_default_na=False)
+    one_class = issues[issues["kind"] == "one class"].set_index("detail")["action"]
+    assert one_class.to_dict() == {
+        "site alpha: 10 subjects, all controls": "kept, its AUC is undefined",
+        "site gamma: 10 subjects, all patients": "kept, its AUC is undefined",
+    }
+
+
+def test_a_nan_in_one_series_stops_its_shard_and_what_follows_and_nothing_else(tmp_path):
+    project = new_project(tmp_path)
+    path = project.folder / "resources" / "series" / "sub-011.1D"
+    lines = path.read_text().splitlines()
+    lines[3] = "nan" + lines[3][lines[3].index("\t") :]
+    path.write_text("\n".join(lines) + "\n")
+    output = complaint(project.snakemake("tables", "--cores", "2", check=False))
+    found = sentence(output, "Subject sub-011")
+    assert "resources/series/sub-011.1D, line 4: expected a finite number in column 1, found 'nan'" in found
+    results = project.folder / "results" / "tiny"
+    shards = {"shard-00", "shard-01", "shard-02"}
+    finished = {path.stem for path in (results / "timeseries" / "twelve").glob("*.safetensors")}
+    assert len(finished) == 2
+    (broken,) = shards - finished
+    log = (project.folder / "logs" / "tiny" / "read_series" / f"twelve.{broken}.log").read_text()
+    assert "Subject sub-011" in log
+    assert "Traceback" not in log
+    assert (results / "cohort" / "participants.parquet").exists()
+    assert not (results / "cohort" / "included.parquet").exists()
+
+    project.write_subject("sub-011", 11)
+    planned = project.planned()
+    assert planned["read_series"] == 1
+    assert planned["ingest_phenotypes"] == 0
+
+
+def test_a_damaged_series_may_be_dropped_with_a_line_in_the_issues(project):
+    path = project.folder / "resources" / "series" / "sub-011.1D"
+    path.write_text("\n".join(path.read_text().splitlines()[:30]) + "\n")
+    project.configure(cohorts={"tiny": TINY | {"on_invalid": "drop"}})
+    project.snakemake("results/tiny/cohort/issues.tsv", "--cores", "2")
+    issues = pd.read_csv(project.folder / "results" / "tiny" / "cohort" / "issues.tsv", sep="\t", keep_default_na=False)
+    excluded = issues[issues["kind"] == "excluded"]
+    assert excluded["subject"].tolist() == ["sub-011"]
+    assert "expected at least 50 time points, found 29" in excluded["detail"].iloc[0]

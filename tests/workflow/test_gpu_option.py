@@ -1,0 +1,45 @@
+"""GPUs are an offer: where there is none the same command runs on the CPU, and says so once."""
+
+import json
+import os
+
+import pytest
+
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.skipif("SLURM_JOB_ID" in os.environ, reason="inside a SLURM job its allocation counts"),
+]
+
+SENTENCE = "run on the CPU"
+
+
+def run_methods(project, *arguments):
+    """Train every method anew, on a machine whose GPUs are hidden."""
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    return project.snakemake("tables", "--cores", "2", *arguments, environment=hidden)
+
+
+def test_without_a_gpu_the_offer_of_eight_is_answered_once(project):
+    project.configure(seed=3)
+    done = run_methods(project, "--resources", "gpu=8")
+    assert (done.stdout + done.stderr).count(SENTENCE) == 1
+    assert done.stderr.count("CUDA_VISIBLE_DEVICES='' hides the GPUs") == 1
+    logs = sorted((project.folder / "logs" / "tiny" / "methods").rglob("*.log"))
+    on_cpu = [log for log in logs if "hides the GPUs" in log.read_text()]
+    assert {log.parent.name for log in on_cpu} == {"fedmlp", "quick"}
+    timings = [json.loads(path.read_text()) for path in project.folder.glob("results/tiny/methods/**/timing.json")]
+    assert {timing["device"] for timing in timings} == {"cpu"}
+
+
+def test_without_the_offer_nothing_is_said(project):
+    project.configure(variants={"quick": {"method": "fedgcn", "rounds": 1, "local_epochs": 1}})
+    done = run_methods(project)
+    assert SENTENCE not in done.stdout + done.stderr
+    log = next((project.folder / "logs" / "tiny" / "methods").glob("*/quick/repeat-0.log"))
+    assert "CPU: no GPU was asked for" in log.read_text()
+
+
+def test_with_nothing_to_do_nothing_is_said(project):
+    done = run_methods(project, "--resources", "gpu=8")
+    assert "Nothing to be done" in done.stdout + done.stderr
+    assert SENTENCE not in done.stdout + done.stderr

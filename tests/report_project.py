@@ -30,6 +30,13 @@ SKILL = {
     "fedgcn": 0.8,
     "fedgcn-no-noise": 1.0,
 }
+"""How far apart a method's scores of patients and controls lie, in standard deviations of the noise."""
+FIGURES = {
+    "cohort": ("flow", "sites", "ages", "series", "quality"),
+    "connectivity": ("means", "effects", "strongest"),
+    "graphs": ("graph", "homophily", "degrees"),
+    "experiment": ("headline", "forest", "differences", "roc", "calibration", "gain", "learning"),
+}
 METHODS = {
     "majority": ("majority", "Majority class", "floor", {}),
     "ridge-local": ("ridge", "Ridge", "linear", {"training": "local"}),
@@ -53,7 +60,7 @@ def write_project(folder: Path, *, show_subjects: bool = False, sites: int = 3) 
     for name in METHODS:
         for repeat in range(REPEATS):
             _write_method(cohort, name, repeat, splits[repeat], people)
-    outline = _outline(folder, show_subjects=show_subjects)
+    outline = outline_of(folder, show_subjects=show_subjects)
     _draw(outline["cohorts"][0], graph, splits)
     report = folder / "results" / "reports" / "toy.html"
     write_report(read_outline(outline), CAPTIONS, str(report))
@@ -168,14 +175,13 @@ def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.D
     write_text(folder / "timing.json", canonical_json({"seconds": 1.5, "peak_memory_mb": 200.0, "device": "cpu"}))
 
 
-def _outline(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
+def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
     cohort = folder / "results" / "toy"
     figures = cohort / "figures"
 
     def repeats(variant: str, name: str) -> list[str]:
         return [str(cohort / "methods" / variant / f"repeat-{repeat}" / name) for repeat in range(REPEATS)]
 
-    names = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
     experiment = {
         "name": "methods",
         "title": "All methods",
@@ -187,7 +193,7 @@ def _outline(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "split": {"validation": "folds", "institutions": "random", "folds": FOLDS},
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
         "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")},
-        "figures": {name: str(figures / f"{name}.svg") for name in names},
+        "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
         "variants": [
             {
                 "name": name,
@@ -201,19 +207,7 @@ def _outline(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
             for name, (method, title, family, settings) in METHODS.items()
         ],
     }
-    shown = (
-        "flow",
-        "sites",
-        "ages",
-        "series",
-        "quality",
-        "means",
-        "effects",
-        "strongest",
-        "graph",
-        "homophily",
-        "degrees",
-    )
+    shown = [*FIGURES["cohort"], *FIGURES["connectivity"], *FIGURES["graphs"]]
     toy = {
         "name": "toy",
         "source": "timeseries",
@@ -252,7 +246,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
         for kind in ("predictions", "history")
     }
     score_experiment(
-        order, files["predictions"], local="localgcn", reference="ridge-central", outputs=experiment["tables"]
+        order, files["predictions"], splits, local="localgcn", reference="ridge-central", outputs=experiment["tables"]
     )
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}

@@ -174,3 +174,14 @@ def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
     assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}
     closure = names(base, "brainfed.runtime.checkpoints")
     assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "checkpoints", "errors")}
+
+
+def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base: Path) -> None:
+    place = base / "brainfed/models/layers.py"
+    place.write_text('SLOPE = setting(3, "Slope.", minimum=1)\nOTHER = setting(factory=dict, description="Other.")\n')
+    before = train_digest(base)
+    rewrite(place, '"Slope.", minimum=1', '"The slope of the ramp.", minimum=0, maximum=9')
+    rewrite(place, '"Other."', '"Something else."')
+    assert train_digest(base) == before
+    rewrite(place, "setting(3", "setting(4")
+    assert train_digest(base) != before

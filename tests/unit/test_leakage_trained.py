@@ -24,11 +24,11 @@ both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 
 
-def outcome_of(name, inputs):
+def outcome_of(name, inputs, run=None):
     method = METHODS[name]
     module, function = method.entry.split(":")
     settings = method.settings(**{"learning_rate": 0.01} | SHORT[name])
-    return getattr(import_module(module), function)(inputs, settings, Run())
+    return getattr(import_module(module), function)(inputs, settings, run or Run())
 
 
 def test_every_method_has_a_leakage_test():
@@ -96,3 +96,13 @@ def test_what_crosses_is_what_the_method_declared():
         with_people = {row["name"] for row in outcome.crossings if "subjects" in str(row["axes"])}
         assert with_people == ({"features", "labels"} if name == "centralgcn" else set())
     assert outcome_of("localgcn", method_inputs(60)).crossings == ()
+
+
+def test_a_site_without_training_subjects_is_helped_by_declared_tensors():
+    inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
+    tensors = {row["name"]: row["tensors"] for row in outcome_of("localgcn", inputs).crossings}
+    assert tensors["feature-mean"] == tensors["weight-0"] == 2
+    assert tensors.keys() == METHODS["localgcn"].crosses.keys()
+    by_fold = {(row["name"], row["direction"]): row["tensors"] for row in outcome_of("fedmlp", inputs).crossings}
+    assert by_fold["weight-0", "upload"] == 3 * 2
+    assert by_fold["feature-sd", "upload"] == 2

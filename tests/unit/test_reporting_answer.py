@@ -47,7 +47,7 @@ def test_a_clear_gain_and_a_clear_loss_are_said():
     assert verdict(answer) == "Federation beats learning alone and falls short of pooling all data"
     text = sentences(answer)
     assert text[0].startswith("The only federated method, FedGCN, reaches an AUC of 0.700 [")
-    assert "Ridge, central, on everybody’s pooled data, reaches 0.900: the federated method loses −0.200" in text[1]
+    assert "Ridge (central), on everybody’s pooled data, reaches 0.900: the federated method loses −0.200" in text[1]
     assert "with LocalGCN: the federated method gains +0.200" in text[2]
 
 
@@ -69,7 +69,8 @@ def test_an_institution_alone_is_represented_by_its_strongest_model():
     assert answer.strongest_local.other == RIDGE_LOCAL
     assert verdict(answer).startswith("Federation does worse than learning alone")
     said = sentences(answer)[2]
-    assert "reaches 0.800 with Ridge, local (0.500 with LocalGCN): the federated method loses −0.100" in said
+    assert "reaches 0.800 with Ridge (local): the federated method loses −0.100" in said
+    assert said.endswith("With LocalGCN it reaches 0.500.")
 
 
 def test_holm_counts_the_federated_methods_and_nothing_else():
@@ -111,7 +112,7 @@ def test_the_interval_is_the_corrected_one():
 
 @pytest.mark.parametrize(
     ("name", "method", "title"),
-    [("fedgcn", "fedgcn", "FedGCN"), ("fedgcn-no-noise", "fedgcn", "FedGCN, no noise"), ("mine", "fedgcn", "mine")],
+    [("fedgcn", "fedgcn", "FedGCN"), ("fedgcn-no-noise", "fedgcn", "FedGCN (no noise)"), ("mine", "fedgcn", "mine")],
 )
 def test_titles(name, method, title):
     assert ShownVariant(name, method, "FedGCN", "federated").title == title

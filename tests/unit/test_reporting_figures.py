@@ -259,4 +259,4 @@ def test_labels_on_a_circle_keep_their_distance():
 
 def test_long_titles_break_once():
     assert broken("FedGCN") == "FedGCN"
-    assert broken("Logistic, federated, no noise") == "Logistic,\nfederated, no noise"
+    assert broken("Logistic, federated (no noise)") == "Logistic,\nfederated (no noise)"

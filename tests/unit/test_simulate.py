@@ -16,7 +16,7 @@ from scipy import ndimage, stats
 from brainfed.cohort.apportion import apportion
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings, SimulatedSite, SimulateSettings
-from brainfed.cohort.simulate import region_signals, simulate_scan, write_cohort_files, write_scans
+from brainfed.cohort.simulate import region_signals, simulate_scan, write_atlas, write_participants, write_scans
 from brainfed.cohort.simulated_atlas import simulate_atlas
 from brainfed.cohort.simulated_connectivity import simulate_connectome, subject_correlation
 from brainfed.cohort.simulated_phenotype import SimulatedSubject, simulate_phenotypes, simulate_subjects
@@ -151,7 +151,8 @@ def test_parts_hold_their_shares(shares, count):
 def test_files_are_written_as_a_lab_has_them(tmp_path):
     settings = CohortSettings(source="simulate", simulate=SMALL)
     listing = list_cohort("demo", settings, str(tmp_path))
-    write_cohort_files(tmp_path / "demo" / "simulated", settings)
+    write_atlas(tmp_path / "demo" / "simulated", settings.simulate)
+    write_participants(tmp_path / "demo" / "simulated", settings)
     write_scans({listed.subject: listed.series for listed in listing.subjects}, settings)
 
     table = pd.read_csv(listing.phenotype, sep="\t")

@@ -121,12 +121,18 @@ class Project:
         return Project(folder)
 
 
-def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:
-    """A project that has not run yet."""
+def copy_workflow(folder: Path) -> None:
+    """The workflow of this checkout, to run and to edit in `folder`."""
     shutil.copytree(
         REPOSITORY / "workflow", folder / "workflow", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
     )
+
+
+def new_project(folder: Path, subjects: int = 40, **changes: object) -> Project:
+    """A project that has not run yet; with 0 subjects it has no table and no series."""
+    copy_workflow(folder)
     project = Project(folder)
-    project.write_cohort(subjects)
+    if subjects:
+        project.write_cohort(subjects)
     project.configure(**changes)
     return project

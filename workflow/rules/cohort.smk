@@ -5,11 +5,32 @@ SIMULATED = [
 ]
 
 
+rule simulate_atlas:
+    output:
+        parcellation="results/{cohort}/simulated/atlas.nii.gz",
+        labels="results/{cohort}/simulated/atlas.tsv",
+    log:
+        "logs/{cohort}/simulate_atlas.log",
+    benchmark:
+        "results/{cohort}/benchmarks/simulate_atlas.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/simulate_atlas.py", base=BASE),
+        settings=lambda wc: simulated_atlas_of(wc.cohort),
+    message:
+        "Simulating the atlas ({wildcards.cohort})"
+    script:
+        "../scripts/simulate_atlas.py"
+
+
 rule simulate_participants:
     output:
         phenotype="results/{cohort}/simulated/participants.tsv",
-        parcellation="results/{cohort}/simulated/atlas.nii.gz",
-        labels="results/{cohort}/simulated/atlas.tsv",
         truth="results/{cohort}/simulated/truth.json",
     log:
         "logs/{cohort}/simulate_participants.log",
@@ -25,12 +46,12 @@ rule simulate_participants:
         code=code_digest("scripts/simulate_participants.py", base=BASE),
         settings=lambda wc: simulation_of(wc.cohort),
     message:
-        "Simulating participants and atlas ({wildcards.cohort})"
+        "Simulating participants ({wildcards.cohort})"
     script:
         "../scripts/simulate_participants.py"
 
 
-for cohort in SIMULATED if not FETCHING else []:
+for cohort in [name for name in SIMULATED if name in LISTINGS]:
     for shard in LISTINGS[cohort].shards:
 
         rule:

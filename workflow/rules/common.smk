@@ -29,20 +29,19 @@ from brainfed.runtime.devices import missing_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
 
-FETCHING = any(argument.startswith("fetch") for argument in sys.argv[1:])
+FETCHING = any(argument.partition(":")[0] == "fetch_abide" for argument in sys.argv[1:])
 
 try:
     PLAN = load_plan(config)
-    LISTINGS = (
-        {}
-        if FETCHING
-        else {
-            name: list_cohort(name, settings)
-            for name, settings in PLAN.project.cohorts.items()
-        }
-    )
 except UserError as error:
     raise WorkflowError(str(error)) from None
+
+try:
+    LISTINGS = {name: list_cohort(name, cohort) for name, cohort in PLAN.project.cohorts.items()}
+except UserError as error:
+    if not FETCHING:
+        raise WorkflowError(str(error)) from None
+    LISTINGS = {}
 
 PROJECT = PLAN.project
 
@@ -203,3 +202,9 @@ def simulation_of(cohort, shard=None):
         ]
         settings["simulate"]["subjects"] = max(numbers)
     return {name: settings[name] for name in ("source", "simulate", "columns", "codes")}
+
+
+def simulated_atlas_of(cohort):
+    """The settings that decide the parcellation: nobody in the cohort does."""
+    settings = asdict(PROJECT.cohorts[cohort].simulate)
+    return {name: settings[name] for name in ("seed", "regions", "grid", "voxel_size")}

@@ -5,6 +5,11 @@ def variant_of(wildcards):
     return PLAN.variant(wildcards.regime, wildcards.variant)
 
 
+def graph_scope(variant):
+    """`local`, `global` or `global_cut`; empty for methods without a graph."""
+    return variant.graph.settings.scope if variant.graph else ""
+
+
 rule train_method:
     input:
         split=split_of,
@@ -34,6 +39,7 @@ rule train_method:
         entry=lambda wc: variant_of(wc).method.entry,
         settings_class=lambda wc: class_path(variant_of(wc).method.settings),
         settings=lambda wc: variant_of(wc).settings,
+        graph_scope=lambda wc: graph_scope(variant_of(wc)),
         labels=lambda wc: PLAN.regimes[wc.regime].labels,
         seed=PROJECT.seed,
         repeat=lambda wc: int(wc.repeat),

@@ -9,6 +9,7 @@ with job(snakemake):
     score_experiment(
         [(variant, repeat) for variant in params.variants for repeat in range(params.repeats)],
         list(snakemake.input.predictions),
+        list(snakemake.input.splits),
         local=params.local,
         reference=params.reference,
         outputs=dict(snakemake.output.items()),

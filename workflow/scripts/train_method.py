@@ -4,12 +4,14 @@ from brainfed.runtime.job import job
 
 with job(snakemake, gpu=True) as running:
     from importlib import import_module
+    from importlib.metadata import version
     from pathlib import Path
 
     from brainfed.runtime.artefacts import canonical_json, write_table, write_text
     from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
     from brainfed.runtime.streams import Streams
     from brainfed.training.assemble import assemble
+    from brainfed.training.crossings import crossings_of_graph
     from brainfed.training.results import check, history_table, predictions_table
     from brainfed.training.run import Run
 
@@ -29,7 +31,9 @@ with job(snakemake, gpu=True) as running:
     )
     predictions = Path(snakemake.output.predictions)
     digest = inputs_digest(
-        {key: params[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}, list(files)
+        {key: params[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}
+        | {"device": running.device.partition(":")[0], "torch": version("torch")},
+        list(files),
     )
     checkpoint = Checkpoint(checkpoint_path(predictions, digest), digest)
     outcome = resolve(params.entry)(
@@ -41,7 +45,8 @@ with job(snakemake, gpu=True) as running:
     write_table(predictions, predictions_table(inputs, outcome, truth))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
     write_text(
-        snakemake.output.cost, canonical_json({"counts": outcome.counts, "crossings": list(outcome.crossings)}) + "\n"
+        snakemake.output.cost, canonical_json({"counts": outcome.counts, "crossings": [*outcome.crossings, *crossings_of_graph(inputs, params.graph_scope)]})
+        + "\n",
     )
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
     checkpoint.remove()

@@ -1,7 +1,7 @@
 """From a phenotype table to the participants of a cohort: codes mapped, missing codes missing, numbers checked."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +14,7 @@ OLDEST = 120.0
 LARGEST_MEAN_FD = 100.0
 
 
-def ingest(table: str | Path, settings: CohortSettings, with_series: Collection[str]) -> pd.DataFrame:
+def ingest(table: str | Path, settings: CohortSettings, absences: Mapping[str, str]) -> pd.DataFrame:
     """The participants of a cohort, in ascending order of id.
 
     A simulated cohort's table has brainfed's own columns and codes, whatever `columns` and `codes` say.
@@ -22,11 +22,12 @@ def ingest(table: str | Path, settings: CohortSettings, with_series: Collection[
     Args:
         table: path of the phenotype table.
         settings: the cohort's settings.
-        with_series: ids of the subjects whose series exists.
+        absences: subject id -> why it has no series to use, for those that have none.
 
     Returns:
         Columns subject, site (str), age (float, years), sex (`male`, `female`, missing), diagnosis (Int8:
-        1 patient, 0 control, missing), mean_fd (float, mm) and has_series (bool).
+        1 patient, 0 control, missing), mean_fd (float, mm), has_series (bool) and absence (str: why there
+        is no series, else empty).
 
     Raises:
         UserError: the table is broken, a code is unknown, or a number is none or out of range.
@@ -34,7 +35,6 @@ def ingest(table: str | Path, settings: CohortSettings, with_series: Collection[
     columns, codes, missing = settings.columns, settings.codes, settings.missing
     if settings.source == "simulate":
         columns, codes, missing = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), ()
-    held = frozenset(with_series)
     rows = read_phenotype_table(table, columns, missing)
     records = []
     for row in rows:
@@ -48,11 +48,20 @@ def ingest(table: str | Path, settings: CohortSettings, with_series: Collection[
                 "sex": _meaning(where, row, columns.sex, "sex", codes.sex),
                 "diagnosis": None if diagnosis is None else int(diagnosis == "patient"),
                 "mean_fd": _number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
-                "has_series": row.subject in held,
+                "has_series": row.subject not in absences,
+                "absence": absences.get(row.subject, ""),
             }
         )
     return pd.DataFrame(records).astype(
-        {"subject": "str", "site": "str", "age": "float64", "sex": "string", "diagnosis": "Int8", "mean_fd": "float64"}
+        {
+            "subject": "str",
+            "site": "str",
+            "age": "float64",
+            "sex": "string",
+            "diagnosis": "Int8",
+            "mean_fd": "float64",
+            "absence": "str",
+        }
     )
 
 

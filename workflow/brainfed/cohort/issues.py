@@ -6,6 +6,10 @@ from typing import NamedTuple
 import pandas as pd
 
 
+FILE_ABSENT = frozenset({"series file absent", "confounds file absent"})
+"""Reasons that are kinds of their own: a download that broke off is not a subject that was never scanned."""
+
+
 class Issue(NamedTuple):
     """One line of the issues table; `subject` is empty where a whole site is meant."""
 
@@ -15,13 +19,17 @@ class Issue(NamedTuple):
     action: str
 
 
-def list_issues(measured: pd.DataFrame, included: pd.DataFrame, coverage: pd.DataFrame) -> pd.DataFrame:
-    """Everything worth a line: who was left out, twins, missing phenotypes, silent regions, one-class sites.
+def list_issues(
+    measured: pd.DataFrame, included: pd.DataFrame, coverage: pd.DataFrame, min_coverage: float
+) -> pd.DataFrame:
+    """Everything worth a line: who was left out, twins, missing phenotypes, silent and barely seen regions, one-class
+    sites.
 
     Args:
         measured: participants with their quality columns, one row a subject.
         included: subject, included, twin_group, reason; the same rows.
         coverage: subject, region, coverage.
+        min_coverage: fraction of a region below which it counts as barely seen.
 
     Returns:
         Columns subject, kind, detail, action (str).
@@ -32,6 +40,7 @@ def list_issues(measured: pd.DataFrame, included: pd.DataFrame, coverage: pd.Dat
         *_twins(included),
         *_missing(used),
         *_silent_regions(used, coverage),
+        *_low_coverage(used, coverage, min_coverage),
         *_one_class_sites(used),
     ]
     return pd.DataFrame(issues, columns=list(Issue._fields)).astype("str")
@@ -39,7 +48,7 @@ def list_issues(measured: pd.DataFrame, included: pd.DataFrame, coverage: pd.Dat
 
 def _left_out(included: pd.DataFrame) -> Iterator[Issue]:
     for subject, reason in included.loc[~included["included"], ["subject", "reason"]].itertuples(index=False):
-        yield Issue(subject, "excluded", reason, "left out")
+        yield Issue(subject, reason if reason in FILE_ABSENT else "excluded", reason, "left out")
 
 
 def _twins(included: pd.DataFrame) -> Iterator[Issue]:
@@ -58,14 +67,32 @@ def _missing(used: pd.DataFrame) -> Iterator[Issue]:
 
 
 def _silent_regions(used: pd.DataFrame, coverage: pd.DataFrame) -> Iterator[Issue]:
+    unseen = _regions_of(coverage[coverage["coverage"] == 0])
     columns = ["subject", "constant_regions", "empty_regions"]
     for subject, constant, empty in used[columns].itertuples(index=False):
         if constant:
             yield Issue(subject, "constant regions", f"{constant:.0f} regions", "kept, their correlations are 0")
         if empty:
-            unseen = coverage.loc[(coverage["subject"] == subject) & (coverage["coverage"] == 0), "region"]
-            detail = f"{empty:.0f} regions: {', '.join(unseen.head(5))}{' ...' if len(unseen) > 5 else ''}"
+            detail = f"{empty:.0f} regions: {_first(unseen.get(subject, []))}"
             yield Issue(subject, "empty regions", detail, "kept, their correlations are 0")
+
+
+def _low_coverage(used: pd.DataFrame, coverage: pd.DataFrame, minimum: float) -> Iterator[Issue]:
+    barely_seen = _regions_of(coverage[(coverage["coverage"] > 0) & (coverage["coverage"] < minimum)])
+    for subject in used["subject"]:
+        regions = barely_seen.get(subject, [])
+        if regions:
+            detail = f"{len(regions)} regions below {100 * minimum:g} %: {_first(regions)}"
+            yield Issue(subject, "low coverage", detail, "kept, their series are means of what was seen")
+
+
+def _regions_of(coverage: pd.DataFrame) -> dict[str, list[str]]:
+    """Subject -> the regions of its rows."""
+    return {str(subject): list(regions) for subject, regions in coverage.groupby("subject")["region"]}
+
+
+def _first(regions: list[str], shown: int = 5) -> str:
+    return f"{', '.join(regions[:shown])}{' ...' if len(regions) > shown else ''}"
 
 
 def _one_class_sites(used: pd.DataFrame) -> Iterator[Issue]:

@@ -4,13 +4,17 @@ Only the csv module: the Snakefile imports this in every job.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from brainfed.cohort.apportion import apportion
 from brainfed.cohort.phenotype_table import Row, read_phenotype_table
 from brainfed.cohort.settings import CohortSettings
 from brainfed.runtime.errors import UserError
+
+Absence = Literal["", "no series", "series file absent", "confounds file absent"]
 
 
 @dataclass(frozen=True)
@@ -19,17 +23,23 @@ class ListedSubject:
 
     Attributes:
         series: path of the series, None where the table names no file.
-        has_series: whether that file exists, or will be simulated.
-        confounds: path of the confound table if it exists.
+        confounds: path of the confound table, None where the cohort has none.
+        absence: why there is no series to use: the table names no file, or a named file is absent; empty: there is
+            one, or it will be simulated.
         shard: name of the part that holds the subject's series, `shard-03`.
     """
 
     subject: str
     site: str
     series: str | None
-    has_series: bool
     confounds: str | None
+    absence: Absence
     shard: str
+
+    @property
+    def has_series(self) -> bool:
+        """Whether there is a series to use."""
+        return not self.absence
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,11 @@ class Listing:
         """Ids of the subjects that have a series."""
         return tuple(listed.subject for listed in self.subjects if listed.has_series)
 
+    @property
+    def absences(self) -> dict[str, str]:
+        """Subject id -> why it has no series to use, for those that have none."""
+        return {listed.subject: listed.absence for listed in self.subjects if listed.absence}
+
     def members(self, shard: str) -> tuple[ListedSubject, ...]:
         """The subjects of one part that have a series."""
         return tuple(listed for listed in self.subjects if listed.shard == shard and listed.has_series)
@@ -68,8 +83,8 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
     """List cohort `name`; results lie under `root`.
 
     Raises:
-        UserError: a setting that the source needs is empty, a file is absent, the phenotype table is
-            broken, or no series exists at all.
+        UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
+            exists at all, or a series or confound file is absent and `on_invalid` is `error`.
     """
     if settings.source == "simulate":
         return _list_simulated(name, settings, f"{root}/{name}/simulated")
@@ -81,17 +96,14 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
         path = getattr(settings, key)
         if path is not None and not Path(path).is_file():
             raise UserError(f"Cohort {name!r}: expected the {key} file {path}, found none; {_remedy(settings, key)}.")
+    if settings.confounds is not None and settings.source != "nifti":
+        raise UserError(
+            f"Cohort {name!r}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; "
+            "remove `confounds`."
+        )
     rows = read_phenotype_table(str(settings.phenotype), settings.columns, settings.missing)
     subjects = tuple(_listed(name, row, settings) for row in rows)
-    if not any(listed.has_series for listed in subjects):
-        raise UserError(
-            f"Cohort {name!r}: expected the series of {len(subjects)} subjects at {settings.series}, found none; "
-            f"{_remedy(settings, 'series')}."
-        )
-    if settings.confounds is not None and not any(listed.confounds for listed in subjects):
-        raise UserError(
-            f"Cohort {name!r}: expected confound tables at {settings.confounds}, found none; mend `confounds`."
-        )
+    _check_files(name, subjects, settings)
     return Listing(name, settings.atlas, str(settings.phenotype), settings.parcellation, settings.labels, subjects)
 
 
@@ -105,7 +117,7 @@ def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
 def _list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing:
     subjects = tuple(
         ListedSubject(
-            subject, site, f"{folder}/{subject}_bold.nii.gz", True, None, shard_name(subject, settings.shards)
+            subject, site, f"{folder}/{subject}_bold.nii.gz", None, "", shard_name(subject, settings.shards)
         )
         for subject, site in simulated_subjects(settings).items()
     )
@@ -128,14 +140,41 @@ def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     confounds = None
     if file is not None and settings.confounds is not None:
         confounds = _fill(name, "confounds", settings.confounds, parts)
-    return ListedSubject(
-        row.subject,
-        site,
-        series,
-        series is not None and Path(series).is_file(),
-        confounds if confounds is not None and Path(confounds).is_file() else None,
-        shard_name(row.subject, settings.shards),
-    )
+    shard = shard_name(row.subject, settings.shards)
+    return ListedSubject(row.subject, site, series, confounds, _absence(series, confounds), shard)
+
+
+def _absence(series: str | None, confounds: str | None) -> Absence:
+    if series is None:
+        return "no series"
+    if not Path(series).is_file():
+        return "series file absent"
+    if confounds is not None and not Path(confounds).is_file():
+        return "confounds file absent"
+    return ""
+
+
+def _check_files(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> None:
+    """Refuse absent files, all of them or, unless their subjects are to be dropped, any."""
+    where = f"Cohort {name!r}"
+    named = [listed for listed in subjects if listed.series is not None]
+    without_series = [listed for listed in named if listed.absence == "series file absent"]
+    if len(without_series) == len(named):
+        raise UserError(
+            f"{where}: expected the series of {len(subjects)} subjects at {settings.series}, found none; "
+            f"{_remedy(settings, 'series')}."
+        )
+    without_confounds = [listed for listed in named if listed.absence == "confounds file absent"]
+    if len(without_series) + len(without_confounds) == len(named):
+        raise UserError(f"{where}: expected confound tables at {settings.confounds}, found none; mend `confounds`.")
+    for key, absent in (("series", without_series), ("confounds", without_confounds)):
+        if absent and settings.on_invalid == "error":
+            first = absent[0]
+            raise UserError(
+                f"{where}: expected the {key} file {getattr(first, key)} of subject {first.subject}, found none "
+                f"({len(absent)} of {len(named)} are absent); {_remedy(settings, key)}, or set on_invalid: drop to "
+                "leave such subjects out."
+            )
 
 
 def _fill(name: str, key: str, pattern: str, parts: dict[str, str | None]) -> str:

@@ -49,13 +49,13 @@ def include(
             f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
             f"{included['reason'].mode().iloc[0]}); mend the phenotype table or the series."
         )
-    return included, list_issues(measured, included, coverage)
+    return included, list_issues(measured, included, coverage, settings.min_coverage)
 
 
 def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:
     """Why a subject is left out; empty: it stays."""
-    if not row["has_series"]:
-        return "no series"
+    if row["absence"]:
+        return str(row["absence"])
     if row["problem"]:
         return str(row["problem"])
     if pd.isna(row["diagnosis"]):

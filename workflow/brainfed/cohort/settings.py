@@ -50,6 +50,19 @@ class ExtractionSettings:
     high_pass: float | None = setting(0.01, "Lower edge of the band-pass in Hz; none: no high-pass.", minimum=0)
     low_pass: float | None = setting(0.1, "Upper edge of the band-pass in Hz; none: no low-pass.", minimum=0)
 
+    def __post_init__(self) -> None:
+        """Refuse a band that lets nothing through."""
+        for name, edge in (("high_pass", self.high_pass), ("low_pass", self.low_pass)):
+            if edge is not None and edge <= 0:
+                raise ValueError(
+                    f"extraction.{name}: expected a frequency above 0 Hz, found {edge:g}; write none for no such filter"
+                )
+        if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
+            raise ValueError(
+                f"extraction: expected high_pass below low_pass, found {self.high_pass:g} and {self.low_pass:g} Hz; "
+                "mend one of them"
+            )
+
 
 @dataclass(frozen=True)
 class SimulatedSite:
@@ -96,6 +109,16 @@ class SimulateSettings:
     age_sd: float = setting(6.0, "Standard deviation of age in years (ages stay within 6 ... 80).", minimum=0)
     memory: float = setting(4.0, "Time constant of the signal's autocorrelation in s.", minimum=0.1)
 
+    def __post_init__(self) -> None:
+        """Refuse a simulation that no site takes part in."""
+        if not self.sites:
+            raise ValueError("simulate.sites: expected at least one site, found none; add one or remove the key")
+        if not any(site.share > 0 for site in self.sites.values()):
+            raise ValueError(
+                f"simulate.sites: expected a share above 0 at one site or more, found 0 at all {len(self.sites)}; "
+                "raise one"
+            )
+
 
 @dataclass(frozen=True)
 class CohortSettings:
@@ -108,7 +131,7 @@ class CohortSettings:
     series: str | None = setting(
         None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
     )
-    confounds: str | None = setting(None, "Path pattern of confound tables (NIfTI sources); absent files are skipped.")
+    confounds: str | None = setting(None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out.")
     confound_columns: tuple[str, ...] = setting((), "Columns of the confound tables to regress out; empty: all.")
     atlas: str = setting("atlas", "Name of the parcellation, as it appears in paths.")
     parcellation: str | None = setting(None, "Path of the parcellation NIfTI: integer labels, 0 outside.")
@@ -125,10 +148,18 @@ class CohortSettings:
     shards: int = setting(8, "Number of parts that the subjects' series are kept in.", minimum=1)
     min_timepoints: int = setting(50, "Shortest series that is used, in volumes.", minimum=2)
     on_invalid: Literal["error", "drop"] = setting(
-        "error", "A damaged, non-finite or short series stops the run, or drops its subject with a line in the report."
+        "error",
+        "An absent, damaged, non-finite or short series, or an absent confound table, stops the run, or drops its "
+        "subject with a line in the report.",
     )
     constant_regions: Literal["impute_zero", "drop_subject", "error"] = setting(
         "impute_zero", "Regions without signal: their correlations are 0, their subject is dropped, or the run stops."
+    )
+    min_coverage: float = setting(
+        0.5,
+        "A region of which a scan saw a smaller fraction is listed among the issues; it is kept.",
+        minimum=0,
+        maximum=1,
     )
     extraction: ExtractionSettings = setting(
         factory=ExtractionSettings, description="How region series are cleaned (NIfTI sources)."
@@ -137,3 +168,9 @@ class CohortSettings:
     simulate: SimulateSettings = setting(
         factory=SimulateSettings, description="The simulated cohort (source: simulate)."
     )
+
+    def __post_init__(self) -> None:
+        """Refuse repetition times that are none."""
+        for site, tr in self.tr.items():
+            if tr <= 0:
+                raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; mend it")

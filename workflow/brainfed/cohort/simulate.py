@@ -83,16 +83,21 @@ def write_scans(files: Mapping[str, str | Path], settings: CohortSettings) -> No
         logger.info("%s simulated (%d/%d)", subject, done, len(files))
 
 
-def write_cohort_files(folder: str | Path, settings: CohortSettings) -> None:
-    """Write participants.tsv, atlas.nii.gz, atlas.tsv and truth.json."""
-    simulate, target = settings.simulate, Path(folder)
-    streams = Streams(simulate.seed)
+def write_atlas(folder: str | Path, simulate: SimulateSettings) -> None:
+    """Write atlas.nii.gz and atlas.tsv; they depend on the grid and the regions, on nobody in the cohort."""
+    atlas = simulate_atlas(simulate, Streams(simulate.seed))
+    write_image(Path(folder) / "atlas.nii.gz", atlas.image)
+    names = pd.DataFrame({"index": range(1, len(atlas.names) + 1), "name": atlas.names})
+    write_tsv(Path(folder) / "atlas.tsv", names)
+
+
+def write_participants(folder: str | Path, settings: CohortSettings) -> None:
+    """Write participants.tsv and truth.json."""
+    simulate, streams = settings.simulate, Streams(settings.simulate.seed)
     atlas = simulate_atlas(simulate, streams)
     connectome = simulate_connectome(simulate, atlas, streams)
-    write_tsv(target / "participants.tsv", simulate_phenotypes(settings, streams))
-    write_image(target / "atlas.nii.gz", atlas.image)
-    write_tsv(target / "atlas.tsv", pd.DataFrame({"index": range(1, len(atlas.names) + 1), "name": atlas.names}))
-    write_text(target / "truth.json", canonical_json(_truth(simulate, atlas, connectome)))
+    write_tsv(Path(folder) / "participants.tsv", simulate_phenotypes(settings, streams))
+    write_text(Path(folder) / "truth.json", canonical_json(_truth(simulate, atlas, connectome)))
 
 
 def write_image(path: str | Path, image: nib.Nifti1Image) -> None:

@@ -237,8 +237,17 @@ def _features(project: ProjectSettings, definition: Definition, where: str) -> F
 
 def _graph(project: ProjectSettings, definition: Definition, where: str) -> GraphSettings:
     method = METHODS[str(definition["method"])]
-    needed = {} if method.graph == "none" else {"scope": method.graph}
-    return validate(GraphSettings, asdict(project.graph) | needed | (definition.get("graph") or {}), f"{where}.graph")
+    scopes = {"none": project.graph.scope, "local": "local", "global": "global"}
+    if project.graph.scope == "global_cut" and method.graph == "local":
+        scopes["local"] = "global_cut"
+    given = {"scope": scopes[method.graph]} | (definition.get("graph") or {})
+    settings = validate(GraphSettings, asdict(project.graph) | given, f"{where}.graph")
+    if method.graph == "local" and settings.scope == "global":
+        raise UserError(
+            f"{where}.graph.scope: method {method.name!r} trains inside institutions, a `global` graph would join them; "
+            "use `local`, or `global_cut` for a simulation."
+        )
+    return settings
 
 
 def _graph_stage(settings: GraphSettings, features: FeatureStage, regime: Regime) -> GraphStage:

@@ -7,6 +7,7 @@ import pandas as pd
 from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_local, score_runs, summarise
 from brainfed.evaluation.statistics import compare
 from brainfed.runtime.artefacts import read_table, write_tsv
+from brainfed.runtime.errors import UserError
 
 GAIN_COLUMNS = ["variant", "institution", "metric", "mean", "sd", "runs"]
 TESTED_METRICS = ("accuracy", "auc")
@@ -25,18 +26,20 @@ def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> p
 
 
 def score_experiment(
-    runs: Sequence[tuple[str, int]], files: Sequence[str], *, local: str, reference: str, outputs: Mapping[str, str]
+    runs: Sequence[tuple[str, int]], files: Sequence[str], splits: Sequence[str], *, local: str, reference: str, outputs: Mapping[str, str]
 ) -> None:
     """Write the summary, the runs, the tests against `reference` and the gain over `local`.
 
     Args:
         runs: (variant, repeat) of each file.
         files: prediction tables.
+        splits: the split of each repeat, in order: every variant must have scored exactly its subjects.
         local: variant whose institutions train alone; without it the gain table is empty.
         reference: variant that the tests compare with.
         outputs: paths called summary, runs, tests, gain.
     """
     predictions = read_predictions(runs, files)
+    check_split(predictions, splits)
     scores = score_runs(predictions)
     write_tsv(outputs["summary"], summarise(scores))
     write_tsv(outputs["runs"], scores)
@@ -49,6 +52,24 @@ def score_experiment(
     write_tsv(outputs["tests"], pd.concat(tests, ignore_index=True))
     gain = gain_over_local(scores, local) if local in set(scores["variant"]) else pd.DataFrame(columns=GAIN_COLUMNS)
     write_tsv(outputs["gain"], gain)
+
+
+def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
+    """Every variant scored the same subjects, in the same folds and institutions.
+
+    Raises:
+        UserError: a variant's predictions belong to another split.
+    """
+    key = ["subject", "institution", "fold"]
+    for repeat, path in enumerate(splits):
+        drawn = read_table(path, key)[key].sort_values("subject", ignore_index=True)
+        for variant, scored in predictions.loc[predictions["repeat"] == repeat].groupby("variant", sort=False):
+            found = scored[key].sort_values("subject", ignore_index=True)
+            if not found.astype(str).equals(drawn.astype(str)):
+                raise UserError(
+                    f"{variant}, repeat {repeat}: its predictions are not of the subjects, institutions and folds of "
+                    f"{path}; delete the variant's folder and run again."
+                )
 
 
 def test_train_ratio(predictions: pd.DataFrame) -> float:

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
-THRESHOLD: Mapping[str, float] = {"probability": 0.5, "margin": 0.0}
 
 
 def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: float) -> dict[str, float]:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from brainfed.evaluation.metrics import METRICS, THRESHOLD, metrics
+from brainfed.evaluation.metrics import METRICS, metrics
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.score_kinds import THRESHOLD
 
 PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
 RUN_COLUMNS = ("variant", "repeat", "fold", "scope", "metric", "value")

@@ -18,7 +18,9 @@ class UndeclaredCrossing(RuntimeError):  # noqa: N818
 
 @dataclass
 class Ledger:
-    """Counts tensors and bytes by name and direction.
+    """Counts tensors and bytes by name and direction, of the training of one fold.
+
+    A real federation trains once; the other folds are copies of it for the sake of the test.
 
     Attributes:
         declared: name -> names of the tensor's axes.

@@ -23,7 +23,8 @@ from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
 
 CHECKPOINT_SECONDS = 20
-"""Rounds that follow each other faster share a checkpoint: writing 25 MB must not cost more than the work it saves."""
+CHECKPOINT_SHARE = 0.05
+"""A state is written at most every 20 seconds, and writing takes at most 5 % of the time."""
 
 
 class StackedModel(Protocol):
@@ -51,7 +52,8 @@ class Curves:
 
     Attributes:
         probabilities: (T, M, F, n) after every round, each institution by the model that it then holds.
-        losses: (T, M, F) training loss, mean over the round's local steps.
+        losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
+            institution had none, or sat out.
     """
 
     probabilities: NDArray[np.float64]
@@ -92,22 +94,25 @@ def run_rounds(
     )
     keeps = settings.optimiser_state == "keep" or not exchange
     curves = Curves(np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2])))
-    saved = time.monotonic()
+    saved, cost = time.monotonic(), 0.0
     start = _resume(model, optimiser, curves, checkpoint, ledger)
     for number in range(start, settings.rounds):
         chosen = choose(len(subjects), settings.fraction, streams, number) if exchange else everyone
+        before = {name: stack[0].clone() for name, stack in model.stacks().items()} if settings.fraction < 1 else {}
         if not keeps:
             _reset(optimiser)
         curves.losses[number] = _train_locally(
             model, optimiser, labels, chosen, subjects, settings, folds, streams, number
         )
         if exchange:
-            _communicate(model, counts, chosen, subjects, settings, folds, streams, ledger, number)
+            _communicate(model, counts, chosen, before, subjects, settings, folds, streams, ledger, number)
         curves.probabilities[number] = model.probabilities().cpu().numpy()
-        progress(number + 1, settings.rounds, f"round, loss {curves.losses[number].mean():.4f},")
-        if number + 1 == settings.rounds or time.monotonic() - saved >= CHECKPOINT_SECONDS:
-            _save(model, optimiser, curves, checkpoint, number, ledger, shared=exchange, keeps=keeps)
+        progress(number + 1, settings.rounds, f"round, loss {np.nanmean(curves.losses[number]):.4f},")
+        last, now = number + 1 == settings.rounds, time.monotonic()
+        if last or now - saved >= max(CHECKPOINT_SECONDS, cost / CHECKPOINT_SHARE):
+            _save(model, optimiser, curves, checkpoint, number, ledger, shared=exchange, keeps=keeps and not last)
             saved = time.monotonic()
+            cost = saved - now
     return curves
 
 
@@ -123,13 +128,26 @@ def _train_locally(
     number: int,
 ) -> NDArray[np.float64]:
     total = torch.zeros(labels.shape[:2], dtype=torch.float64)
-    steps = 0
+    steps = torch.zeros(labels.shape[:2], dtype=torch.float64)
     for epoch in range(settings.local_epochs):
         for batch in _batches(labels, settings.batch, subjects, folds, streams, number, epoch):
-            total += model.training_step(batch, chosen).cpu()
+            losses = model.training_step(batch, chosen).to("cpu", torch.float64)
             optimiser.step()
-            steps += 1
+            total += losses.nan_to_num(0.0)
+            steps += losses.isfinite()
     return np.asarray((total / steps).numpy())
+
+
+def local_steps(
+    subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, exchange: bool = True
+) -> int:
+    """Local steps of all institutions in all rounds together, one fold's worth."""
+    batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
+    rounds = (
+        int(choose(len(subjects), settings.fraction, streams, number).sum()) if exchange else len(subjects)
+        for number in range(settings.rounds)
+    )
+    return sum(rounds) * settings.local_epochs * batches
 
 
 def _batches(
@@ -163,6 +181,7 @@ def _communicate(
     model: StackedModel,
     counts: Tensor,
     chosen: Tensor,
+    before: dict[str, Tensor],
     subjects: Sequence[int],
     settings: FederationSettings,
     folds: Sequence[int],
@@ -172,7 +191,8 @@ def _communicate(
 ) -> None:
     stacks = model.stacks()
     add_weight_noise(stacks, settings.noise, streams, number, folds)
-    for institution in torch.nonzero(chosen)[:, 0].tolist():
+    trains = chosen & (counts[:, 0] > 0)
+    for institution in torch.nonzero(trains)[:, 0].tolist():
         for name, stack in stacks.items():
             for direction in DIRECTIONS:
                 ledger.record(
@@ -184,9 +204,11 @@ def _communicate(
                     subjects=subjects[institution],
                 )
     weights = institution_weights(counts, chosen, settings.weighting)
-    if not bool((weights.sum(dim=0) > 0).all()):
-        raise ValueError("a fold has no institution with training subjects")
-    model.load(average(stacks, weights))
+    means = average(stacks, weights)
+    for position in torch.nonzero(weights.sum(dim=0) == 0)[:, 0].tolist():
+        for name, mean in means.items():
+            mean[position] = before[name][position]
+    model.load(means)
 
 
 def _reset(optimiser: torch.optim.Optimizer) -> None:

@@ -1,8 +1,11 @@
-"""LocalGCN: the classifier of FedNI Table IV in every institution alone (FedNI Sec. 9)."""
+"""LocalGCN: the classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).
+
+Only under leave-one-site-out does anything cross: the other sites' models score the unseen one.
+"""
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SoloSettings
 from brainfed.methods.method import Method
 
 
@@ -19,5 +22,6 @@ METHOD = Method(
     family="graph",
     graph="local",
     gpu=True,
+    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
     variants={"localgcn": {}},
 )

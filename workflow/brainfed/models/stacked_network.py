@@ -115,7 +115,7 @@ class StackedNetwork:
             chosen: (M,) bool, the institutions that train.
 
         Returns:
-            (M, F) losses; 0 where an institution has no labelled node.
+            (M, F) losses; NaN where an institution has no labelled node or does not train.
         """
         hidden = self.first.forward(self.designs, self.nodes, chosen).requires_grad_()
         counted = labels >= 0
@@ -125,12 +125,13 @@ class StackedNetwork:
             reduction="none",
         ).view(labels.shape)
         losses = (entropy * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
+        trains = chosen.to(losses.device)[:, None] & counted.any(dim=2)
         for parameter in (*self.weights, *self.biases):
             parameter.grad = None
-        (losses * chosen[:, None]).sum().backward()  # type: ignore[no-untyped-call]
+        (losses * trains).sum().backward()  # type: ignore[no-untyped-call]
         assert hidden.grad is not None
         self.first.backward(self.designs, hidden.grad, chosen)
-        return losses.detach()
+        return losses.detach().masked_fill(~trains, float("nan"))
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:

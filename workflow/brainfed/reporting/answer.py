@@ -155,8 +155,8 @@ def sentences(answer: Answer) -> list[str]:
     alone = answer.strongest_local or answer.local
     if alone is not None:
         said.append(
-            f"An institution alone reaches {alone.score.mean:.3f} with {alone.other.title}{_besides(answer)}: "
-            f"{_difference(alone)}."
+            f"An institution alone reaches {alone.score.mean:.3f} with {alone.other.title}: {_difference(alone)}."
+            f"{_besides(answer)}"
         )
     return said
 
@@ -165,7 +165,7 @@ def _besides(answer: Answer) -> str:
     """The configured local variant, where another one is stronger."""
     if answer.strongest_local is None or answer.local is None:
         return ""
-    return f" ({answer.local.score.mean:.3f} with {answer.local.other.title})"
+    return f" With {answer.local.other.title} it reaches {answer.local.score.mean:.3f}."
 
 
 def _difference(comparison: Comparison) -> str:

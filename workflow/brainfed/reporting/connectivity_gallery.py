@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from brainfed.imaging.shard import load_series
+from brainfed.imaging.series_files import load_series
 from brainfed.reporting.connectivity_figures import effects_figure, means_figure
 from brainfed.reporting.group_connectivity import compare_groups
 from brainfed.reporting.strongest_figures import brain_figure, chord_figure, region_coordinates

@@ -73,7 +73,7 @@ class Cost:
         seconds: of one repeat with all its folds.
         memory: peak in MiB.
         devices: where it ran.
-        counts: parameters, floating_point_operations and the like.
+        counts: parameters, first_layer_operations and the like.
     """
 
     variant: ShownVariant

@@ -49,7 +49,8 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
     columns = max(-(-len(shown) // blocks), 3)
     figure = new_figure(WIDE, 0.35 + 3.0 * blocks)
     grid = figure.add_gridspec(2 * blocks, columns, hspace=0.04, wspace=0.03)
-    top = max(float(mean[["training_loss", "test_loss"]].max().max()) for mean, _ in curves.values())
+    losses = ["training_loss", "test_loss"]
+    top = max(float((mean + sd.fillna(0))[losses].max().max()) for mean, sd in curves.values())
     lowest = min(float((mean - sd)["test_accuracy"].min()) for mean, sd in curves.values())
     floor = min(0.4, np.floor(10 * lowest) / 10) if np.isfinite(lowest) else 0.0
     for number, variant in enumerate(shown):
@@ -61,7 +62,7 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
         _curve(upper, mean, sd, "training_loss", variant.colour, "-")
         _curve(upper, mean, sd, "test_loss", FAINT, (0, (3, 2)))
         _curve(lower, mean, sd, "test_accuracy", variant.colour, "-")
-        upper.set_ylim(0, 1.3 * top)
+        upper.set_ylim(0, 1.1 * top)
         lower.set_ylim(floor, 1.0)
         lower.axhline(0.5, color=FAINT, linewidth=0.7, linestyle=(0, (1, 2)))
         _end_value(lower, mean, variant.colour)

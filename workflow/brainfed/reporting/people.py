@@ -51,7 +51,7 @@ def used(people: pd.DataFrame) -> pd.DataFrame:
 
 def reason_kind(reason: str) -> str:
     """The kind of a reason: it names no subject and no file."""
-    if reason in ("no series", "diagnosis missing"):
+    if reason in ("no series", "series file absent", "confounds file absent", "diagnosis missing"):
         return reason
     return SILENT if re.fullmatch(r"\d+ regions? without signal", reason) else UNUSABLE
 

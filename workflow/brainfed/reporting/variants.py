@@ -39,11 +39,11 @@ class ShownVariant:
 
     @property
     def title(self) -> str:
-        """`FedGCN, no noise` for the variant `fedgcn-no-noise` of the method `fedgcn`."""
+        """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`."""
         if self.name == self.method:
             return self.method_title
         if self.name.startswith(f"{self.method}-"):
-            return f"{self.method_title}, {self.name.removeprefix(f'{self.method}-').replace('-', ' ')}"
+            return f"{self.method_title} ({self.name.removeprefix(f'{self.method}-').replace('-', ' ')})"
         return self.name
 
     @property

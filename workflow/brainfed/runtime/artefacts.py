@@ -44,9 +44,16 @@ def atomic(path: str | Path) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         yield temporary
+        temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
 
 
 def canonical_json(value: Any) -> str:

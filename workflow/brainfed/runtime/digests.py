@@ -21,6 +21,10 @@ NEUTRAL_MODULES = frozenset(
 )
 DIGEST_LENGTH = 16
 
+# Of `runtime.settings.setting(...)` only the default reaches a job; its description and bounds are the manual's.
+SETTING = "setting"
+VALUES_OF_A_SETTING = frozenset({"default", "factory"})
+
 
 @dataclass(frozen=True)
 class ImportStatement:
@@ -162,6 +166,9 @@ def _parse(folder: Path, place: tuple[str, ...], _modified: int, _size: int) -> 
         elif isinstance(node, ast.ImportFrom):
             module = tuple(node.module.split(".")) if node.module else ()
             imports.append(ImportStatement(node.level, module, tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == SETTING:
+            node.args = node.args[:1]
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg in VALUES_OF_A_SETTING]
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [child for child in node.body if not _is_text(child)]
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()

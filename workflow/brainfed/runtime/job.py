@@ -26,7 +26,13 @@ from brainfed.runtime.devices import Lease, lease
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
 INTERRUPTED = 130
 
 logger = logging.getLogger(__name__)

@@ -44,7 +44,7 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
         }
         for institution in np.unique(inputs.institution[inputs.tested(fold)]).tolist():
             rows = inputs.tested(fold) & (inputs.institution == institution)
-            if institution not in shares:
+            if institution not in shares and not ledger.rows():
                 ledger.record(
                     "prevalence", (), 8, direction="upload", round_index=0, subjects=int(rows.sum()), times=len(shares)
                 )

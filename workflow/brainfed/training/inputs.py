@@ -1,18 +1,15 @@
 """What one method job is given, and what it returns: the border that no test label crosses."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.runtime.streams import Streams
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-ScoreKind = Literal["probability", "margin"]
-THRESHOLD: dict[ScoreKind, float] = {"probability": 0.5, "margin": 0.0}
 
 
 @dataclass(frozen=True)

@@ -81,15 +81,14 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
 
 
 def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
-    """(n,) who trains with whom; pooling sends each institution's subjects once a set of features."""
+    """(n,) who trains with whom; pooling sends each institution's subjects."""
     if task.training == "local":
         return inputs.institution
     if len(inputs.institutions) > 1:
         for institution in range(len(inputs.institutions)):
             size = len(inputs.members(institution))
-            for features in inputs.features:
-                shape, itemsize = (size, features.shape[1]), features.itemsize
-                ledger.record("features", shape, itemsize, direction="upload", round_index=0, subjects=size)
+            shape, itemsize = (size, inputs.features[0].shape[1]), inputs.features[0].itemsize
+            ledger.record("features", shape, itemsize, direction="upload", round_index=0, subjects=size)
             itemsize = inputs.labels.itemsize
             ledger.record("labels", (size,), itemsize, direction="upload", round_index=0, subjects=size)
     return np.zeros_like(inputs.institution)
@@ -127,7 +126,8 @@ def _score(
             continue
         scores[rows] = np.mean([_response(task, model, features[rows]) for model in models.values()], axis=0)
         shape = (features.shape[1] + 1,)
-        ledger.record("model", shape, 8, direction="upload", round_index=0, subjects=len(rows), times=len(models))
+        if not ledger.rows():
+            ledger.record("model", shape, 8, direction="upload", round_index=0, subjects=len(rows), times=len(models))
 
 
 def _response(task: LinearTask, model: LinearModel, features: FloatArray) -> NDArray[np.float64]:

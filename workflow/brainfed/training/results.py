@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.training.inputs import THRESHOLD, IntArray, MethodInputs, Outcome
+from brainfed.runtime.score_kinds import THRESHOLD
+from brainfed.training.inputs import IntArray, MethodInputs, Outcome
 
 
 def check(inputs: MethodInputs, outcome: Outcome) -> None:
@@ -67,4 +68,4 @@ def _fit(probability: NDArray[np.float64], label: IntArray, threshold: float) ->
     if len(label) == 0 or not np.isfinite(probability).all():
         return float("nan"), float("nan")
     right = np.clip(np.where(label == 1, probability, 1 - probability), 1e-12, 1)
-    return float(-np.log(right).mean()), float(((probability >= threshold) == label).mean())
+    return float(-np.log(right).mean()), float(((probability > threshold) == label).mean())

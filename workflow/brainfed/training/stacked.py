@@ -12,16 +12,16 @@ import torch
 from numpy.typing import NDArray
 
 from brainfed.federation.exchange import Ledger
-from brainfed.federation.rounds import Curves, run_rounds
+from brainfed.federation.rounds import Curves, local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
-from brainfed.models.first_layer import Design, SharedDesign
 from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.training.crossings import record_help_for_unseen, record_pooling
 from brainfed.training.inputs import MethodInputs, Outcome
 from brainfed.training.run import Run
 from brainfed.training.stacking import Member, Stack, members, stack_inputs
 
 STACK_BYTES = 3 << 30
-"""Weights, gradients and Adam's two moments of the folds that are trained side by side stay below this."""
+"""Weights, gradients, Adam's two moments and a fold's own features, of the folds that are trained side by side."""
 
 
 def train_stacked(
@@ -47,9 +47,8 @@ def train_stacked(
     subjects = len(inputs.subjects)
     round_scores = np.full((settings.rounds, inputs.folds, subjects), np.nan)
     losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
-    operations = 0
     if pooled:
-        _record_pooling(inputs, ledger)
+        record_pooling(inputs, ledger)
     for folds in _chunks(inputs, architecture, dtype, pooled=pooled):
         trained = members(inputs, folds, pooled=pooled, standardise=standardise)
         stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype)
@@ -68,44 +67,17 @@ def train_stacked(
             exchange=exchange,
         )
         _collect(inputs, stack, curves, folds, round_scores, losses)
-        if exchange and standardise:
-            _record_moments(stack, ledger)
+        if not pooled:
+            record_help_for_unseen(stack, {} if exchange else network.stacks(), chunk_ledger)
         if not exchange and not pooled:
             _score_unseen(inputs, stack, network, folds, round_scores)
-        operations += _operations(network, settings, stack)
     counts = {
         "parameters": architecture.parameters,
         "rounds": settings.rounds,
         "local_epochs": settings.local_epochs,
-        "floating_point_operations": operations,
+        "first_layer_operations": _operations(inputs, architecture, settings, exchange=exchange, pooled=pooled),
     }
     return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
-
-
-def _record_pooling(inputs: MethodInputs, ledger: Ledger) -> None:
-    """A central method takes every patient's features and label out of the institution."""
-    d, itemsize = inputs.features[0].shape[1], inputs.features[0].itemsize
-    for institution in range(len(inputs.institutions)):
-        n = len(inputs.members(institution))
-        for name, shape, size in (("features", (n, d), itemsize), ("labels", (n,), 1)):
-            ledger.record(name, shape, size, direction="upload", round_index=0, subjects=n)
-
-
-def _record_moments(stack: Stack, ledger: Ledger) -> None:
-    """An institution without training subjects is scaled by what the others tell of theirs."""
-    if bool((stack.labels >= 0).any(dim=2).all()):
-        return
-    for member in stack.members:
-        for name, moment in (("feature-mean", member.mean), ("feature-sd", member.sd)):
-            if moment is not None:
-                ledger.record(
-                    name,
-                    moment.shape[1:],
-                    moment.itemsize,
-                    direction="upload",
-                    round_index=0,
-                    subjects=len(member.nodes),
-                )
 
 
 def _axes(architecture: Architecture) -> dict[str, int]:
@@ -119,7 +91,10 @@ def _chunks(
     inputs: MethodInputs, architecture: Architecture, dtype: torch.dtype, *, pooled: bool
 ) -> list[tuple[int, ...]]:
     trainers = 1 if pooled else len(inputs.institutions)
-    size = 4 * trainers * architecture.parameters * torch.empty(0, dtype=dtype).element_size()
+    numbers = 4 * trainers * architecture.parameters
+    if len(inputs.features) > 1 or len(inputs.graphs) > 1:
+        numbers += 2 * len(inputs.subjects) * architecture.features
+    size = numbers * torch.empty(0, dtype=dtype).element_size()
     side_by_side = max(1, STACK_BYTES // size)
     folds = tuple(range(inputs.folds))
     return [folds[start : start + side_by_side] for start in range(0, inputs.folds, side_by_side)]
@@ -186,12 +161,15 @@ def _score_elsewhere(
     return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)
 
 
-def _operations(network: StackedNetwork, settings: FederationSettings, stack: Stack) -> int:
-    """Multiplications and additions of the first layer: forward and weight gradient of every local step."""
-    d, folds, hidden = network.first.weight.shape[1:]
-    steps = settings.rounds * settings.local_epochs
-    return sum(2 * 2 * _rows(design) * d * folds * hidden * steps for design in stack.designs)
+def _operations(
+    inputs: MethodInputs, architecture: Architecture, settings: FederationSettings, *, exchange: bool, pooled: bool
+) -> int:
+    """Multiplications and additions of the first layer, forward and weight gradient, over all steps and folds.
 
-
-def _rows(design: Design) -> int:
-    return int(design.rows.shape[0]) if isinstance(design, SharedDesign) else int(design.rows.shape[1])
+    Institutions of equal size are taken for granted where a round draws some of them.
+    """
+    subjects = len(inputs.subjects)
+    sizes = [subjects] if pooled else [len(inputs.members(m)) for m in range(len(inputs.institutions))]
+    steps = local_steps(sizes, settings, inputs.streams, exchange=exchange)
+    d, hidden = architecture.widths[:2]
+    return round(steps / len(sizes) * 2 * 2 * subjects * d * hidden * inputs.folds)

@@ -1,0 +1,85 @@
+"""The page as text: several cohorts, a null control, words that must not be missing."""
+
+import copy
+import re
+
+import pytest
+
+from brainfed.reporting.document import render
+from brainfed.reporting.outline import read_outline
+from brainfed.reporting.pictures import read_pictures
+from brainfed.runtime.errors import UserError
+from report_project import CAPTIONS, outline_of, write_project
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("project")
+    write_project(path)
+    return path
+
+
+@pytest.fixture
+def outline(folder):
+    return outline_of(folder, show_subjects=False)
+
+
+def page_of(outline):
+    return render(read_outline(outline), CAPTIONS)
+
+
+def words(page):
+    """The page's text without pictures, styles and tags."""
+    body = re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", page[page.index("<body>") :], flags=re.DOTALL)
+    return " ".join(body.split())
+
+
+def test_the_page_says_what_a_reviewer_asks_for(outline):
+    text = words(page_of(outline))
+    for said in (
+        "Transductive: the features of test subjects are in the population graph",
+        "It gives no formal privacy guarantee",
+        "patients leave the institution",
+        "Not comparable: the paper’s numbers are from ABIDE I and II",
+        "46 of 48 subjects in the phenotype table are analysed",
+        "1 group of subjects with identical series was found",
+        "SHA-256 of their ids",
+        "The papers’ test would call",
+    ):
+        assert said in text
+
+
+def test_the_same_artefacts_give_the_same_page(outline):
+    assert page_of(outline) == page_of(copy.deepcopy(outline))
+
+
+def test_two_cohorts_and_two_experiments_share_no_anchor(outline):
+    cohort = outline["cohorts"][0]
+    cohort["experiments"].append({**cohort["experiments"][0], "name": "again", "title": "Once more"})
+    outline["cohorts"].append({**copy.deepcopy(cohort), "name": "second"})
+    page = page_of(outline)
+    anchors = re.findall(r'\sid="([^"]+)"', page)
+    assert len(anchors) == len(set(anchors))
+    assert {"results-toy-methods", "results-toy-again", "results-second-methods"} <= set(anchors)
+    assert "second: Once more" in words(page)
+
+
+def test_a_null_control_claims_nothing_about_federation(outline):
+    outline["cohorts"][0]["experiments"][0]["labels"] = "permuted"
+    text = words(page_of(outline))
+    assert "Null control, diagnoses shuffled: mean AUC over methods" in text
+    assert "Federation gains" not in text
+    assert "Federation beats" not in text
+    assert "Beside the paper" not in text
+
+
+def test_a_cohort_without_graphs_says_so(outline):
+    figures = outline["cohorts"][0]["figures"]
+    for name in ("graph", "homophily", "degrees"):
+        del figures[name]
+    assert "No method of this cohort uses a population graph." in words(page_of(outline))
+
+
+def test_a_figure_without_a_caption_is_a_mistake():
+    with pytest.raises(UserError, match=r"the figure 'new' has no caption; write workflow/report/new\.rst"):
+        read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")

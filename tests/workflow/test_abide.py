@@ -1,0 +1,139 @@
+"""The whole workflow on 100 real subjects of ABIDE I, from text files to tables."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from workflow.project import REPOSITORY, Project, copy_workflow
+
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.data,
+    pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA names no folder of real data"),
+]
+
+SUBJECTS = 100
+TWINS = ("UM_1_0050279", "UM_1_0050286")
+"""Two rows of the cohort with the same data."""
+VARIANTS = [
+    "majority",
+    "phenotype",
+    "motion",
+    "ridge-local",
+    "ridge-central",
+    "logistic-federated",
+    "fedmlp",
+    "fedgcn",
+    "localgcn",
+]
+CONFIG = {
+    "extends": "abide.yaml",
+    "project": "hundred",
+    "threads": 1,
+    "split": {"count": 3, "folds": 3, "repeats": 1},
+    "cohorts": {"abide": {"shards": 2}},
+    "experiments": {"methods": {"variants": VARIANTS}},
+}
+
+
+def series_folder(folder: Path) -> Path:
+    return folder / "resources" / "abide" / "ABIDE_pcp" / "cpac" / "filt_global"
+
+
+def exchange_for_twins(folder: Path, archive: Path) -> None:
+    """Let the twins take the place of two others of their site."""
+    for path in sorted(folder.glob("UM_1_*"))[:2]:
+        path.unlink()
+    with np.load(archive) as series:
+        for subject in TWINS:
+            header = "\t".join(f"#{number}" for number in range(1, 201))
+            path = folder / f"{subject}_rois_cc200.1D"
+            np.savetxt(path, series[subject], fmt="%.6f", delimiter="\t", header=header, comments="")
+
+
+@pytest.fixture(scope="module")
+def abide(tmp_path_factory) -> Project:
+    """The shipped config of ABIDE on 100 subjects, one repeat of three folds in three institutions."""
+    folder = tmp_path_factory.mktemp("abide")
+    data = Path(os.environ["BRAINFED_DATA"])
+    subprocess.run(
+        [sys.executable, data / "lay-out-abide", folder / "resources" / "abide", "--subjects", str(SUBJECTS)],
+        check=True,
+        capture_output=True,
+    )
+    exchange_for_twins(series_folder(folder), data / "abide" / "timeseries.npz")
+    copy_workflow(folder)
+    (folder / "abide.yaml").write_text((REPOSITORY / "config" / "abide.yaml").read_text())
+    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False))
+    project = Project(folder)
+    project.snakemake("tables", "--cores", "2")
+    return project
+
+
+@pytest.fixture(scope="module")
+def results(abide) -> Path:
+    return abide.folder / "results" / "abide"
+
+
+def test_every_subject_with_a_series_is_included(results):
+    included = pd.read_parquet(results / "cohort" / "included.parquet")
+    assert included["included"].sum() == SUBJECTS
+    left_out = included.loc[~included["included"], "reason"]
+    assert set(left_out) == {"no series"}
+    participants = pd.read_parquet(results / "cohort" / "participants.parquet")
+    assert participants["has_series"].sum() == SUBJECTS
+    assert len(participants) == 1112
+
+
+def test_twins_are_one_group_in_one_institution_and_fold(results):
+    included = pd.read_parquet(results / "cohort" / "included.parquet").set_index("subject")
+    together = included.loc[included["included"] & (included["twin_group"] != included.index), "twin_group"]
+    assert together.to_dict() == {TWINS[1]: TWINS[0]}
+    (path,) = results.glob("splits/*/repeat-0.parquet")
+    split = pd.read_parquet(path).set_index("subject")
+    assert split.loc[TWINS[0]].equals(split.loc[TWINS[1]])
+    issues = pd.read_csv(results / "cohort" / "issues.tsv", sep="\t", keep_default_na=False)
+    assert issues.loc[issues["kind"] == "identical series", "subject"].tolist() == list(TWINS)
+
+
+def test_phenotypes_have_the_meanings_of_their_codes(abide, results):
+    table = abide.folder / "resources" / "abide" / "ABIDE_pcp" / "Phenotypic_V1_0b_preprocessed1.csv"
+    source = pd.read_csv(table, dtype=str)
+    source = source[source["FILE_ID"] != "no_filename"].set_index("FILE_ID")
+    found = pd.read_parquet(results / "cohort" / "participants.parquet").set_index("subject").loc[source.index]
+    assert found["diagnosis"].eq(1).tolist() == source["DX_GROUP"].eq("1").tolist()
+    assert found["sex"].eq("male").tolist() == source["SEX"].eq("1").tolist()
+    np.testing.assert_allclose(found["age"], source["AGE_AT_SCAN"].astype(float))
+
+
+def test_regions_without_signal_are_reported_with_their_subject(results):
+    issues = pd.read_csv(results / "cohort" / "issues.tsv", sep="\t", keep_default_na=False)
+    quality = pd.concat([pd.read_parquet(path) for path in sorted((results / "timeseries").rglob("*-quality.parquet"))])
+    silent = quality.loc[quality["constant_regions"] > 0].set_index("subject")["constant_regions"]
+    reported = issues[issues["kind"] == "constant regions"].set_index("subject")["detail"]
+    assert reported.to_dict() == {subject: f"{count} regions" for subject, count in silent.sort_index().items()}
+
+
+def test_every_method_scores_every_subject_once(results):
+    for variant in VARIANTS:
+        (path,) = results.glob(f"methods/*/{variant}/repeat-0/predictions.parquet")
+        predictions = pd.read_parquet(path)
+        assert predictions["subject"].is_unique
+        assert len(predictions) == SUBJECTS
+        assert np.isfinite(predictions["score"]).all()
+
+
+def test_the_tables_hold_every_variant_and_ridge_beats_chance(results):
+    tables = results / "tables"
+    assert {path.stem for path in tables.iterdir()} == {"methods", "methods-runs", "methods-tests", "methods-gain"}
+    summary = pd.read_csv(tables / "methods.tsv", sep="\t").set_index(["variant", "scope", "metric"])["mean"]
+    assert set(summary.index.get_level_values("variant")) == set(VARIANTS)
+    accuracies = summary.xs("accuracy", level="metric")
+    assert np.isfinite(accuracies).all()
+    assert summary["ridge-central", "pooled", "accuracy"] > 0.5

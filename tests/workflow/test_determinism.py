@@ -1,0 +1,44 @@
+"""The same seed gives the same bytes, whatever the order and the parallelism of the jobs."""
+
+import pytest
+
+from workflow.project import new_project
+
+pytestmark = pytest.mark.workflow
+
+ARTEFACTS = (
+    "timeseries/**/*.safetensors",
+    "timeseries/**/*.parquet",
+    "cohort/*",
+    "splits/**/*.parquet",
+    "features/**/*.safetensors",
+    "graphs/**/*.safetensors",
+    "methods/**/*.parquet",
+    "methods/**/cost.json",
+    "tables/*.tsv",
+)
+
+
+def contents(project):
+    """Path -> bytes of everything that must not differ."""
+    results = project.folder / "results" / "tiny"
+    return {
+        path.relative_to(results).as_posix(): path.read_bytes()
+        for pattern in ARTEFACTS
+        for path in sorted(results.glob(pattern))
+    }
+
+
+def test_another_order_on_one_core_gives_the_same_bytes(finished, tmp_path):
+    expected = contents(finished)
+    kinds = {path.rsplit("/", 1)[-1] for path in expected}
+    assert {"predictions.parquet", "history.parquet", "all.safetensors", "methods.tsv", "included.parquet"} <= kinds
+
+    alone = new_project(tmp_path)
+    (last,) = (path for path in expected if path.endswith("quick/repeat-0/predictions.parquet"))
+    alone.snakemake(f"results/tiny/{last}", "--cores", "1")
+    alone.snakemake("tables", "--cores", "1")
+
+    found = contents(alone)
+    assert found.keys() == expected.keys()
+    assert [path for path in expected if found[path] != expected[path]] == []

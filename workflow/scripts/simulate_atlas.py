@@ -1,0 +1,12 @@
+"""Write the parcellation of a simulated cohort."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from pathlib import Path
+
+    from brainfed.cohort.settings import SimulateSettings
+    from brainfed.cohort.simulate import write_atlas
+    from brainfed.runtime.settings import restore
+
+    write_atlas(Path(snakemake.output.labels).parent, restore(SimulateSettings, snakemake.params.settings))

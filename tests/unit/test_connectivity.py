@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.imaging.connectivity import connectivity, standardised, to_matrices, upper_triangle_names
+from brainfed.imaging.connectivity import connectivity, to_matrices
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.standardise import standardised
 from brainfed.runtime.errors import UserError
 
 PEARSON = FeatureSettings()
@@ -48,10 +49,6 @@ def test_rows_come_in_ascending_order_of_id():
     cohort = {"b": series(seed=1), "a": series(seed=0)}
     features = connectivity(cohort, PEARSON)
     assert np.array_equal(features[0], connectivity({"a": cohort["a"]}, PEARSON)[0])
-
-
-def test_names_follow_the_upper_triangle():
-    assert upper_triangle_names(("a", "b", "c")) == (("a", "b"), ("a", "c"), ("b", "c"))
 
 
 @settings(deadline=None)

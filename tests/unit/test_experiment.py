@@ -29,7 +29,16 @@ def predictions(variant, repeat):
 
 
 @pytest.fixture
-def files(tmp_path):
+def splits(tmp_path):
+    """What the predictions were made on."""
+    paths = [str(tmp_path / f"split-{repeat}.parquet") for repeat in (0, 1)]
+    for repeat, path in enumerate(paths):
+        write_table(path, predictions("perfect", repeat)[["subject", "institution", "fold"]])
+    return paths
+
+
+@pytest.fixture
+def files(tmp_path, splits):
     paths = []
     for variant, repeat in RUNS:
         paths.append(str(tmp_path / f"{variant}-{repeat}.parquet"))
@@ -39,7 +48,8 @@ def files(tmp_path):
 
 def tables(tmp_path, files, local="guessing", reference="guessing"):
     outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")}
-    score_experiment(RUNS, files, local=local, reference=reference, outputs=outputs)
+    splits = [str(tmp_path / f"split-{repeat}.parquet") for repeat in (0, 1)]
+    score_experiment(RUNS, files, splits, local=local, reference=reference, outputs=outputs)
     return {name: pd.read_csv(path, sep="\t") for name, path in outputs.items()}
 
 
@@ -116,3 +126,26 @@ def test_a_damaged_prediction_file_is_named(tmp_path, files):
     write_table(files[2], predictions("guessing", 0).drop(columns="score"))
     with pytest.raises(UserError, match=r"guessing-0\.parquet.*'score'"):
         tables(tmp_path, files)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.assign(fold=1 - table["fold"]),
+        lambda table: table.iloc[1:],
+        lambda table: table.assign(institution=table["institution"].iloc[::-1].to_numpy()),
+    ],
+    ids=["fold", "subject", "institution"],
+)
+def test_predictions_of_another_split_are_refused(tmp_path, files, change):
+    write_table(files[3], change(predictions("guessing", 1)))
+    with pytest.raises(UserError, match=r"guessing, repeat 1: .*split-1\.parquet"):
+        tables(tmp_path, files)
+
+
+def test_predictions_may_stand_in_any_order(tmp_path, files):
+    expected = tables(tmp_path, files)
+    write_table(files[0], predictions("perfect", 0).iloc[::-1])
+    found = tables(tmp_path, files)
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(found[name], table)

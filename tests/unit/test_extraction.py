@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.settings import CohortSettings, ExtractionSettings
-from brainfed.imaging.atlas import load_atlas, read_region_table
+from brainfed.imaging.atlas import load_atlas
+from brainfed.imaging.extract_shard import extract_shard
 from brainfed.imaging.extraction import ScanFiles, extract
-from brainfed.imaging.shard import ShardFiles, extract_shard
+from brainfed.imaging.region_table import read_region_table
+from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 

@@ -300,6 +300,18 @@ def test_folds_trained_in_chunks_give_the_same_scores(case, monkeypatch):
     assert chunks == [(0, 1, 2), (3,)]
     np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
     np.testing.assert_allclose(found.training_loss, expected.training_loss, atol=1e-12, rtol=0)
+    assert found.counts == expected.counts
+    assert found.crossings == expected.crossings
+
+
+@pytest.mark.parametrize("train", [fedgcn.train, localgcn.train], ids=["federated", "local"])
+def test_sites_left_out_in_chunks_give_the_same_scores(train, monkeypatch):
+    inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
+    settings = QUICK if train is fedgcn.train else ALONE
+    expected = train(inputs, settings, Run(precision="float64"))
+    monkeypatch.setattr(stacked, "STACK_BYTES", 1)
+    found = train(inputs, settings, Run(precision="float64"))
+    np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings
 
 

@@ -80,6 +80,18 @@ def test_a_method_that_needs_the_graph_of_everybody_gets_it():
     assert variant(planned, "localgcn").graph.settings.scope == "local"
 
 
+def test_a_simulated_cut_of_the_whole_graph_is_for_methods_inside_institutions():
+    planned = plan(graph={"scope": "global_cut"})
+    assert variant(planned, "localgcn").graph.settings.scope == "global_cut"
+    assert variant(planned, "first").graph.settings.scope == "global_cut"
+    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+
+
+def test_a_graph_that_joins_institutions_is_refused_where_they_train_apart():
+    with pytest.raises(UserError, match=r"variants\.first\.graph\.scope: .*'fedgcn' trains inside institutions"):
+        plan(variants={"first": {"graph": {"scope": "global"}}})
+
+
 def test_one_variants_k_renames_its_graph_alone():
     before, after = plan(), plan(variants={"first": {"graph": {"k": 5}}})
     assert moved(variants={"first": {"graph": {"k": 5}}}) == {"graph"}

@@ -10,7 +10,8 @@ import pytest
 
 from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
-from brainfed.imaging.shard import ShardFiles, read_shard
+from brainfed.imaging.read_shard import read_shard
+from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.errors import UserError
 
 SETTINGS = CohortSettings(source="timeseries")

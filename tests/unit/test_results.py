@@ -62,17 +62,18 @@ def test_predictions_have_one_row_a_subject(inputs, outcome):
 
 
 def test_history_has_one_row_a_fold_institution_and_round(inputs, outcome):
+    """A probability of one half calls nobody a patient: right for b and d, wrong for a and c."""
     found = history_table(inputs, outcome, TRUTH).set_index(["fold", "institution", "round"])
     assert list(found.index) == [(f, i, r) for f in (0, 1) for i in ("east", "west") for r in (1, 2)]
-    half, right = -np.log(0.5), 1.0
+    half, undecided = -np.log(0.5), 0.0
     expected = {
-        (0, "east", 1): (0.7, half, right),
+        (0, "east", 1): (0.7, half, undecided),
         (0, "east", 2): (0.4, -np.log(0.8), 1.0),
-        (0, "west", 1): (0.72, half, 0.0),
+        (0, "west", 1): (0.72, half, 1.0),
         (0, "west", 2): (0.42, -np.log(0.4), 0.0),
-        (1, "east", 1): (0.71, half, right),
+        (1, "east", 1): (0.71, half, undecided),
         (1, "east", 2): (0.41, -np.log(0.25), 0.0),
-        (1, "west", 1): (0.73, half, 0.0),
+        (1, "west", 1): (0.73, half, 1.0),
         (1, "west", 2): (0.43, -np.log(0.9), 1.0),
     }
     for key, values in expected.items():

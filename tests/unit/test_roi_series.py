@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.read_shard import read_shard
 from brainfed.imaging.region_signal import constant_regions, empty_regions, varying_regions
 from brainfed.imaging.roi_series import read_roi_series
-from brainfed.imaging.shard import ShardFiles, load_series, read_shard
+from brainfed.imaging.series_files import load_series
+from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.errors import UserError
 
 SETTINGS = CohortSettings(source="timeseries", regions=2, min_timepoints=3, atlas="two")

@@ -6,7 +6,8 @@ from nilearn.connectome import ConnectivityMeasure
 from scipy.linalg import expm
 from sklearn.covariance import LedoitWolf
 
-from brainfed.imaging.connectivity import standardised, to_matrices
+from brainfed.imaging.connectivity import to_matrices
+from brainfed.imaging.standardise import standardised
 from brainfed.imaging.tangent import displacement, tangent_features
 
 SUBJECTS = tuple(f"s{i}" for i in range(9))

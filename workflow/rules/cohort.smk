@@ -98,8 +98,8 @@ rule ingest_phenotypes:
         runtime=10,
     params:
         code=code_digest("scripts/ingest_phenotypes.py", base=BASE),
-        settings=lambda wc: settings_of(wc, "source", "columns", "codes", "missing"),
-        with_series=lambda wc: list(LISTINGS[wc.cohort].with_series),
+        settings=phenotype_settings_of,
+        absences=lambda wc: LISTINGS[wc.cohort].absences,
     message:
         "Reading the phenotype table ({wildcards.cohort})"
     script:
@@ -113,7 +113,7 @@ rule include_subjects:
         coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
     output:
         included="results/{cohort}/cohort/included.parquet",
-        issues=report(
+        issues=if_subjects_may_be_shown(
             "results/{cohort}/cohort/issues.tsv",
             caption="../report/issues.rst",
             category="Data and quality",
@@ -133,7 +133,7 @@ rule include_subjects:
     params:
         code=code_digest("scripts/include_subjects.py", base=BASE),
         settings=lambda wc: settings_of(
-            wc, "source", "constant_regions", "min_timepoints"
+            wc, "source", "constant_regions", "min_coverage"
         ),
     message:
         "Deciding who is included ({wildcards.cohort})"

@@ -49,7 +49,7 @@ PROJECT = PLAN.project
 def gpus_allowed():
     """Whether this run may use GPUs: `--resources gpu=N`, or no limit at all."""
     limit = workflow.global_resources.get("gpu")
-    return limit is None or limit.value > 0
+    return limit is None or limit.value is None or limit.value > 0
 
 
 onstart:
@@ -77,6 +77,11 @@ wildcard_constraints:
     graph=r"[^/]+",
     regime=r"[^/]+",
     variant=r"[^/]+",
+
+
+def if_subjects_may_be_shown(path, **registration):
+    """Register a table that names subjects for `snakemake --report`, where the config lets it."""
+    return report(path, **registration) if PROJECT.report.show_subjects else path
 
 
 def cohorts_from(*sources):
@@ -191,6 +196,13 @@ def shard_subjects(wildcards):
     ]
 
 
+def phenotype_settings_of(wildcards):
+    """What decides how a phenotype table is read; a simulated one has columns and codes of its own."""
+    if cohort_of(wildcards).source == "simulate":
+        return settings_of(wildcards, "source")
+    return settings_of(wildcards, "source", "columns", "codes", "missing")
+
+
 def simulation_of(cohort, shard=None):
     """Settings of a simulation. For a shard the number of subjects is that of its own last one: one more
     subject elsewhere changes nothing in it."""
@@ -201,7 +213,7 @@ def simulation_of(cohort, shard=None):
             for subject in LISTINGS[cohort].members(shard)
         ]
         settings["simulate"]["subjects"] = max(numbers)
-    return {name: settings[name] for name in ("source", "simulate", "columns", "codes")}
+    return {name: settings[name] for name in ("source", "simulate")}
 
 
 def simulated_atlas_of(cohort):

@@ -6,8 +6,8 @@ with job(snakemake):
     import pandas as pd
 
     from brainfed.imaging.connectivity import connectivity
+    from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.shard import load_series
     from brainfed.runtime.artefacts import read_table, write_arrays
 
     quality = pd.concat([read_table(path, ["subject", "problem"]) for path in snakemake.input.quality])

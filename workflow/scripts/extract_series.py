@@ -5,8 +5,9 @@ from brainfed.runtime.job import job
 with job(snakemake):
     from brainfed.cohort.settings import CohortSettings
     from brainfed.imaging.atlas import load_atlas
+    from brainfed.imaging.extract_shard import extract_shard
     from brainfed.imaging.extraction import ScanFiles
-    from brainfed.imaging.shard import ShardFiles, extract_shard
+    from brainfed.imaging.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     settings = restore(CohortSettings, {"source": "nifti", **snakemake.params.settings})

@@ -3,7 +3,7 @@
 from brainfed.runtime.job import job
 
 with job(snakemake):
-    from brainfed.imaging.shard import load_series
+    from brainfed.imaging.series_files import load_series
     from brainfed.imaging.tangent import tangent_features
     from brainfed.runtime.artefacts import read_table, write_arrays
 

@@ -4,7 +4,8 @@ from brainfed.runtime.job import job
 
 with job(snakemake):
     from brainfed.cohort.settings import CohortSettings
-    from brainfed.imaging.shard import ShardFiles, read_shard
+    from brainfed.imaging.read_shard import read_shard
+    from brainfed.imaging.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     listed = snakemake.params.subjects

@@ -45,7 +45,13 @@ with job(snakemake, gpu=True) as running:
     write_table(predictions, predictions_table(inputs, outcome, truth))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
     write_text(
-        snakemake.output.cost, canonical_json({"counts": outcome.counts, "crossings": [*outcome.crossings, *crossings_of_graph(inputs, params.graph_scope)]})
+        snakemake.output.cost,
+        canonical_json(
+            {
+                "counts": outcome.counts,
+                "crossings": [*outcome.crossings, *crossings_of_graph(inputs, params.graph_scope)],
+            }
+        )
         + "\n",
     )
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

@@ -67,7 +67,7 @@ One row of a table. `method` names one of the [methods](#methods); the method's 
 A list where one value belongs is a sweep: `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes the variants
 `width-k5` and `width-k10`; an experiment may name `width` for both. Every method comes with variants of its own,
 which need no entry here and may be redefined by one of the same name. The graph's `scope` is the one that the method
-needs (CentralGCN: `global`, the others: `local`) unless the variant itself sets it.
+needs (CentralGCN: `global`; the others: `local`, or `global_cut` where `graph` says so) unless the variant sets it.
 """
 
 

@@ -244,7 +244,7 @@ def _graph(project: ProjectSettings, definition: Definition, where: str) -> Grap
     settings = validate(GraphSettings, asdict(project.graph) | given, f"{where}.graph")
     if method.graph == "local" and settings.scope == "global":
         raise UserError(
-            f"{where}.graph.scope: method {method.name!r} trains inside institutions, a `global` graph would join them; "
+            f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph joins; "
             "use `local`, or `global_cut` for a simulation."
         )
     return settings

@@ -26,7 +26,13 @@ def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> p
 
 
 def score_experiment(
-    runs: Sequence[tuple[str, int]], files: Sequence[str], splits: Sequence[str], *, local: str, reference: str, outputs: Mapping[str, str]
+    runs: Sequence[tuple[str, int]],
+    files: Sequence[str],
+    splits: Sequence[str],
+    *,
+    local: str,
+    reference: str,
+    outputs: Mapping[str, str],
 ) -> None:
     """Write the summary, the runs, the tests against `reference` and the gain over `local`.
 

@@ -1,6 +1,5 @@
 """Metrics of a binary diagnosis: 1 patient, 0 control. Undefined is NaN, never a convenient number."""
 
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-import pandas as pd
 from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
+from brainfed.imaging.region_table import read_region_table
 from brainfed.runtime.errors import UserError
 
 
@@ -61,26 +61,3 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path) -> Atlas:
             "their voxels to 0."
         )
     return Atlas(name, labels, np.asarray(image.affine, dtype=np.float64), indices, regions)
-
-
-def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Labels and names of a tab-separated region table with the columns index and name.
-
-    Raises:
-        UserError: a column is absent, an index is no positive whole number, or one appears twice.
-    """
-    frame = pd.read_csv(table, sep="\t", dtype=str, encoding="utf-8-sig", keep_default_na=False)
-    absent = [column for column in ("index", "name") if column not in frame.columns]
-    if absent:
-        raise UserError(
-            f"{table}: expected the tab-separated columns index and name, found {', '.join(frame.columns)}; "
-            f"add {' and '.join(absent)}."
-        )
-    for line, index in enumerate(frame["index"], start=2):
-        if not index.strip().isdigit() or int(index) == 0:
-            raise UserError(f"{table}, line {line}: expected a positive whole number as index, found {index!r}.")
-    for column in ("index", "name"):
-        twice = frame.loc[frame[column].duplicated(), column]
-        if len(twice):
-            raise UserError(f"{table}: expected every {column} once, found {twice.iloc[0]!r} again; rename one.")
-    return np.asarray(frame["index"], dtype=np.int64), tuple(frame["name"])

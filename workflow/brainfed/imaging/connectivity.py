@@ -1,8 +1,7 @@
 """Functional connectivity of region series (spec fedni, section 1): one row of correlations a subject."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping
 
 import numpy as np
 from nilearn.connectome import ConnectivityMeasure
@@ -11,6 +10,7 @@ from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 
 from brainfed.imaging.region_signal import varying_regions
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.standardise import standardised
 from brainfed.runtime.errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -55,11 +55,6 @@ def connectivity(series: Mapping[str, NDArray[np.float32]], settings: FeatureSet
     return features
 
 
-def upper_triangle_names(regions: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The pair of regions behind each feature."""
-    return tuple(combinations(regions, 2))
-
-
 def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArray[np.float64]:
     """(..., R, R) symmetric matrices from (..., R (R - 1) / 2) features."""
     regions = round((1 + np.sqrt(1 + 8 * features.shape[-1])) / 2)
@@ -69,14 +64,6 @@ def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArra
     matrices[..., columns, rows] = features
     matrices[..., np.arange(regions), np.arange(regions)] = diagonal
     return matrices
-
-
-def standardised(series: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(time, R) series with mean 0 and variance 1; a region without signal is 0 throughout."""
-    varying = varying_regions(series)
-    values = np.where(varying, series, 0.0).astype(np.float64)
-    values -= values.mean(axis=0)
-    return np.asarray(values / np.where(varying, values.std(axis=0), 1.0))
 
 
 def _matrix(series: NDArray[np.float32], settings: FeatureSettings) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""From a 4D image to region series: the mean of every region of the atlas, cleaned by nilearn's masker."""
+"""From a 4D image to region series: the mean of every region of the atlas, cleaned by nilearn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 import nibabel as nib
 import numpy as np
 from nilearn.maskers import NiftiLabelsMasker
+from nilearn.signal import clean, standardize_signal
 from numpy.typing import NDArray
 
 from brainfed.cohort.settings import ExtractionSettings
 from brainfed.imaging.atlas import Atlas
 from brainfed.imaging.confounds import read_confounds
 from brainfed.imaging.coverage import see_atlas
+from brainfed.imaging.region_series import RegionSeries
+from brainfed.imaging.region_signal import rounding_regions
 from brainfed.imaging.scan import Scan, read_scan
 from brainfed.runtime.errors import UserError
 
@@ -25,21 +28,6 @@ class ScanFiles:
     image: str
     confounds: str | None = None
     tr: float | None = None
-
-
-@dataclass(frozen=True)
-class RegionSeries:
-    """What one scan yields.
-
-    Attributes:
-        series: (time, R) float32 in the order of the atlas table; NaN columns where no voxel was seen.
-        coverage: (R,) fraction of each region that was seen.
-        tr: repetition time in s, NaN if unknown.
-    """
-
-    series: NDArray[np.float32]
-    coverage: NDArray[np.float64]
-    tr: float
 
 
 def extract(
@@ -63,21 +51,36 @@ def extract(
     seen = see_atlas(scan, atlas)
     present = np.unique(seen.labels[seen.labels > 0])
     masker = NiftiLabelsMasker(
-        nib.Nifti1Image(seen.labels, scan.affine),
-        standardize="zscore_sample" if settings.standardise else None,
-        detrend=settings.detrend,
-        low_pass=settings.low_pass,
-        high_pass=settings.high_pass,
-        t_r=None if np.isnan(tr) else tr,
-        resampling_target=None,
-        reports=False,
+        nib.Nifti1Image(seen.labels, scan.affine), standardize=None, resampling_target=None, reports=False
     )
-    signals = masker.fit_transform(nib.Nifti1Image(scan.voxels, scan.affine), confounds=confounds)
+    means = masker.fit_transform(nib.Nifti1Image(scan.voxels, scan.affine)).astype(np.float64)
+    signals = clean_means(means, settings, tr, confounds)
     series = np.full((len(signals), len(atlas.indices)), np.nan, dtype=np.float32)
     column = np.searchsorted(present, atlas.indices)
     found = np.isin(atlas.indices, present)
     series[:, found] = signals[:, column[found]]
     return RegionSeries(series, seen.coverage, tr)
+
+
+def clean_means(
+    means: NDArray[np.float64], settings: ExtractionSettings, tr: float, confounds: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Clean the (time, R) means of regions.
+
+    A region of which nothing but rounding is left (a constant, a ramp, a confound) is 0 throughout:
+    standardised, its rounding noise would pass for a signal.
+    """
+    cleaned = clean(
+        means,
+        detrend=settings.detrend,
+        standardize=None,
+        confounds=confounds,
+        low_pass=settings.low_pass,
+        high_pass=settings.high_pass,
+        t_r=None if np.isnan(tr) else tr,
+    )
+    cleaned = np.where(rounding_regions(cleaned, means), 0.0, cleaned)
+    return np.asarray(standardize_signal(cleaned, standardize="zscore_sample") if settings.standardise else cleaned)
 
 
 def _check_filter(scan: Scan, tr: float, settings: ExtractionSettings) -> None:

@@ -18,6 +18,11 @@ def constant_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
     return np.asarray(flat & ~empty_regions(series))
 
 
+def rounding_regions(cleaned: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(R,) mask of the columns of which cleaning left no more than the float32 rounding of the means before it."""
+    return np.asarray(np.ptp(cleaned, axis=0) <= RELATIVE_FLOOR * np.abs(means).max(axis=0))
+
+
 def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
     """(R,) mask of the columns whose correlations are defined."""
     return ~(empty_regions(series) | constant_regions(series))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import LedoitWolf
 
-from brainfed.imaging.connectivity import standardised
+from brainfed.imaging.standardise import standardised
 
 logger = logging.getLogger(__name__)
 

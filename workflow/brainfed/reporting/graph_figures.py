@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
-import networkx as nx  # type: ignore[import-untyped]
+import networkx as nx
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

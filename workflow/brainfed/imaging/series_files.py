@@ -1,0 +1,39 @@
+"""Read the region series of a cohort back from its parts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.errors import UserError
+
+Series = NDArray[np.float32]
+
+
+def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[dict[str, Series], tuple[str, ...]]:
+    """The (time, R) series of `subjects` from several parts, and the region names that all parts share.
+
+    Raises:
+        UserError: a subject is in no part, or two parts name their regions differently.
+    """
+    wanted, series = set(subjects), dict[str, Series]()
+    regions: tuple[str, ...] | None = None
+    for path in files:
+        part = read_arrays(path)
+        names = tuple(part.metadata["regions"])
+        if part.arrays and regions is not None and names != regions:
+            raise UserError(
+                f"{path}: expected the {len(regions)} regions of {files[0]}, found other names or another order; bring "
+                "the source files into one order."
+            )
+        regions = names if part.arrays or regions is None else regions
+        series.update({subject: array for subject, array in part.arrays.items() if subject in wanted})
+    absent = [subject for subject in subjects if subject not in series]
+    if absent:
+        raise UserError(
+            f"Subject {absent[0]}: expected its series in one of {len(files)} parts, found none "
+            f"({len(absent)} such subjects); delete the time series and run again."
+        )
+    return {subject: series[subject] for subject in sorted(series)}, regions or ()

@@ -217,6 +217,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "included": str(cohort / "included.parquet"),
         "issues": str(cohort / "issues.tsv"),
         "connectivity": str(figures / "connectivity.json"),
+        "site_trace": str(figures / "site-trace.tsv"),
         "quality": [str(cohort / "quality.parquet")],
         "figures": {name: str(figures / f"{name}.svg") for name in shown},
         "experiments": [experiment],
@@ -238,7 +239,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
     draw_cohort(toy["participants"], toy["included"], toy["quality"], [str(cohort / "coverage.parquet")], figures)
     outputs = {**figures, "summary": toy["connectivity"]}
     draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs)
-    outputs = {**figures, "table": str(cohort / "homophily.tsv")}
+    outputs = {**figures, "table": str(cohort / "homophily.tsv"), "site_trace": toy["site_trace"]}
     draw_graphs(["local"], [graph], splits[:1], toy["participants"], outputs)
     order = [(name, repeat) for name in METHODS for repeat in range(REPEATS)]
     files = {

@@ -125,6 +125,11 @@ def test_subjects_with_other_regions_are_refused():
         connectivity({"s1": series(6), "s2": series(5)}, PEARSON)
 
 
+def test_tangent_features_are_no_correlations_to_transform():
+    with pytest.raises(ValueError, match="fisher_z: expected false with connectivity tangent"):
+        FeatureSettings(connectivity="tangent", fisher_z=True)
+
+
 def test_tangent_is_not_label_free():
     with pytest.raises(ValueError, match="tangent_features"):
         connectivity({"s": series()}, FeatureSettings(connectivity="tangent"))

@@ -9,11 +9,13 @@ import nibabel as nib
 import numpy as np
 import pandas as pd
 import pytest
+from nilearn.maskers import NiftiLabelsMasker
 
 from brainfed.cohort.settings import CohortSettings, ExtractionSettings
 from brainfed.imaging.atlas import load_atlas
 from brainfed.imaging.extract_shard import extract_shard
-from brainfed.imaging.extraction import ScanFiles, extract
+from brainfed.imaging.extraction import ScanFiles, clean_means, extract
+from brainfed.imaging.region_signal import constant_regions, empty_regions
 from brainfed.imaging.region_table import read_region_table
 from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.artefacts import read_arrays
@@ -92,6 +94,60 @@ def test_cleaning_keeps_the_band_and_removes_trend_and_scale(tmp_path):
     assert max(similarity(disturbed[inner], painted()[inner])) < 0.7
     assert np.allclose(found.series.mean(axis=0), 0, atol=1e-3)
     assert np.allclose(found.series.std(axis=0, ddof=1), 1, atol=1e-3)
+
+
+def regions_of(kind):
+    """(time, 4) series: three real oscillations, and one of the `kind` in region 5."""
+    volume = np.arange(VOLUMES)
+    series = painted()
+    series[:, 1] = {
+        "ramp": 1000.1 + 0.37 * volume,
+        "falling ramp": 7000.3 - 1.7 * volume,
+        "constant but for rounding": np.nextafter(np.float32(1000.1), np.float32(1e9 * (-1.0) ** volume)),
+    }[kind]
+    return series
+
+
+@pytest.mark.parametrize("kind", ["ramp", "falling ramp", "constant but for rounding"])
+@pytest.mark.parametrize("settings", [CLEANED, replace(CLEANED, high_pass=None, low_pass=None)])
+def test_what_cleaning_leaves_of_a_region_without_signal_is_no_signal(tmp_path, kind, settings):
+    found = extract("s1", write_scan(tmp_path, paint(regions_of(kind))), write_atlas(tmp_path), settings)
+    assert constant_regions(found.series).tolist() == [False, True, False, False]
+    assert (found.series[:, 1] == 0).all()
+    assert found.coverage.tolist() == [1, 1, 1, 1]
+
+
+def test_a_region_of_constant_voxels_is_an_unseen_one(tmp_path):
+    constant = painted()
+    constant[:, 1] = 1000.1
+    found = extract("s1", write_scan(tmp_path, paint(constant)), write_atlas(tmp_path), CLEANED)
+    assert empty_regions(found.series).tolist() == [False, True, False, False]
+    assert found.coverage.tolist() == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("amplitude", [0.05, 1.0, 50.0])
+def test_real_noise_on_a_large_baseline_is_kept_and_standardised(tmp_path, amplitude):
+    noisy = painted()
+    noisy[:, 1] = 1000.1 + 0.37 * np.arange(VOLUMES) + amplitude * np.random.default_rng(3).standard_normal(VOLUMES)
+    found = extract("s1", write_scan(tmp_path, paint(noisy)), write_atlas(tmp_path), CLEANED)
+    assert not constant_regions(found.series).any()
+    assert np.allclose(found.series.std(axis=0, ddof=1), 1, atol=1e-3)
+
+
+def test_a_region_that_is_a_confound_and_no_more_is_constant():
+    motion = np.random.default_rng(1).standard_normal((VOLUMES, 1))
+    means = 1000 + np.hstack([30 * motion, 30 * motion + np.random.default_rng(2).standard_normal((VOLUMES, 1))])
+    cleaned = clean_means(means, replace(CLEANED, high_pass=None, low_pass=None), TR, motion)
+    assert cleaned.std(axis=0, ddof=1) == pytest.approx([0, 1])
+
+
+def test_cleaning_is_that_of_nilearns_masker(tmp_path):
+    files, atlas = write_scan(tmp_path, paint(painted() + np.arange(VOLUMES)[:, None])), write_atlas(tmp_path)
+    masker = NiftiLabelsMasker(
+        tmp_path / "atlas.nii.gz", standardize="zscore_sample", detrend=True, low_pass=0.1, high_pass=0.01, t_r=TR
+    )
+    expected = masker.fit_transform(files.image)
+    assert np.allclose(extract("s1", files, atlas, CLEANED).series, expected, atol=1e-4)
 
 
 def test_an_atlas_of_another_resolution_is_laid_over_the_scan(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.federation import rounds
+from brainfed.federation import state
 from brainfed.federation.aggregation import average, institution_weights
 from brainfed.federation.exchange import Ledger, UndeclaredCrossing
 from brainfed.federation.privacy import add_weight_noise, normal
@@ -221,8 +221,7 @@ def interrupted_after(number):
 
 
 def save_every_round(monkeypatch):
-    monkeypatch.setattr(rounds, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr(rounds, "CHECKPOINT_SHARE", np.inf)
+    monkeypatch.setattr(state.Pace, "due", lambda _: True)
 
 
 CASES = {

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def table(folder, *rows):
 
 
 def test_codes_become_what_they_mean(tmp_path):
-    people = ingest(table(tmp_path, "s2;a;20.5;1;1;0.1", "s1;b;30;2;2;0.2"), SETTINGS, ["s2"])
+    people = ingest(table(tmp_path, "s2;a;20.5;1;1;0.1", "s1;b;30;2;2;0.2"), SETTINGS, {"s1": "series file absent"})
     expected = pd.DataFrame(
         {
             "subject": ["s1", "s2"],
@@ -42,6 +43,7 @@ def test_codes_become_what_they_mean(tmp_path):
             "diagnosis": [0, 1],
             "mean_fd": [0.2, 0.1],
             "has_series": [False, True],
+            "absence": ["series file absent", ""],
         }
     )
     pd.testing.assert_frame_equal(people, expected, check_dtype=False)
@@ -49,7 +51,7 @@ def test_codes_become_what_they_mean(tmp_path):
 
 
 def test_missing_codes_are_missing_after_a_round_trip_to_parquet(tmp_path):
-    people = ingest(table(tmp_path, "s1;a;-9999;-9999;-9999;-9999", "s2;a;;n/a;NA;"), SETTINGS, [])
+    people = ingest(table(tmp_path, "s1;a;-9999;-9999;-9999;-9999", "s2;a;;n/a;NA;"), SETTINGS, {})
     write_table(tmp_path / "people.parquet", people)
     held = read_table(tmp_path / "people.parquet")
     assert held[["age", "sex", "diagnosis", "mean_fd"]].isna().all(axis=None)
@@ -57,7 +59,7 @@ def test_missing_codes_are_missing_after_a_round_trip_to_parquet(tmp_path):
 
 def test_motion_is_optional(tmp_path):
     settings = replace(SETTINGS, columns=ColumnSettings())
-    assert ingest(table(tmp_path, "s1;a;20;1;1;0.1"), settings, [])["mean_fd"].isna().all()
+    assert ingest(table(tmp_path, "s1;a;20;1;1;0.1"), settings, {})["mean_fd"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -75,12 +77,12 @@ def test_motion_is_optional(tmp_path):
 )
 def test_a_cell_that_means_nothing_is_refused(tmp_path, row, message):
     with pytest.raises(UserError, match=message):
-        ingest(table(tmp_path, row), SETTINGS, [])
+        ingest(table(tmp_path, row), SETTINGS, {})
 
 
 def test_a_missing_column_is_named(tmp_path):
     with pytest.raises(UserError, match=r"expected a column 'Diagnosis', found none; did you mean 'diagnosis'\?"):
-        ingest(table(tmp_path, "s1;a;20;1;1;0.1"), replace(SETTINGS, columns=ColumnSettings(diagnosis="Diagnosis")), [])
+        ingest(table(tmp_path, "s1;a;20;1;1;0.1"), replace(SETTINGS, columns=ColumnSettings(diagnosis="Diagnosis")), {})
 
 
 def test_a_simulated_table_is_read_whatever_the_codes_say(tmp_path):
@@ -88,7 +90,7 @@ def test_a_simulated_table_is_read_whatever_the_codes_say(tmp_path):
     path.write_text(
         "participant_id\tsite\tage\tsex\tdiagnosis\tmean_fd\nsub-0001\ta\t20\tmale\tpatient\t0.1\n", encoding="utf-8"
     )
-    people = ingest(path, replace(SETTINGS, source="simulate"), ["sub-0001"])
+    people = ingest(path, replace(SETTINGS, source="simulate"), {})
     assert people.loc[0, ["sex", "diagnosis", "mean_fd", "has_series"]].tolist() == ["male", 1, 0.1, True]
 
 
@@ -103,6 +105,7 @@ def test_abide(tmp_path):
         phenotype=str(root / "Phenotypic_V1_0b_preprocessed1.csv"),
         series=str(root / "cpac" / "filt_global" / "{file}_rois_cc200.1D"),
         regions=200,
+        on_invalid="drop",
         missing=("-9999", "no_filename"),
         columns=ColumnSettings(
             subject="FILE_ID",
@@ -118,8 +121,8 @@ def test_abide(tmp_path):
     listing = list_cohort("abide", settings)
     assert len(listing.subjects) == 1112
     assert len(listing.with_series) == 20
-    assert sum(listed.series is None for listed in listing.subjects) == 77
-    people = ingest(settings.phenotype, settings, listing.with_series)
+    assert Counter(listing.absences.values()) == {"no series": 77, "series file absent": 1035 - 20}
+    people = ingest(settings.phenotype, settings, listing.absences)
     reference = pd.read_csv(data / "abide" / "subjects.csv").set_index("FILE_ID")
     ours = people.set_index("subject").loc[reference.index]
     assert (ours["diagnosis"] == reference["label_asd"]).all()

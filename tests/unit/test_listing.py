@@ -32,7 +32,7 @@ def cohort(folder, text=TABLE, series=("s1", "s2"), name="table.csv", **changes)
 
 
 def test_subjects_come_in_ascending_order_with_their_files(tmp_path):
-    listing = list_cohort("c", cohort(tmp_path, series=("s1",)))
+    listing = list_cohort("c", cohort(tmp_path, series=("s1",), on_invalid="drop"))
     assert [listed.subject for listed in listing.subjects] == ["s1", "s2"]
     assert [listed.site for listed in listing.subjects] == ["b", "a"]
     assert listing.with_series == ("s1",)
@@ -97,13 +97,72 @@ def test_a_simulated_cohort_needs_no_file():
     assert listing.shards == ("shard-00", "shard-01")
 
 
-def test_confound_tables_are_found_where_they_are(tmp_path):
-    settings = cohort(tmp_path, confounds=str(tmp_path / "{subject}-confounds.tsv"))
-    with pytest.raises(UserError, match=r"expected confound tables at .*mend `confounds`"):
+TEN = "\n".join((HEADER, *(f"s{i},a,20,male,patient" for i in range(10))))
+
+
+def test_one_absent_series_file_of_ten_stops_the_run(tmp_path):
+    settings = cohort(tmp_path, TEN, series=("s0", "s1", "s2", "s3", "s4", "s5", "s6", "s8", "s9"))
+    message = r"series file .*s7\.1D of subject s7, found none \(1 of 10 are absent\); run `snakemake fetch_it`"
+    with pytest.raises(UserError, match=message):
         list_cohort("c", settings)
-    (tmp_path / "s2-confounds.tsv").touch()
+
+
+def test_of_nine_absent_series_files_the_first_is_named_with_their_number(tmp_path):
+    settings = cohort(tmp_path, TEN, series=("s4",))
+    with pytest.raises(UserError, match=r"s0\.1D of subject s0, found none \(9 of 10 are absent\).*on_invalid: drop"):
+        list_cohort("c", settings)
+
+
+def test_an_absent_series_file_may_drop_its_subject_and_is_no_subject_without_a_file(tmp_path):
+    text = "FILE_ID,SUB_ID,site,age,sex,diagnosis\nnone,1,a,1,1,1\nx,2,a,1,1,1\ny,3,a,1,1,1"
+    columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
+    settings = cohort(tmp_path, text, ("x",), columns=columns, missing=("none",), on_invalid="drop")
     listing = list_cohort("c", settings)
-    assert [listed.confounds for listed in listing.subjects] == [None, str(tmp_path / "s2-confounds.tsv")]
+    assert listing.with_series == ("x",)
+    assert listing.absences == {"1": "no series", "y": "series file absent"}
+    assert sum(len(listing.members(shard)) for shard in listing.shards) == 1
+
+
+def nifti_cohort(folder, confounds, **changes):
+    for subject in confounds:
+        (folder / f"{subject}-confounds.tsv").touch()
+    (folder / "atlas").touch()
+    atlas = str(folder / "atlas")
+    pattern = str(folder / "{subject}-confounds.tsv")
+    return cohort(folder, source="nifti", parcellation=atlas, labels=atlas, confounds=pattern, **changes)
+
+
+def test_every_subject_has_its_confounds(tmp_path):
+    listing = list_cohort("c", nifti_cohort(tmp_path, ("s1", "s2")))
+    assert [listed.confounds for listed in listing.subjects] == [
+        str(tmp_path / "s1-confounds.tsv"),
+        str(tmp_path / "s2-confounds.tsv"),
+    ]
+
+
+def test_no_confounds_at_all_are_a_wrong_pattern(tmp_path):
+    with pytest.raises(UserError, match=r"expected confound tables at .*mend `confounds`"):
+        list_cohort("c", nifti_cohort(tmp_path, (), on_invalid="drop"))
+
+
+def test_one_absent_confounds_file_stops_the_run_or_drops_its_subject(tmp_path):
+    settings = nifti_cohort(tmp_path, ("s2",))
+    with pytest.raises(UserError, match=r"confounds file .*s1-confounds\.tsv of subject s1.*\(1 of 2 are absent\)"):
+        list_cohort("c", settings)
+    listing = list_cohort("c", replace(settings, on_invalid="drop"))
+    assert listing.with_series == ("s2",)
+    assert listing.absences == {"s1": "confounds file absent"}
+
+
+def test_without_a_pattern_nobody_needs_confounds(tmp_path):
+    listing = list_cohort("c", replace(nifti_cohort(tmp_path, ()), confounds=None))
+    assert [listed.confounds for listed in listing.subjects] == [None, None]
+    assert listing.absences == {}
+
+
+def test_confounds_of_series_that_are_clean_already_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"NIfTI images only, found source 'timeseries'; remove `confounds`"):
+        list_cohort("c", cohort(tmp_path, confounds=str(tmp_path / "{subject}.tsv")))
 
 
 @pytest.mark.parametrize(

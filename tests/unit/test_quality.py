@@ -29,6 +29,7 @@ def participants(**columns):
             "diagnosis": pd.array([0, 1, 0, 1, 0, 1], dtype="Int8"),
             "mean_fd": 0.1,
             "has_series": True,
+            "absence": "",
         }
     )
     return frame.assign(**columns)
@@ -68,6 +69,7 @@ def test_a_clean_cohort_is_kept_whole_and_raises_no_issue():
 def test_no_series_no_diagnosis_and_a_broken_series_leave_a_subject_out():
     people = participants(
         has_series=[False, True, True, True, True, True],
+        absence=["no series", "", "", "", "", ""],
         diagnosis=pd.array([0, None, 0, 1, 0, 1], dtype="Int8"),
     )
     measured = quality(problem=["", "", "the file is truncated", "", "", ""]).iloc[1:]
@@ -81,6 +83,20 @@ def test_no_series_no_diagnosis_and_a_broken_series_leave_a_subject_out():
         "s5": "",
     }
     assert list(issues.loc[issues["kind"] == "excluded", "subject"]) == ["s0", "s1", "s2"]
+
+
+def test_an_absent_file_is_an_issue_of_its_own_kind():
+    people = participants(
+        has_series=[False, False, False, True, True, True],
+        absence=["no series", "series file absent", "confounds file absent", "", "", ""],
+    )
+    included, issues = include(people, quality().iloc[3:], COVERAGE, SETTINGS)
+    assert list(included["reason"]) == ["no series", "series file absent", "confounds file absent", "", "", ""]
+    assert issues[["subject", "kind", "action"]].to_numpy().tolist() == [
+        ["s0", "excluded", "left out"],
+        ["s1", "series file absent", "left out"],
+        ["s2", "confounds file absent", "left out"],
+    ]
 
 
 def test_the_order_of_the_tables_does_not_matter():
@@ -130,6 +146,25 @@ def test_regions_without_signal_are_told_with_their_number():
         ["s1", "constant regions", "118 regions"],
         ["s3", "empty regions", "1 regions: V1"],
     ]
+
+
+def test_regions_that_were_barely_seen_are_told_and_kept():
+    regions = [f"R{i}" for i in range(8)]
+    seen = pd.DataFrame(
+        {
+            "subject": ["s0"] * 8 + ["s1"] * 8,
+            "region": regions * 2,
+            "coverage": [0.0, 0.01, 0.2, 0.3, 0.4, 0.45, 0.49, 0.5, *[0.5] * 7, 0.2],
+        }
+    )
+    included, issues = include(participants(), quality(), seen, SETTINGS)
+    assert included["included"].all()
+    assert issues[["subject", "kind", "detail"]].to_numpy().tolist() == [
+        ["s0", "low coverage", "6 regions below 50 %: R1, R2, R3, R4, R5 ..."],
+        ["s1", "low coverage", "1 regions below 50 %: R7"],
+    ]
+    _, issues = include(participants(), quality(), seen, replace(SETTINGS, min_coverage=0.25))
+    assert list(issues["detail"]) == ["2 regions below 25 %: R1, R2", "1 regions below 25 %: R7"]
 
 
 def test_regions_without_signal_can_drop_their_subject():
@@ -184,6 +219,7 @@ def test_the_known_defects_of_abide_are_noticed(tmp_path):
             "diagnosis": pd.array([0, 1, 0, 1, 0], dtype="Int8"),
             "mean_fd": 0.1,
             "has_series": True,
+            "absence": "",
         }
     )
     included, issues = include(people, pd.read_parquet(out.quality), pd.read_parquet(out.coverage), settings)

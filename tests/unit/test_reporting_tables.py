@@ -107,6 +107,7 @@ def test_attrition_counts_kinds_of_reasons():
 
 def test_a_kind_of_reason_names_nobody():
     assert reason_kind("no series") == "no series"
+    assert reason_kind("series file absent") == "series file absent"
     assert reason_kind("12 regions without signal") == "regions without signal"
     assert "sub-07" not in reason_kind("Subject sub-07, scan.nii.gz: damaged")
 

@@ -169,8 +169,7 @@ rule split_subjects:
 
 
 rule fetch_abide:
-    output:
-        done=touch("resources/abide/.fetched"),
+    # No output: it runs whenever it is asked for, and brings what is missing.
     log:
         "logs/fetch_abide.log",
     conda:

@@ -37,7 +37,9 @@ except UserError as error:
     raise WorkflowError(str(error)) from None
 
 try:
-    LISTINGS = {name: list_cohort(name, cohort) for name, cohort in PLAN.project.cohorts.items()}
+    LISTINGS = {
+        name: list_cohort(name, cohort) for name, cohort in PLAN.project.cohorts.items()
+    }
 except UserError as error:
     if not FETCHING:
         raise WorkflowError(str(error)) from None
@@ -220,3 +222,12 @@ def simulated_atlas_of(cohort):
     """The settings that decide the parcellation: nobody in the cohort does."""
     settings = asdict(PROJECT.cohorts[cohort].simulate)
     return {name: settings[name] for name in ("seed", "regions", "grid", "voxel_size")}
+
+
+def variant_of(wildcards):
+    return PLAN.variant(wildcards.regime, wildcards.variant)
+
+
+def graph_scope(variant):
+    """`local`, `global` or `global_cut`; empty for methods without a graph."""
+    return variant.graph.settings.scope if variant.graph else ""

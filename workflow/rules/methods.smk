@@ -1,15 +1,6 @@
 """One job a method, cohort and repeat, with all folds inside."""
 
 
-def variant_of(wildcards):
-    return PLAN.variant(wildcards.regime, wildcards.variant)
-
-
-def graph_scope(variant):
-    """`local`, `global` or `global_cut`; empty for methods without a graph."""
-    return variant.graph.settings.scope if variant.graph else ""
-
-
 rule train_method:
     input:
         split=split_of,

@@ -74,6 +74,7 @@ rule draw_graphs:
         homophily=drawn("homophily", "Graphs", "homophily"),
         degrees=drawn("degrees", "Graphs", "degrees"),
         table="results/{cohort}/figures/homophily.tsv",
+        site_trace="results/{cohort}/figures/site-trace.tsv",
     log:
         "logs/{cohort}/draw_graphs.log",
     benchmark:

@@ -2,17 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
-    from pathlib import Path
+with job(snakemake) as running:
+    from brainfed.cohort.abide import fetch_abide
 
-    from nilearn.datasets import fetch_abide_pcp
-
-    fetch_abide_pcp(
-        data_dir=Path(snakemake.params.folder),
-        pipeline="cpac",
-        band_pass_filtering=True,
-        global_signal_regression=True,
-        derivatives=["rois_cc200"],
-        quality_checked=False,
-        verbose=1,
-    )
+    fetch_abide(snakemake.params.folder, running.progress)

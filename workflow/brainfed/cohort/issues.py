@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-
 FILE_ABSENT = frozenset({"series file absent", "confounds file absent"})
 """Reasons that are kinds of their own: a download that broke off is not a subject that was never scanned."""
 

@@ -116,9 +116,7 @@ def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
 
 def _list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing:
     subjects = tuple(
-        ListedSubject(
-            subject, site, f"{folder}/{subject}_bold.nii.gz", None, "", shard_name(subject, settings.shards)
-        )
+        ListedSubject(subject, site, f"{folder}/{subject}_bold.nii.gz", None, "", shard_name(subject, settings.shards))
         for subject, site in simulated_subjects(settings).items()
     )
     return Listing(

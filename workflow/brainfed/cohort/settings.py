@@ -131,7 +131,9 @@ class CohortSettings:
     series: str | None = setting(
         None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
     )
-    confounds: str | None = setting(None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out.")
+    confounds: str | None = setting(
+        None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out."
+    )
     confound_columns: tuple[str, ...] = setting((), "Columns of the confound tables to regress out; empty: all.")
     atlas: str = setting("atlas", "Name of the parcellation, as it appears in paths.")
     parcellation: str | None = setting(None, "Path of the parcellation NIfTI: integer labels, 0 outside.")

@@ -4,10 +4,7 @@ Institutions and folds are the first two axes of every tensor, so one loop train
 loop with `exchange=False` trains every institution alone.
 """
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,45 +16,9 @@ from brainfed.federation.exchange import DIRECTIONS, Ledger
 from brainfed.federation.privacy import add_weight_noise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.selection import choose
+from brainfed.federation.state import Curves, Pace, StackedModel, resume_state, save_state
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
-
-CHECKPOINT_SECONDS = 20
-CHECKPOINT_SHARE = 0.05
-"""A state is written at most every 20 seconds, and writing takes at most 5 % of the time."""
-
-
-class StackedModel(Protocol):
-    """What the rounds need of a model stacked over institutions and folds."""
-
-    def parameters(self) -> list[torch.nn.Parameter]:
-        """All learnable tensors."""
-
-    def stacks(self) -> dict[str, Tensor]:
-        """Views (M, F, ...) of them by name."""
-
-    def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
-        """Fill every gradient; (M, F) losses."""
-
-    def probabilities(self) -> Tensor:
-        """(M, F, n) by each institution's own model."""
-
-    def load(self, values: dict[str, Tensor]) -> None:
-        """Take tensors (F, ...) or (M, F, ...)."""
-
-
-@dataclass(frozen=True)
-class Curves:
-    """What the rounds leave behind.
-
-    Attributes:
-        probabilities: (T, M, F, n) after every round, each institution by the model that it then holds.
-        losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
-            institution had none, or sat out.
-    """
-
-    probabilities: NDArray[np.float64]
-    losses: NDArray[np.float64]
 
 
 def run_rounds(
@@ -94,8 +55,8 @@ def run_rounds(
     )
     keeps = settings.optimiser_state == "keep" or not exchange
     curves = Curves(np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2])))
-    saved, cost = time.monotonic(), 0.0
-    start = _resume(model, optimiser, curves, checkpoint, ledger)
+    pace = Pace()
+    start = resume_state(model, optimiser, curves, checkpoint, ledger)
     for number in range(start, settings.rounds):
         chosen = choose(len(subjects), settings.fraction, streams, number) if exchange else everyone
         before = {name: stack[0].clone() for name, stack in model.stacks().items()} if settings.fraction < 1 else {}
@@ -108,11 +69,12 @@ def run_rounds(
             _communicate(model, counts, chosen, before, subjects, settings, folds, streams, ledger, number)
         curves.probabilities[number] = model.probabilities().cpu().numpy()
         progress(number + 1, settings.rounds, f"round, loss {np.nanmean(curves.losses[number]):.4f},")
-        last, now = number + 1 == settings.rounds, time.monotonic()
-        if last or now - saved >= max(CHECKPOINT_SECONDS, cost / CHECKPOINT_SHARE):
-            _save(model, optimiser, curves, checkpoint, number, ledger, shared=exchange, keeps=keeps and not last)
-            saved = time.monotonic()
-            cost = saved - now
+        last = number + 1 == settings.rounds
+        if last or pace.due():
+            with pace.writing():
+                save_state(
+                    model, optimiser, curves, checkpoint, number, ledger, shared=exchange, keeps=keeps and not last
+                )
     return curves
 
 
@@ -215,49 +177,3 @@ def _reset(optimiser: torch.optim.Optimizer) -> None:
     for state in optimiser.state.values():
         for value in state.values():
             value.zero_()
-
-
-def _save(
-    model: StackedModel,
-    optimiser: torch.optim.Optimizer,
-    curves: Curves,
-    checkpoint: Checkpoint,
-    number: int,
-    ledger: Ledger,
-    *,
-    shared: bool,
-    keeps: bool,
-) -> None:
-    if checkpoint.path is None:
-        return
-    slots = slice(0, 1) if shared else slice(None)
-    arrays = {f"model/{name}": stack[slots].cpu().numpy() for name, stack in model.stacks().items()}
-    if keeps:
-        for index, parameter in enumerate(model.parameters()):
-            for name, value in optimiser.state[parameter].items():
-                arrays[f"optimiser/{index}/{name}"] = value.cpu().numpy()
-    arrays["probabilities"] = curves.probabilities[: number + 1]
-    arrays["losses"] = curves.losses[: number + 1]
-    checkpoint.save(number, arrays, {"crossings": list(ledger.rows())})
-
-
-@torch.no_grad()
-def _resume(
-    model: StackedModel, optimiser: torch.optim.Optimizer, curves: Curves, checkpoint: Checkpoint, ledger: Ledger
-) -> int:
-    found = checkpoint.load()
-    if found is None:
-        return 0
-    number, arrays, metadata = found
-    curves.probabilities[: number + 1] = arrays["probabilities"]
-    curves.losses[: number + 1] = arrays["losses"]
-    ledger.restore(metadata["crossings"])
-    model.load({name.removeprefix("model/"): torch.from_numpy(arrays[name]) for name in arrays if "model/" in name})
-    for index, parameter in enumerate(model.parameters()):
-        prefix = f"optimiser/{index}/"
-        held = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
-        if held:
-            optimiser.state[parameter] = {
-                name: torch.from_numpy(value).to(parameter.device) for name, value in held.items()
-            }
-    return number + 1

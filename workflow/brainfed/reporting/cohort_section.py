@@ -13,6 +13,7 @@ import pandas as pd
 from brainfed.reporting.outline import CohortOutline
 from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
 from brainfed.reporting.pictures import Picture, read_pictures
+from brainfed.reporting.site_table import SiteRow, site_rows
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
 
@@ -52,6 +53,7 @@ class CohortSection:
         subjects_digest: SHA-256 of the analysed ids, one a line.
         series_digest: SHA-256 of their series' checksums.
         connectivity: the summary of the group differences.
+        site_rows: how well sites are told from the embeddings of the graphs.
         pictures: by name.
     """
 
@@ -73,6 +75,7 @@ class CohortSection:
     subjects_digest: str
     series_digest: str
     connectivity: dict[str, Any]
+    site_rows: list[SiteRow]
     pictures: dict[str, Picture]
 
     @property
@@ -106,6 +109,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
         series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
         connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
+        site_rows=site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else [],
         pictures=read_pictures(outline.figures, captions, f"cohort {outline.name}"),
     )
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.evaluation.experiment import test_train_ratio
-from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.answer import Answer, find_answer, sentences, verdict
+from brainfed.reporting.answer import Answer, find_answer
+from brainfed.reporting.answer_words import sentences, verdict
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
+from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.paper_numbers import FEDNI_COHORTS, paper_cohort
 from brainfed.reporting.pictures import Picture, read_pictures
@@ -107,6 +108,11 @@ class ExperimentSection:
         return any(variant.epochs_a_round for variant in self.outline.variants)
 
     @property
+    def is_control(self) -> bool:
+        """Whether the diagnoses are shuffled."""
+        return self.outline.labels == "permuted"
+
+    @property
     def has_local(self) -> bool:
         """Whether the local variant is among the variants."""
         return any(variant.name == self.outline.local for variant in self.outline.variants)
@@ -125,7 +131,7 @@ def experiment_section(
     )
     variants = outline.variants
     answer = find_answer(runs, variants, outline.reference, outline.local, test_train_ratio(splits))
-    permuted = outline.labels == "permuted"
+    null = permutation_means(runs, variants) if outline.labels == "permuted" else None
     column, comparable = paper_cohort(cohort.name)
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
@@ -134,21 +140,28 @@ def experiment_section(
         outline=outline,
         setting=_setting(outline, institutions, folds),
         protocol=PROTOCOLS[outline.protocol],
-        verdict=_null_verdict(summary) if permuted else verdict(answer),
-        sentences=[] if permuted else sentences(answer),
+        verdict=verdict(answer) if null is None else null_verdict(null),
+        sentences=sentences(answer) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
         runs=folds,
         scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in SCOPE_TITLES],
         tests=[_tests(tests, variants, metric, scope) for scope in SCOPE_TITLES for metric in SHOWN_METRICS],
         undefined=undefined_count(summary),
-        paper=[] if permuted else paper_rows(summary, variants, cohort.name),
+        paper=paper_rows(summary, variants, cohort.name) if _as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
         exchanges=read_exchanges(variants),
         costs=read_costs(variants),
         pictures=read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}"),
     )
+
+
+def _as_in_the_paper(outline: ExperimentOutline) -> bool:
+    """Whether true diagnoses are learnt as FedNI does: random institutions, cross-validation, transductive."""
+    split = outline.split
+    drawn = split["validation"] != "leave_one_site_out" and split["institutions"] == "random"
+    return drawn and outline.protocol == "transductive" and outline.labels != "permuted"
 
 
 def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
@@ -167,12 +180,4 @@ def _tests(tests: pd.DataFrame, variants: tuple[ShownVariant, ...], metric: str,
     title = f"{METRIC_TITLES[metric]}, {SCOPE_TITLES[scope]}"
     return DifferenceTable(
         title, difference_rows(tests, variants, metric, scope), *significant_counts(tests, metric, scope)
-    )
-
-
-def _null_verdict(summary: pd.DataFrame) -> str:
-    means = summary.loc[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION), "mean"]
-    return (
-        f"Null control, diagnoses shuffled: mean AUC over methods {means.mean():.3f} "
-        f"(from {means.min():.3f} to {means.max():.3f}); chance is 0.5"
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from brainfed.reporting.answer import signed
+from brainfed.reporting.intervals import signed
 from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family

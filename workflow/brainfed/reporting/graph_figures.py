@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from brainfed.reporting.homophily_table import LABELS, ShownGraph
+from brainfed.reporting.intervals import signed
 from brainfed.reporting.style import (
     DIAGNOSIS_COLOURS,
     DIAGNOSIS_TITLES,
@@ -136,7 +137,7 @@ def _key_above(axes: Axes, items: Sequence[tuple[str, str]]) -> None:
 def _against_chance(found: float, chance: float) -> str:
     if not np.isfinite(found):
         return "no such edge"
-    return f"{found:.2f} ({round(found - chance, 2) + 0.0:+.2f})".replace("-", "\u2212")
+    return f"{found:.2f} ({signed(found - chance, 2)})"
 
 
 def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.homophily_table import homophily_table, read_graph
+from brainfed.reporting.site_table import site_trace_table
 from brainfed.reporting.style import drawing, save_svg
 from brainfed.runtime.artefacts import write_tsv
 
@@ -11,7 +12,7 @@ from brainfed.runtime.artefacts import write_tsv
 def draw_graphs(
     stages: Sequence[str], graphs: Sequence[str], splits: Sequence[str], participants: str, outputs: Mapping[str, str]
 ) -> None:
-    """Write the SVGs called graph, homophily and degrees, and the table called table.
+    """Write the SVGs called graph, homophily and degrees, and the tables called table and site_trace.
 
     Args:
         stages: stage name of every graph.
@@ -25,6 +26,7 @@ def draw_graphs(
     ]
     table = homophily_table(shown)
     write_tsv(outputs["table"], table)
+    write_tsv(outputs["site_trace"], site_trace_table(shown))
     with drawing():
         save_svg(graph_figure(shown[0]), outputs["graph"])
         save_svg(homophily_figure(table), outputs["homophily"])

@@ -28,6 +28,12 @@ class Interval:
             return f"{self.mean:.3f}"
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
+    def in_words(self) -> str:
+        """`0.731 (95 % interval 0.702 to 0.760, 5 runs)`."""
+        if not np.isfinite(self.low):
+            return f"{self.mean:.3f} (one run, no interval)"
+        return f"{self.mean:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, {self.runs} runs)"
+
 
 def values(
     runs: pd.DataFrame, variant: str, metric: str, scope: str = INSTITUTION
@@ -62,3 +68,9 @@ def best(runs: pd.DataFrame, variants: Sequence[str], metric: str, scope: str = 
     means = {variant: values(runs, variant, metric, scope) for variant in variants}
     scored = {variant: float(found.mean()) for variant, found in means.items() if len(found)}
     return max(scored, key=lambda variant: scored[variant]) if scored else None
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """With its sign and a true minus; what rounds to zero has no sign."""
+    rounded = round(value, digits)
+    return f"{rounded:+.{digits}f}".replace("-", "\u2212") if rounded else f"{0:.{digits}f}"

@@ -57,6 +57,7 @@ class CohortOutline:
         included: who is used.
         issues: what was found in the data.
         connectivity: summary of the group differences.
+        site_trace: how well sites are told from embeddings; empty where no method uses a graph.
         quality: quality tables of all parts.
         figures: name -> SVG.
         experiments: in the order of the config.
@@ -70,6 +71,7 @@ class CohortOutline:
     included: str
     issues: str
     connectivity: str
+    site_trace: str
     quality: tuple[str, ...]
     figures: dict[str, str]
     experiments: tuple[ExperimentOutline, ...]

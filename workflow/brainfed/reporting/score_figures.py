@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.answer import Answer, signed
-from brainfed.reporting.intervals import Interval, interval
+from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, SIGNIFICANT, Answer
+from brainfed.reporting.intervals import Interval, interval, signed
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
 
@@ -26,36 +26,43 @@ SHOWN_METRICS = ("auc", "accuracy")
 
 
 def headline_figure(answer: Answer) -> Figure:
-    """The answer's methods on one axis: pooled data, the best federated method, an institution alone."""
-    rows: list[tuple[ShownVariant, Interval]] = []
-    if answer.reference is not None:
-        rows.append((answer.reference.other, answer.reference.score))
-    if answer.chosen is not None and answer.score is not None:
-        rows.append((answer.chosen, answer.score))
-    rows += [(other.other, other.score) for other in (answer.strongest_local, answer.local) if other is not None]
+    """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging."""
+    rows = _headline_rows(answer)
     figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
     axes = figure.add_subplot()
-    for row, (variant, score) in enumerate(rows):
+    for row, (_, variant, score) in enumerate(rows):
         _interval_row(axes, row, score, variant.colour, size=8)
-    horizontal_rows(axes, [variant.title for variant, _ in rows])
-    _paint_labels(axes, [variant.colour for variant, _ in rows])
-    low = min([0.5, *(score.low for _, score in rows if np.isfinite(score.low))])
-    high = max([0.75, *(score.high for _, score in rows if np.isfinite(score.high))])
+    horizontal_rows(axes, [f"{role}: {variant.title}" for role, variant, _ in rows])
+    _paint_labels(axes, [variant.colour for _, variant, _ in rows])
+    low = min([0.5, *(score.low if np.isfinite(score.low) else score.mean for *_, score in rows)])
+    high = max([0.75, *(score.high if np.isfinite(score.high) else score.mean for *_, score in rows)])
     axes.set_xlim(low - 0.015, high + 0.015)
     axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.annotate(
-        "chance",
-        (0.5, 1),
-        (3, 2),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        color=FAINT,
+        "chance", (0.5, 1), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points", color=FAINT,
         fontsize=7.5,
-    )
+    )  # fmt: skip
     axes.set_xlabel("AUC, mean over institutions and runs, with its corrected 95 % interval")
     axes.grid(axis="x")
-    _value_column(axes, [score for _, score in rows])
+    _value_column(axes, [score for *_, score in rows])
     return figure
+
+
+def _headline_rows(answer: Answer) -> list[tuple[str, ShownVariant, Interval]]:
+    """What each row stands for, its variant and its score, from above."""
+    roles = {
+        POOLED: "pooled data",
+        REFERENCE: "reference",
+        ALONE: "other sites\u2019 models, averaged" if answer.unseen else "institution alone",
+        LOCAL: "local model",
+        NO_IMAGING: "no imaging",
+    }
+    found = {comparison.role: (comparison.other, comparison.score) for comparison in answer.comparisons}
+    if answer.chosen is None or answer.score is None:
+        return []
+    rows = [(roles[role], *found[role]) for role in (POOLED, REFERENCE) if role in found]
+    rows.append(("federated", answer.chosen, answer.score))
+    return rows + [(roles[role], *found[role]) for role in (ALONE, LOCAL, NO_IMAGING) if role in found]
 
 
 def forest_figure(runs: pd.DataFrame, variants: Sequence[ShownVariant], reference: str, ratio: float) -> Figure:
@@ -94,7 +101,7 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
         for row, variant in zip(rows, shown, strict=True):
             test = held[variant.name]
             found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
-            holds = float(test["p_holm"]) < 0.05
+            holds = float(test["p_holm"]) < SIGNIFICANT
             _interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)
             notes.append(signed(found.mean) + (" *" if holds else ""))
         _frame(axes, shown, rows, heads, first=number == 0)

@@ -8,10 +8,13 @@ import pandas as pd
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.answer import SIGNIFICANT, signed
+from brainfed.reporting.answer import SIGNIFICANT
+from brainfed.reporting.intervals import signed
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
 from brainfed.reporting.variants import ShownVariant, by_family
 
+RANKED = ("accuracy", "balanced_accuracy", "auc")
+"""Metrics in which the best stands out; the others are highest for who calls everybody, or nobody, a patient."""
 SCOPE_TITLES = {INSTITUTION: "mean over institutions", POOLED: "all test subjects pooled"}
 
 
@@ -41,7 +44,7 @@ class Row:
 
 
 def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str) -> list[Row]:
-    """Mean of every metric, below it the deviation over runs and over repeat means; the best mean stands out.
+    """Mean of every metric, below it the deviation over runs and, where repeated, over repeat means.
 
     Args:
         summary: variant, scope, metric, mean, sd, sd_of_repeats.
@@ -50,6 +53,7 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
     """
     table = summary[summary["scope"] == scope]
     best = table.groupby("metric")["mean"].max().to_dict()
+    known = table[["sd", "sd_of_repeats"]].notna().any()
     held = table.set_index(["variant", "metric"]).to_dict("index")
     rows = []
     for variant in by_family(variants):
@@ -57,8 +61,8 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
         for metric in METRICS:
             found = held[variant.name, metric]
             mean = float(found["mean"])
-            spread = " \u00b7 ".join(_short(float(found[column])) for column in ("sd", "sd_of_repeats"))
-            cells.append(Cell(_three(mean), mean, spread, bool(mean == best[metric])))
+            spread = " \u00b7 ".join(_short(float(found[column])) for column in ("sd", "sd_of_repeats") if known[column])
+            cells.append(Cell(_three(mean), mean, spread, metric in RANKED and bool(mean == best[metric])))
         rows.append(Row(variant, tuple(cells)))
     return rows
 
@@ -83,7 +87,7 @@ def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metri
                 variant,
                 (
                     Cell(_signed(difference), difference, interval),
-                    Cell(f"{effect:+.2f}".replace("-", "\u2212") if np.isfinite(effect) else "\u2013", effect),
+                    Cell(signed(effect, 2) if np.isfinite(effect) else "\u2013", effect),
                     *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
                 ),
             )
@@ -108,7 +112,8 @@ def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: 
         for metric, (mean, sd) in zip(PAPER_METRICS, printed[variant.method], strict=True):
             found = ours[variant.name, metric]
             spread = float(found["sd_of_repeats"])
-            cells.append(Cell(_three(float(found["mean"])), float(found["mean"]), f"({_short(spread)})"))
+            note = f"({_short(spread)})" if np.isfinite(spread) else ""
+            cells.append(Cell(_three(float(found["mean"])), float(found["mean"]), note))
             cells.append(Cell(_three(mean), mean, f"({_short(sd)})"))
         rows.append(Row(variant, tuple(cells)))
     return rows

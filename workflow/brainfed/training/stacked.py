@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from brainfed.federation.exchange import Ledger
-from brainfed.federation.rounds import Curves, local_steps, run_rounds
+from brainfed.federation.rounds import local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.state import Curves
 from brainfed.models.stacked_network import Architecture, StackedNetwork
 from brainfed.training.crossings import record_help_for_unseen, record_pooling
 from brainfed.training.inputs import MethodInputs, Outcome

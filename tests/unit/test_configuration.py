@@ -362,3 +362,9 @@ def test_every_row_of_the_manual_has_four_cells():
     rows = [line for line in manual().splitlines() if line.startswith("|")]
     assert rows
     assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {6}
+
+
+@pytest.mark.parametrize("word", [False, "off", "none", None])
+def test_a_filter_edge_can_be_switched_off(word):
+    config = {"project": "p", "cohorts": {"c": {"source": "simulate", "extraction": {"high_pass": word}}}}
+    assert load_plan(config).project.cohorts["c"].extraction.high_pass is None

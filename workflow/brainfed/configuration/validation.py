@@ -84,12 +84,18 @@ def _model_type(hint: Any) -> Any:
         return Annotated[hint, BeforeValidator(lambda value: "true" if value is True else value)]
     if origin in (Union, types.UnionType):
         union: Any = Union[tuple(_model_type(argument) for argument in arguments)]  # noqa: UP007
-        return Annotated[union, BeforeValidator(lambda value: None if value == "none" else value)]
+        words = ("none", "off", False) if float in arguments else ("none",)
+        return Annotated[union, BeforeValidator(lambda value: None if _is_one_of(value, words) else value)]
     if origin is tuple:
         return tuple[tuple(_model_type(a) if a is not Ellipsis else a for a in arguments)]  # type: ignore[misc]
     if origin in (dict, Mapping):
         return dict[str, _model_type(arguments[1])]  # type: ignore[misc]
     return hint
+
+
+def _is_one_of(value: Any, words: tuple[Any, ...]) -> bool:
+    """Equality that tells False from 0."""
+    return any(value == word and type(value) is type(word) for word in words)
 
 
 def _number(kind: type) -> Any:

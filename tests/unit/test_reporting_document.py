@@ -45,6 +45,8 @@ def test_the_page_says_what_a_reviewer_asks_for(outline):
         "1 group of subjects with identical series was found",
         "SHA-256 of their ids",
         "The papers’ test would call",
+        "Can the site be told from the embedding?",
+        "Not significant” does not mean equal",
     ):
         assert said in text
 
@@ -67,9 +69,11 @@ def test_two_cohorts_and_two_experiments_share_no_anchor(outline):
 def test_a_null_control_claims_nothing_about_federation(outline):
     outline["cohorts"][0]["experiments"][0]["labels"] = "permuted"
     text = words(page_of(outline))
-    assert "Null control, diagnoses shuffled: mean AUC over methods" in text
-    assert "Federation gains" not in text
-    assert "Federation beats" not in text
+    assert "Null control, diagnoses shuffled: mean AUC from" in text
+    assert "This is an illustration: at least 20 permutations make a test." in text
+    assert "Diagnoses were shuffled inside every institution and fold" in text
+    assert not re.search(r"Federation (beats|shows|loses|falls|does)", text)
+    assert "The best federated method" not in text
     assert "Beside the paper" not in text
 
 
@@ -83,3 +87,14 @@ def test_a_cohort_without_graphs_says_so(outline):
 def test_a_figure_without_a_caption_is_a_mistake():
     with pytest.raises(UserError, match=r"the figure 'new' has no caption; write workflow/report/new\.rst"):
         read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")
+
+
+def test_the_answer_is_told_once(outline):
+    page = words(page_of(outline))
+    assert page.count("The best federated method, FedGCN") == 1
+
+
+def test_the_paper_stands_beside_its_own_protocol_only(outline):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    experiment["split"] = experiment["split"] | {"validation": "leave_one_site_out"}
+    assert "Beside the paper" not in words(page_of(outline))

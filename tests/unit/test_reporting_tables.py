@@ -36,8 +36,13 @@ def test_the_score_table_goes_by_family_and_marks_the_best():
     assert [cell.text for cell in rows[0].cells] == ["0.700"] * 7
     assert rows[0].cells[0].note == ".050 · .012"
     assert rows[1].cells[0].note == ".050 · –"
-    assert all(cell.marked for cell in rows[0].cells)
+    assert [cell.marked for cell in rows[0].cells] == [True, True, True, False, False, False, False]
     assert not any(cell.marked for cell in rows[1].cells)
+
+
+def test_one_repeat_shows_no_spread_of_repeats():
+    rows = score_rows(summary_of({"fedgcn": 0.61}), [FEDGCN], "institution")
+    assert rows[0].cells[0].note == ".050"
 
 
 def test_the_tests_table_holds_both_tests_and_counts_what_survives():

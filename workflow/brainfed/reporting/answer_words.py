@@ -1,7 +1,8 @@
 """The answer in words: one line, and the numbers behind it.
 
-The sentences say no more than the tests: where an interval holds zero, they say that the difference is
-not significant, and where there are too few runs, that nothing was tested.
+The sentences say no more than the tests: what does not survive the corrections is called not significant, and where
+there are too few runs, nothing was tested. That imaging adds nothing is said on top only where even the interval that
+is not corrected for choosing the best method holds zero.
 """
 
 from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, Answer, Comparison
@@ -26,9 +27,9 @@ def verdict(answer: Answer) -> str:
         name = reference.other.title
         equal = f"does not differ significantly from {name}"
         said.append(_outcome(reference, f"beats {name}", equal, f"falls short of {name}"))
-    if blind is not None and not (blind.significant and blind.difference.mean > 0):
+    if blind is not None and not (said and blind.difference.low > 0):
         name = "guessing without imaging"
-        said.append(_outcome(blind, "", f"is not significantly better than {name}", f"does worse than {name}"))
+        said.append(_outcome(blind, f"beats {name}", f"is not significantly better than {name}", f"does worse than {name}"))
     if not said:
         return f"{answer.chosen.title} has nothing to be compared with"
     return f"Federation {_listed(said)}"
@@ -52,16 +53,10 @@ def sentences(answer: Answer) -> list[str]:
         return ["No federated method was run in this experiment, so it gives no answer about federation."]
     of = "best" if answer.candidates > 1 else "only"
     said = [f"The {of} federated method, {answer.chosen.title}, reaches an AUC of {answer.score.in_words()}."]
-    owners = {POOLED: REFERENCE, ALONE: LOCAL}
-    for role in (POOLED, ALONE, NO_IMAGING):
-        comparison = answer.against(role)
-        if comparison is not None:
-            besides = _besides(answer.against(owners[role])) if role in owners else ""
-            said.append(f"{_reaches(comparison, unseen=answer.unseen)}: {_difference(comparison)}.{besides}")
-    for role, main in ((REFERENCE, POOLED), (LOCAL, ALONE)):
-        comparison = answer.against(role)
-        if comparison is not None and answer.against(main) is None:
-            said.append(f"{_reaches(comparison, unseen=answer.unseen)}: {_difference(comparison)}.")
+    for comparison in answer.comparisons:
+        stronger = {REFERENCE: POOLED, LOCAL: ALONE}.get(comparison.role)
+        if stronger is None or answer.against(stronger) is None:
+            said.append(f"{_reaches(comparison, unseen=answer.unseen)}: {_difference(comparison, answer.candidates)}.")
     return said
 
 
@@ -78,22 +73,15 @@ def _reaches(comparison: Comparison, *, unseen: bool) -> str:
     return f"{title} reaches {score}"
 
 
-def _besides(configured: Comparison | None) -> str:
-    """The score of the config's own choice, where another one of its kind is stronger."""
-    if configured is None:
-        return ""
-    return f" {configured.other.title}, {_CHOSEN_FOR[configured.role]}, reaches {configured.score.mean:.3f}."
-
-
-_CHOSEN_FOR = {REFERENCE: "the reference of the tests below", LOCAL: "the local model of the gains below"}
-
-
-def _difference(comparison: Comparison) -> str:
+def _difference(comparison: Comparison, candidates: int) -> str:
     found = comparison.difference
     if not comparison.tested:
         return f"a difference of {signed(found.mean)}, from too few runs to be tested"
     spread = f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
-    p = f"p = {comparison.p:.3f}" if comparison.p >= 0.001 else "p < 0.001"
-    if not comparison.significant:
-        return f"the federated method\u2019s difference of {spread} is not significant ({p})"
-    return f"the federated method {'gains' if found.mean > 0 else 'loses'} {spread} ({p})"
+    p = f"p\u00a0=\u00a0{comparison.p:.3f}" if comparison.p >= 0.001 else "p\u00a0<\u00a00.001"
+    if comparison.significant:
+        return f"the federated method {'gains' if found.mean > 0 else 'loses'} {spread} ({p})"
+    if found.low > 0 or found.high < 0:
+        correction = f"the correction for choosing the best of {candidates}"
+        return f"the federated method\u2019s difference of {spread} does not survive {correction} ({p})"
+    return f"the federated method\u2019s difference of {spread} is not significant ({p})"

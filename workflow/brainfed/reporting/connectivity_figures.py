@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.cluster.hierarchy import leaves_list, linkage
 
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.reporting.group_connectivity import GroupConnectivity, networks
@@ -20,6 +21,7 @@ def means_figure(groups: GroupConnectivity) -> Figure:
     side = (WIDE - left - 2 * GAP - 0.15) / 3
     height = ABOVE + side + BELOW
     figure = placed_figure(WIDE, height)
+    order = drawing_order(groups)
     shared = _limit(np.concatenate([groups.patients, groups.controls]))
     difference = groups.patients - groups.controls
     panels = (
@@ -31,8 +33,9 @@ def means_figure(groups: GroupConnectivity) -> Figure:
         place = ((left + number * (side + GAP)) / WIDE, BELOW / height, side / WIDE, side / height)
         axes = figure.add_axes(place)
         image = axes.imshow(
-            to_matrices(values, diagonal=np.nan), cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest"
-        )
+            to_matrices(values, diagonal=np.nan)[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit,
+            interpolation="nearest",
+        )  # fmt: skip
         axes.set_title(title)
         _network_ticks(axes, groups.regions, names=number == 0)
         bar = figure.colorbar(image, cax=axes.inset_axes((0.15, -0.14, 0.7, 0.03)), orientation="horizontal")
@@ -40,6 +43,17 @@ def means_figure(groups: GroupConnectivity) -> Figure:
         bar.set_label(unit)
         bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])
     return figure
+
+
+def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
+    """(R,) the atlas's order where region names tell networks; else what correlates stands together.
+
+    The clustering is of the mean over patients and controls alike (average linkage of 1 - r).
+    """
+    if networks(groups.regions) or len(groups.regions) < 3:
+        return np.arange(len(groups.regions))
+    overall = np.average([groups.patients, groups.controls], axis=0, weights=groups.counts)
+    return np.asarray(leaves_list(linkage(1 - overall, "average", optimal_ordering=True)), dtype=np.int64)
 
 
 def _limit(values: NDArray[np.float64]) -> float:
@@ -55,7 +69,7 @@ def _network_ticks(axes: Axes, regions: tuple[str, ...], *, names: bool) -> None
         spine.set_visible(False)
     if not runs:
         axes.set_yticks([])
-        axes.set_xlabel(f"{len(regions)} regions, in the atlas's order", fontsize=7.5)
+        axes.set_xlabel(f"{len(regions)} regions, clustered by their overall mean", fontsize=7.5)
         return
     for _, start, _ in runs[1:]:
         axes.axhline(start - 0.5, color="white", linewidth=0.8)

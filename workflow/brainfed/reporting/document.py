@@ -7,6 +7,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from brainfed.evaluation.metrics import METRICS
+from brainfed.evaluation.site_trace import FEWEST
 from brainfed.reporting.citations import citations
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.exchange_table import readable, readable_bytes, readable_seconds
@@ -62,6 +63,7 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
         paper_source=FEDNI_SOURCE,
         families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
+        fewest=FEWEST,
         versions=versions(),
         machine=machine(),
         citations=citations(

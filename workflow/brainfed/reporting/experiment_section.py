@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.evaluation.experiment import test_train_ratio
+from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import Answer, find_answer
 from brainfed.reporting.answer_words import sentences, verdict
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
@@ -113,6 +114,15 @@ class ExperimentSection:
         return self.outline.labels == "permuted"
 
     @property
+    def gain_note(self) -> str:
+        """What the local model is, and what a dot is, where that needs a word."""
+        if self.answer.unseen:
+            return "A site tested unseen has no model of its own: local is the mean of the other sites\u2019 models."
+        if self.outline.split["institutions"] == "random" and self.outline.repeats > 1:
+            return "Institutions are drawn anew in every repeat: a dot is a place in the draw, not a group of people."
+        return ""
+
+    @property
     def has_local(self) -> bool:
         """Whether the local variant is among the variants."""
         return any(variant.name == self.outline.local for variant in self.outline.variants)
@@ -135,6 +145,7 @@ def experiment_section(
     column, comparable = paper_cohort(cohort.name)
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
+    scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
@@ -145,8 +156,8 @@ def experiment_section(
         answer=answer,
         institutions=institutions,
         runs=folds,
-        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in SCOPE_TITLES],
-        tests=[_tests(tests, variants, metric, scope) for scope in SCOPE_TITLES for metric in SHOWN_METRICS],
+        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in scopes],
+        tests=[_tests(tests, variants, metric, scope) for scope in scopes for metric in SHOWN_METRICS],
         undefined=undefined_count(summary),
         paper=paper_rows(summary, variants, cohort.name) if _as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],

@@ -29,10 +29,10 @@ class Interval:
         return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
     def in_words(self) -> str:
-        """`0.731 (95 % interval 0.702 to 0.760, 5 runs)`."""
+        """`0.731 (95 % interval 0.702 to 0.760)`."""
         if not np.isfinite(self.low):
             return f"{self.mean:.3f} (one run, no interval)"
-        return f"{self.mean:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, {self.runs} runs)"
+        return f"{self.mean:.3f} (95 % interval {self.low:.3f} to {self.high:.3f})"
 
 
 def values(

@@ -76,10 +76,10 @@ def _motion(axes: Axes, kept: pd.DataFrame) -> None:
     axes.set_ylabel("mean framewise displacement (mm)")
     if kept["mean_fd"].notna().any():
         axes.axhline(MOTION_LIMIT, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-        above = int((kept["mean_fd"] > MOTION_LIMIT).sum())
+        known = kept["mean_fd"].dropna()
         axes.annotate(
-            f"{above} of {len(kept)} above {MOTION_LIMIT} mm", (1, 1), xycoords="axes fraction", ha="right", va="top",
-            fontsize=7.5, color=FAINT,
+            f"{int((known > MOTION_LIMIT).sum())} of {len(known)} above {MOTION_LIMIT} mm", (1, 1), (0, 7),
+            xycoords="axes fraction", textcoords="offset points", ha="right", fontsize=7.5, color=FAINT,
         )  # fmt: skip
     else:
         axes.text(0.5, 0.5, "not known", ha="center", transform=axes.transAxes, color=FAINT)
@@ -89,18 +89,20 @@ def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
     by_region = coverage.groupby("region")["coverage"].agg(["mean", "min"]).sort_values("mean")
     axes.set_title("Coverage of regions")
     order = np.arange(1, len(by_region) + 1)
-    axes.fill_between(
-        order, 100 * by_region["min"].to_numpy(), 100 * by_region["mean"].to_numpy(),
-        color=ACCENT, alpha=0.18, linewidth=0, step="mid",
-    )  # fmt: skip
+    series_only = coverage["coverage"].isin([0, 1]).all()
+    if not series_only:
+        axes.fill_between(
+            order, 100 * by_region["min"].to_numpy(), 100 * by_region["mean"].to_numpy(),
+            color=ACCENT, alpha=0.18, linewidth=0, step="mid",
+        )  # fmt: skip
     axes.step(order, 100 * by_region["mean"].to_numpy(), where="mid", color=ACCENT)
     axes.set_xlabel(f"regions, lowest first (of {len(by_region)})")
-    axes.set_ylabel("voxels in view (%): mean and lowest")
+    axes.set_ylabel("subjects with a signal (%)" if series_only else "voxels with a signal (%)")
     axes.set_ylim(-2, 104)
     if by_region["min"].min() >= 1:
         note = "every region whole in every subject"
     else:
-        note = f"lowest: {by_region.index[0]}, mean {100 * by_region['mean'].iloc[0]:.0f} %"
+        note = f"lowest: region {by_region.index[0]}, mean {100 * by_region['mean'].iloc[0]:.1f} %"
     axes.annotate(note, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=FAINT)
 
 

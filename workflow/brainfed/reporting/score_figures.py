@@ -50,19 +50,17 @@ def headline_figure(answer: Answer) -> Figure:
 
 def _headline_rows(answer: Answer) -> list[tuple[str, ShownVariant, Interval]]:
     """What each row stands for, its variant and its score, from above."""
-    roles = {
-        POOLED: "pooled data",
-        REFERENCE: "reference",
-        ALONE: "other sites\u2019 models, averaged" if answer.unseen else "institution alone",
-        LOCAL: "local model",
-        NO_IMAGING: "no imaging",
-    }
+    alone = "other sites\u2019 models, averaged" if answer.unseen else "institution alone"
+    names = {POOLED: "pooled data", ALONE: alone, NO_IMAGING: "no imaging"}
     found = {comparison.role: (comparison.other, comparison.score) for comparison in answer.comparisons}
+    if POOLED in found and REFERENCE in found and found[REFERENCE][0].pools:
+        del found[REFERENCE]
+    names[LOCAL] = alone if LOCAL in found and found[LOCAL][0].trains_alone else LOCAL
     if answer.chosen is None or answer.score is None:
         return []
-    rows = [(roles[role], *found[role]) for role in (POOLED, REFERENCE) if role in found]
-    rows.append(("federated", answer.chosen, answer.score))
-    return rows + [(roles[role], *found[role]) for role in (ALONE, LOCAL, NO_IMAGING) if role in found]
+    above = [(names.get(role, role), *found[role]) for role in (POOLED, REFERENCE) if role in found]
+    below = [(names[role], *found[role]) for role in (ALONE, LOCAL, NO_IMAGING) if role in found]
+    return [*above, ("federated", answer.chosen, answer.score), *below]
 
 
 def forest_figure(runs: pd.DataFrame, variants: Sequence[ShownVariant], reference: str, ratio: float) -> Figure:

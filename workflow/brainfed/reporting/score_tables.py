@@ -53,7 +53,7 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
     """
     table = summary[summary["scope"] == scope]
     best = table.groupby("metric")["mean"].max().to_dict()
-    known = table[["sd", "sd_of_repeats"]].notna().any()
+    spreads = [column for column in ("sd", "sd_of_repeats") if table[column].notna().any()]
     held = table.set_index(["variant", "metric"]).to_dict("index")
     rows = []
     for variant in by_family(variants):
@@ -61,7 +61,7 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
         for metric in METRICS:
             found = held[variant.name, metric]
             mean = float(found["mean"])
-            spread = " \u00b7 ".join(_short(float(found[column])) for column in ("sd", "sd_of_repeats") if known[column])
+            spread = " \u00b7 ".join(_short(float(found[column])) for column in spreads)
             cells.append(Cell(_three(mean), mean, spread, metric in RANKED and bool(mean == best[metric])))
         rows.append(Row(variant, tuple(cells)))
     return rows

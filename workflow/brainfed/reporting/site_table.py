@@ -85,4 +85,4 @@ def _row(title: str, group: pd.DataFrame) -> SiteRow:
 
 def _range(values: pd.Series) -> str:
     low, high = int(values.min()), int(values.max())
-    return str(low) if low == high else f"{low} to {high}"
+    return str(low) if low == high else f"{low}\u2013{high}"

@@ -4,6 +4,7 @@ Plain torch and PyTorch Geometric, one small model at a time, explicit z-scores.
 training must give the same weights.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -77,74 +78,91 @@ def train_by_loops(
     batch=0,
 ):
     """Scores (F, n) after the last round, float64."""
-    groups = (
-        [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
-    )
+    everybody = [np.arange(len(inputs.subjects))]
+    groups = everybody if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
     scores = np.full((inputs.folds, len(inputs.subjects)), np.nan)
     widths = (inputs.features[0].shape[1], *hidden, 2)
     for fold in range(inputs.folds):
-        x_all = np.asarray(inputs.fold_features(fold), dtype=np.float64)
-        clients = []
-        for nodes in groups:
-            labels = inputs.labels[fold][nodes]
-            x = x_all[nodes]
-            if standardise:
-                if not (labels >= 0).any():
-                    raise ValueError("the loop version knows no institution without training subjects")
-                mean, sd = x[labels >= 0].mean(axis=0), x[labels >= 0].std(axis=0)
-                x = (x - mean) / np.where(sd > 0, sd, 1.0)
-            edges, weights = edge_list(inputs, nodes, fold) if graph else (None, None)
-            model = Classifier(widths, graph).double()
-            model.set(start(widths, fold, inputs.streams))
-            clients.append((nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model))
-        optimisers = [
-            torch.optim.Adam(c[-1].parameters(), lr=learning_rate, weight_decay=weight_decay) for c in clients
-        ]
-        longest = max(len(c[0]) for c in clients)
+        clients = [client_of(inputs, nodes, fold, widths, graph, standardise) for nodes in groups]
+        optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
+        steps = -(-max(len(nodes) for nodes in groups) // batch) if batch else 1
         for number in range(rounds):
             if exchange:
-                optimisers = [
-                    torch.optim.Adam(c[-1].parameters(), lr=learning_rate, weight_decay=weight_decay) for c in clients
-                ]
-            for index, ((_, x, y, edges, weights, model), optimiser) in enumerate(
-                zip(clients, optimisers, strict=True)
-            ):
+                optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
+            for index, (client, optimiser) in enumerate(zip(clients, optimisers, strict=True)):
                 for epoch in range(local_epochs):
-                    labelled = torch.nonzero(y >= 0)[:, 0]
-                    parts = [labelled]
-                    if batch:
-                        steps = -(-longest // batch)
-                        order = inputs.streams.numpy("batches", index, fold, number, epoch).permutation(
-                            labelled.numpy()
-                        )
-                        parts = [torch.from_numpy(order[step::steps]) for step in range(steps)]
-                    for part in parts:
+                    for part in parts_of(inputs, client, batch, steps, index, fold, number, epoch):
                         optimiser.zero_grad()
-                        cross_entropy(model(x, edges, weights)[part], y[part]).backward()
+                        cross_entropy(client.logits()[part], client.labels[part]).backward()
                         optimiser.step()
             if exchange:
-                uploads, sizes = [], []
-                for index, client in enumerate(clients):
-                    values = client[-1].values()
-                    for name in values:
-                        draw = normal(
-                            inputs.streams, values[name].shape, "weight-noise", index, fold, number, name
-                        ).double()
-                        values[name] = values[name] + noise * draw
-                    uploads.append(values)
-                    sizes.append(1.0 if weighting == "equal" else float((client[2] >= 0).sum()))
-                mean = {
-                    name: sum(size * upload[name] for size, upload in zip(sizes, uploads, strict=True)) / sum(sizes)
-                    for name in uploads[0]
-                }
-                for client in clients:
-                    client[-1].set(mean)
-        for nodes, x, _, edges, weights, model in clients:
+                average_uploads(inputs.streams, clients, noise, weighting, fold, number)
+        for client in clients:
             with torch.no_grad():
-                probability = torch.softmax(model(x, edges, weights), dim=1)[:, 1].numpy()
-            tested = inputs.fold[nodes] == fold
-            scores[fold, nodes[tested]] = probability[tested]
+                probability = torch.softmax(client.logits(), dim=1)[:, 1].numpy()
+            tested = inputs.fold[client.nodes] == fold
+            scores[fold, client.nodes[tested]] = probability[tested]
     return scores
+
+
+@dataclass
+class Client:
+    """One institution in one fold."""
+
+    nodes: np.ndarray
+    features: torch.Tensor
+    labels: torch.Tensor
+    edges: torch.Tensor | None
+    weights: torch.Tensor | None
+    model: Classifier
+
+    def logits(self):
+        return self.model(self.features, self.edges, self.weights)
+
+
+def client_of(inputs, nodes, fold, widths, graph, standardise):
+    labels = inputs.labels[fold][nodes]
+    x = np.asarray(inputs.fold_features(fold), dtype=np.float64)[nodes]
+    if standardise:
+        if not (labels >= 0).any():
+            raise ValueError("the loop version knows no institution without training subjects")
+        mean, sd = x[labels >= 0].mean(axis=0), x[labels >= 0].std(axis=0)
+        x = (x - mean) / np.where(sd > 0, sd, 1.0)
+    edges, weights = edge_list(inputs, nodes, fold) if graph else (None, None)
+    model = Classifier(widths, graph).double()
+    model.set(start(widths, fold, inputs.streams))
+    return Client(nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model)
+
+
+def adam(client, learning_rate, weight_decay):
+    return torch.optim.Adam(client.model.parameters(), lr=learning_rate, weight_decay=weight_decay)
+
+
+def parts_of(inputs, client, batch, steps, index, fold, number, epoch):
+    """The labelled nodes of each local step."""
+    labelled = torch.nonzero(client.labels >= 0)[:, 0]
+    if not batch:
+        return [labelled]
+    order = inputs.streams.numpy("batches", index, fold, number, epoch).permutation(labelled.numpy())
+    return [torch.from_numpy(order[step::steps]) for step in range(steps)]
+
+
+def average_uploads(streams, clients, noise, weighting, fold, number):
+    """Noise on every client's weights, their mean back to every client."""
+    uploads, sizes = [], []
+    for index, client in enumerate(clients):
+        values = client.model.values()
+        for name in values:
+            draw = normal(streams, values[name].shape, "weight-noise", index, fold, number, name)
+            values[name] = values[name] + noise * draw.double()
+        uploads.append(values)
+        sizes.append(1.0 if weighting == "equal" else float((client.labels >= 0).sum()))
+    mean = {
+        name: sum(size * upload[name] for size, upload in zip(sizes, uploads, strict=True)) / sum(sizes)
+        for name in uploads[0]
+    }
+    for client in clients:
+        client.model.set(mean)
 
 
 def edge_list(inputs, nodes, fold):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.schedule import FederationSettings
 from brainfed.runtime.settings import setting
 
 Standardise = Literal["institution", "none"]
@@ -42,3 +43,13 @@ class SoloSettings:
     def __post_init__(self) -> None:
         if self.epochs % self.curve_every:
             raise ValueError(f"curve_every: {self.curve_every} does not divide epochs: {self.epochs}")
+
+    def schedule(self) -> FederationSettings:
+        """The same training as rounds without exchange or noise, one round a point of the curves."""
+        return FederationSettings(
+            rounds=self.epochs // self.curve_every,
+            local_epochs=self.curve_every,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            noise=0.0,
+        )

@@ -1,6 +1,5 @@
 """The torch side of LocalGCN (FedNI Sec. 9)."""
 
-from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.localgcn import METHOD, LocalGCNSettings
 from brainfed.training.inputs import MethodInputs, Outcome
 from brainfed.training.run import Run
@@ -9,16 +8,9 @@ from brainfed.training.stacked import train_stacked
 
 def train(inputs: MethodInputs, settings: LocalGCNSettings, run: Run) -> Outcome:
     """Train LocalGCN in every institution alone on one repeat."""
-    schedule = FederationSettings(
-        rounds=settings.epochs // settings.curve_every,
-        local_epochs=settings.curve_every,
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        noise=0.0,
-    )
     return train_stacked(
         inputs,
-        schedule,
+        settings.schedule(),
         run,
         hidden=settings.hidden,
         graph=True,

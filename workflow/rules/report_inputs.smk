@@ -155,9 +155,9 @@ def cohort_outline(cohort):
         "included": f"results/{cohort}/cohort/included.parquet",
         "issues": f"results/{cohort}/cohort/issues.tsv",
         "connectivity": f"results/{cohort}/figures/connectivity.json",
-        "site_trace": f"results/{cohort}/figures/site-trace.tsv"
-        if drawn_graphs(cohort)
-        else "",
+        "site_trace": (
+            f"results/{cohort}/figures/site-trace.tsv" if drawn_graphs(cohort) else ""
+        ),
         "quality": [f"{part}-quality.parquet" for part in parts],
         "figures": {name: f"results/{cohort}/figures/{name}.svg" for name in figures},
         "experiments": [

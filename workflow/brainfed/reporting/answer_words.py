@@ -29,7 +29,9 @@ def verdict(answer: Answer) -> str:
         said.append(_outcome(reference, f"beats {name}", equal, f"falls short of {name}"))
     if blind is not None and not (said and blind.difference.low > 0):
         name = "guessing without imaging"
-        said.append(_outcome(blind, f"beats {name}", f"is not significantly better than {name}", f"does worse than {name}"))
+        said.append(
+            _outcome(blind, f"beats {name}", f"is not significantly better than {name}", f"does worse than {name}")
+        )
     if not said:
         return f"{answer.chosen.title} has nothing to be compared with"
     return f"Federation {_listed(said)}"

@@ -1,6 +1,5 @@
 """Metrics of a binary diagnosis: 1 patient, 0 control. Undefined is NaN, never a convenient number."""
 
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score

@@ -35,9 +35,9 @@ format: $(VENV)/.installed-dev
 manual: install
 	$(BIN)/python -m brainfed.configuration.manual
 
-# Remove results of stages and variants that no config in config/ names any more.
+# List results of stages and variants that no config in config/ names any more; `make prune YES=1` removes them.
 prune: install
-	$(BIN)/python -m brainfed.configuration.prune config/*.yaml
+	$(BIN)/python -m brainfed.configuration.prune config/*.yaml $(if $(YES),--yes)
 
 clean:
 	rm -rf results logs .snakemake

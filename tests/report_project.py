@@ -89,7 +89,7 @@ def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
         {"subject": ids, "included": [not why for why in reason], "twin_group": twin, "reason": reason}
     )
     write_table(cohort / "included.parquet", decided)
-    issues = [(ids[5], "excluded", "no series", "left out"), (ids[3], "age missing", "no age", "kept, matches nobody")]
+    issues = [(ids[5], "no series", "no series", "left out"), (ids[3], "age missing", "no age", "kept, matches nobody")]
     write_tsv(cohort / "issues.tsv", pd.DataFrame(issues, columns=["subject", "kind", "detail", "action"]))
     series = {subject: random.standard_normal((60, REGIONS)).astype(np.float32) for subject in ids if subject != ids[5]}
     for number, subject in enumerate(ids):

@@ -72,9 +72,8 @@ def test_the_shard_is_a_remainder_of_the_hash():
 
 
 def test_rows_without_a_file_are_listed_under_their_second_id(tmp_path):
-    text = (
-        "FILE_ID,SUB_ID,site,age,sex,diagnosis\nno_filename,50002,a,1,1,1\nno_filename,50003,a,1,1,1\nx,50004,a,1,1,1"
-    )
+    rows = ("no_filename,50002", "no_filename,50003", "x,50004")
+    text = "\n".join(["FILE_ID,SUB_ID,site,age,sex,diagnosis", *(f"{row},a,1,male,patient" for row in rows)])
     columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
     listing = list_cohort("c", cohort(tmp_path, text, ("x",), columns=columns, missing=("no_filename",)))
     assert [(listed.subject, listed.series is None) for listed in listing.subjects] == [
@@ -114,7 +113,7 @@ def test_of_nine_absent_series_files_the_first_is_named_with_their_number(tmp_pa
 
 
 def test_an_absent_series_file_may_drop_its_subject_and_is_no_subject_without_a_file(tmp_path):
-    text = "FILE_ID,SUB_ID,site,age,sex,diagnosis\nnone,1,a,1,1,1\nx,2,a,1,1,1\ny,3,a,1,1,1"
+    text = "FILE_ID,SUB_ID,site,age,sex,diagnosis\nnone,1,a,1,male,patient\nx,2,a,1,male,patient\ny,3,a,1,male,patient"
     columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
     settings = cohort(tmp_path, text, ("x",), columns=columns, missing=("none",), on_invalid="drop")
     listing = list_cohort("c", settings)
@@ -174,7 +173,7 @@ def test_confounds_of_series_that_are_clean_already_are_refused(tmp_path):
         ("participant_id,site,age,sex,sex,diagnosis\ns1,a,1,m,m,p", "expected one column 'sex', found 2"),
         (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m", "line 3: expected 5 cells as in the header, found 4"),
         (f"{HEADER}\n,a,1,m,p", "line 2: expected a subject id in column 'participant_id', found ''"),
-        (f"{HEADER}\ns1,,1,m,p", "line 2: expected a site for subject 's1', found none"),
+        (f"{HEADER}\ns1,,1,male,patient", "line 2, subject s1: expected a site in column 'site', found none"),
         (f"{HEADER}\n", "expected one row a subject, found a header only"),
         (f"{HEADER}\ns1,Z\xfcrich,1,m,p".encode("latin-1"), "expected UTF-8 text"),
     ],
@@ -214,3 +213,16 @@ def test_listing_imports_nothing_heavy():
         "print(sorted({'numpy', 'pandas', 'torch', 'nilearn', 'sklearn', 'nibabel', 'scipy'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ("a,20,divers,patient", "expected a sex code in column 'sex'"),
+        ("a,20,male,sick", "expected a diagnosis code in column 'diagnosis'"),
+        ("a,twenty,male,patient", "expected the age in years as a number"),
+    ],
+)
+def test_a_cell_that_no_job_could_read_stops_the_run_when_the_workflow_is_read(tmp_path, cells, words):
+    with pytest.raises(UserError, match=f"line 2, subject s1: {words}"):
+        list_cohort("c", cohort(tmp_path, f"{HEADER}\ns1,{cells}", ("s1",)))

@@ -71,9 +71,9 @@ def test_a_regime_that_no_config_names_is_stale_with_all_in_it(results):
     assert stale == [results / "ours" / "methods" / regime]
 
 
-def test_a_cohort_that_no_config_names_is_stale(results):
+def test_a_cohort_that_no_config_names_is_left_alone(results):
     fill(results / "theirs" / "features" / "pearson-00000000")
-    assert stale_folders([plan()], results) == [results / "theirs" / "features" / "pearson-00000000"]
+    assert stale_folders([plan()], results) == []
 
 
 def test_what_any_of_several_configs_names_stays(results):
@@ -93,10 +93,10 @@ def prune(folder, *arguments):
 def test_the_command_deletes_what_it_names_and_only_that(tmp_path, results):
     (tmp_path / "config.yaml").write_text(CONFIG.replace("k: 3", "k: 5"))
     before = {path for path in results.rglob("*") if path.is_file()}
-    dry = prune(tmp_path, "config.yaml", "--dry-run")
-    assert dry.stdout.splitlines()[-1] == "1 folders would be removed"
+    dry = prune(tmp_path, "config.yaml")
+    assert dry.stdout.splitlines()[-1] == "1 folder(s) would be removed; say --yes to remove them"
     assert {path for path in results.rglob("*") if path.is_file()} == before
-    wet = prune(tmp_path, "config.yaml")
+    wet = prune(tmp_path, "config.yaml", "--yes")
     assert wet.stdout.splitlines()[:-1] == dry.stdout.splitlines()[:-1]
     gone = before - {path for path in results.rglob("*") if path.is_file()}
     assert [path.parent.relative_to(tmp_path).as_posix() for path in gone] == wet.stdout.splitlines()[:-1]

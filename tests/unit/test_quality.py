@@ -82,7 +82,11 @@ def test_no_series_no_diagnosis_and_a_broken_series_leave_a_subject_out():
         "s4": "",
         "s5": "",
     }
-    assert list(issues.loc[issues["kind"] == "excluded", "subject"]) == ["s0", "s1", "s2"]
+    assert issues.loc[issues["action"] == "left out", ["subject", "kind"]].to_numpy().tolist() == [
+        ["s0", "no series"],
+        ["s1", "diagnosis missing"],
+        ["s2", "series unusable (damaged, short or not finite)"],
+    ]
 
 
 def test_an_absent_file_is_an_issue_of_its_own_kind():
@@ -93,7 +97,7 @@ def test_an_absent_file_is_an_issue_of_its_own_kind():
     included, issues = include(people, quality().iloc[3:], COVERAGE, SETTINGS)
     assert list(included["reason"]) == ["no series", "series file absent", "confounds file absent", "", "", ""]
     assert issues[["subject", "kind", "action"]].to_numpy().tolist() == [
-        ["s0", "excluded", "left out"],
+        ["s0", "no series", "left out"],
         ["s1", "series file absent", "left out"],
         ["s2", "confounds file absent", "left out"],
     ]

@@ -29,7 +29,7 @@ addEventListener("load", () => {
     requests: performance.getEntriesByType("resource").map((entry) => entry.name)
       .filter((name) => !name.startsWith("data:")),
     images: all("img").map((image) => ({ alt: image.alt, natural: image.naturalWidth * image.naturalHeight,
-      shown: image.clientWidth * image.clientHeight })),
+      shown: image.clientWidth * image.clientHeight, width: image.clientWidth })),
     broken: all("a[href^='#']").map((link) => link.hash.slice(1)).filter((id) => !document.getElementById(id)),
     twice: all("[id]").map((node) => node.id).filter((id, index, ids) => ids.indexOf(id) !== index),
     overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
@@ -70,7 +70,7 @@ def look(report, tmp_path, width):
     return json.loads(unescape(re.search(r'data-seen="([^"]*)"', rendered).group(1)))
 
 
-@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize("width", [1280, 800, 500])
 def test_the_report_opens_without_errors_requests_or_overflow(report, tmp_path, width):
     seen = look(report, tmp_path, width)
     assert seen["width"] == width
@@ -89,6 +89,14 @@ def test_every_figure_has_a_size_and_words(report, tmp_path):
         assert image["natural"] > 0
         assert image["shown"] > 10_000
     assert len({image["alt"] for image in images}) == 18
+
+
+def test_wide_figures_stay_readable_in_a_narrow_window(report, tmp_path):
+    images = look(report, tmp_path, 500)["images"]
+    widths = {image["alt"]: image["width"] for image in images}
+    headline, flow = images[0]["alt"], next(alt for alt in widths if alt.startswith("From the rows"))
+    assert widths[headline] > 600
+    assert widths[flow] > 600
 
 
 def test_a_click_sorts_a_table(report, tmp_path):

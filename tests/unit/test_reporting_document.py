@@ -98,3 +98,14 @@ def test_the_paper_stands_beside_its_own_protocol_only(outline):
     experiment = outline["cohorts"][0]["experiments"][0]
     experiment["split"] = experiment["split"] | {"validation": "leave_one_site_out"}
     assert "Beside the paper" not in words(page_of(outline))
+
+
+def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inside, outside = tmp_path / "resources" / "inside.tsv", tmp_path.parent / "elsewhere" / "outside.tsv"
+    outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}
+    page = page_of(outline)
+    assert str(tmp_path.parent) not in page
+    assert "phenotypes: resources/inside.tsv" in page
+    assert "- outside.tsv" in page
+    assert "- data/{subject}.1D" in page

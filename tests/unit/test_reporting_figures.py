@@ -1,5 +1,8 @@
 """Figures: the same bytes for the same input, glyphs as paths, nothing clipped, numbers right."""
 
+import itertools
+from dataclasses import replace
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -14,10 +17,11 @@ from brainfed.reporting.curve_figures import broken, calibration_figure, roc_fig
 from brainfed.reporting.gain_figure import gain_figure
 from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.group_connectivity import compare_groups, networks
-from brainfed.reporting.homophily_table import ShownGraph, homophily_table
+from brainfed.reporting.homophily_table import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.learning_figures import learning_figure
 from brainfed.reporting.quality_figures import quality_figure, series_figure
 from brainfed.reporting.score_figures import differences_figure, forest_figure, headline_figure
+from brainfed.reporting.site_table import site_trace_table
 from brainfed.reporting.strongest_figures import _kept_apart, brain_figure, chord_figure
 from brainfed.reporting.style import drawing, save_svg
 from brainfed.reporting.variants import ShownVariant
@@ -99,6 +103,14 @@ def shown_graph():
     return ShownGraph("local-k2", graph, frame, "local", False)
 
 
+def swept_graphs():
+    """Two repeats of each k, and the shuffled control of one of them."""
+    graphs = [
+        replace(shown_graph(), name=f"local-k{k}", settings={"k": k, "age_gap": 2.0}) for k in (5, 10) for _ in range(2)
+    ]
+    return [*graphs, replace(graphs[0], name="control", shuffled=True)]
+
+
 def runs():
     random = np.random.default_rng(4)
     return pd.DataFrame(
@@ -160,6 +172,8 @@ FIGURES = {
     "graph": lambda: graph_figure(shown_graph()),
     "homophily": lambda: homophily_figure(homophily_table([shown_graph()])),
     "degrees": lambda: degrees_figure([shown_graph()]),
+    "homophily-of-a-sweep": lambda: homophily_figure(homophily_table(swept_graphs())),
+    "degrees-of-a-sweep": lambda: degrees_figure(swept_graphs()),
     "headline": lambda: headline_figure(find_answer(runs(), VARIANTS, "ridge-central", "localgcn", 0.25)),
     "forest": lambda: forest_figure(runs(), VARIANTS, "ridge-central", 0.25),
     "differences": lambda: differences_figure(comparisons(), VARIANTS),
@@ -260,3 +274,46 @@ def test_labels_on_a_circle_keep_their_distance():
 def test_long_titles_break_once():
     assert broken("FedGCN") == "FedGCN"
     assert broken("Logistic, federated (no noise)") == "Logistic,\nfederated (no noise)"
+
+
+def test_the_graphs_of_a_sweep_are_drawn_apart():
+    titles = ["inside institutions, k = 5", "inside institutions, k = 10", "inside institutions, shuffled control"]
+    assert list(dict.fromkeys(distinct_titles(swept_graphs()))) == titles
+    assert list(dict.fromkeys(homophily_table(swept_graphs())["title"])) == titles
+    with drawing():
+        (axes,) = degrees_figure(swept_graphs()).axes
+    assert len(axes.lines) == 3
+    assert {text.get_text() for text in axes.texts} == {f"{title}: median 2" for title in titles}
+
+
+def test_graphs_of_different_features_are_told_apart_by_name():
+    graphs = [replace(shown_graph(), name=name, settings={"k": 5}) for name in ("local-k5-a", "local-k5-b")]
+    assert distinct_titles(graphs) == ["inside institutions, local-k5-a", "inside institutions, local-k5-b"]
+
+
+def test_an_embedding_that_several_graphs_share_is_traced_once():
+    assert site_trace_table(swept_graphs()[::2])["graph"].unique().tolist() == ["local-k5"]
+
+
+@pytest.mark.parametrize("name", ["graph", "degrees", "degrees-of-a-sweep", "homophily-of-a-sweep"])
+def test_words_of_a_key_keep_apart_and_off_the_curves(name):
+    with drawing():
+        figure = FIGURES[name]()
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        shown = [text for axes in figure.axes for text in axes.texts]
+        boxes = [text.get_window_extent(canvas.get_renderer()) for text in shown]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    if name.startswith("degrees"):
+        assert all(box.y0 >= figure.axes[0].get_window_extent().y1 for box in boxes)
+
+
+@pytest.mark.parametrize("affected", [1, 2])
+def test_affected_subjects_are_whole_numbers(affected):
+    frame = people().assign(constant_regions=0)
+    frame.loc[10 : 9 + affected, "constant_regions"] = 1
+    with drawing():
+        silent = quality_figure(frame, coverage()).axes[2]
+        ticks = [tick for axis in (silent.xaxis, silent.yaxis) for tick in axis.get_ticklocs()]
+    assert ticks
+    assert all(float(tick).is_integer() for tick in ticks)

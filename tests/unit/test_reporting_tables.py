@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.cohort.issues import reason_kind
 from brainfed.reporting.exchange_table import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
-from brainfed.reporting.people import attrition, reason_kind, site_table, twin_groups
+from brainfed.reporting.people import attrition, site_table, twin_groups
 from brainfed.reporting.score_tables import difference_rows, paper_rows, score_rows, significant_counts
 from brainfed.reporting.variants import ShownVariant
 
@@ -170,3 +171,26 @@ def test_readable_numbers():
     assert [readable(value) for value in (7, 999, 474594, 127543680000)] == ["7", "999", "474.6 k", "127.5 G"]
     assert [readable_bytes(value) for value in (96, 57_000_000)] == ["96 B", "57.0 MB"]
     assert [readable_seconds(value) for value in (8.26, 725, 12000)] == ["8.3 s", "12 min 05 s", "3 h 20 min"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("fedgcn", "FedGCN"),
+        ("fedgcn-no-noise", "FedGCN (no noise)"),
+        ("fedgcn-k5", "FedGCN (k = 5)"),
+        ("fedgcn-k-k5", "FedGCN (k = 5)"),
+        ("fedgcn-wide-hidden8x4", "FedGCN (wide, hidden = 8 \u00d7 4)"),
+        ("fedgcn-noise0.01-k10", "FedGCN (noise = 0.01, k = 10)"),
+        ("fedgcn-noise1e-05", "FedGCN (noise = 1e-05)"),
+        ("fedgcn-clip-off", "FedGCN (clip = off)"),
+        ("fedgcn-scope-global-cut", "FedGCN (scope = global cut)"),
+        ("fedgcn-phenotypes-sex-age-k5", "FedGCN (phenotypes = sex age, k = 5)"),
+        ("fedgcn-age-gap2", "FedGCN (age gap = 2)"),
+        ("width-hidden8x4", "width (hidden = 8 \u00d7 4)"),
+        ("plain", "plain"),
+    ],
+)
+def test_the_title_of_a_variant(name, title):
+    settings = {"noise": 0.01, "hidden": [64, 32], "clip": True}
+    assert ShownVariant(name, "fedgcn", "FedGCN", "federated", settings).title == title

@@ -133,6 +133,6 @@ def test_a_damaged_series_may_be_dropped_with_a_line_in_the_issues(project):
     project.configure(cohorts={"tiny": TINY | {"on_invalid": "drop"}})
     project.snakemake("results/tiny/cohort/issues.tsv", "--cores", "2")
     issues = pd.read_csv(project.folder / "results" / "tiny" / "cohort" / "issues.tsv", sep="\t", keep_default_na=False)
-    excluded = issues[issues["kind"] == "excluded"]
+    excluded = issues[issues["kind"] == "series unusable (damaged, short or not finite)"]
     assert excluded["subject"].tolist() == ["sub-011"]
     assert "expected at least 50 time points, found 29" in excluded["detail"].iloc[0]

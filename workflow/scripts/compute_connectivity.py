@@ -9,9 +9,15 @@ with job(snakemake):
     from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.runtime.artefacts import read_table, write_arrays
+    from brainfed.runtime.errors import UserError
 
     quality = pd.concat([read_table(path, ["subject", "problem"]) for path in snakemake.input.quality])
     subjects = sorted(quality.loc[quality["problem"] == "", "subject"])
+    if not subjects:
+        raise UserError(
+            f"Connectivity: expected a usable series among {len(quality)}, found none (first: "
+            f"{quality['problem'].iloc[0]}); mend the files or the settings that they are held against."
+        )
     series, regions = load_series(snakemake.input.series, subjects)
     settings = snakemake.params.settings
     features = connectivity({subject: series[subject] for subject in subjects}, FeatureSettings(**settings))

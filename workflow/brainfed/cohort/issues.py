@@ -1,12 +1,15 @@
 """What a reader of the report should know about a cohort's data, and what was done about it."""
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pandas as pd
 
-FILE_ABSENT = frozenset({"series file absent", "confounds file absent"})
+OWN_KINDS = frozenset({"no series", "series file absent", "confounds file absent", "diagnosis missing"})
 """Reasons that are kinds of their own: a download that broke off is not a subject that was never scanned."""
+SILENT = "regions without signal"
+UNUSABLE = "series unusable (damaged, short or not finite)"
 
 
 class Issue(NamedTuple):
@@ -47,7 +50,14 @@ def list_issues(
 
 def _left_out(included: pd.DataFrame) -> Iterator[Issue]:
     for subject, reason in included.loc[~included["included"], ["subject", "reason"]].itertuples(index=False):
-        yield Issue(subject, reason if reason in FILE_ABSENT else "excluded", reason, "left out")
+        yield Issue(subject, reason_kind(reason), reason, "left out")
+
+
+def reason_kind(reason: str) -> str:
+    """The kind of a reason to leave a subject out: it names no subject and no file."""
+    if reason in OWN_KINDS:
+        return reason
+    return SILENT if re.fullmatch(r"\d+ regions? without signal", reason) else UNUSABLE
 
 
 def _twins(included: pd.DataFrame) -> Iterator[Issue]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from brainfed.cohort.apportion import apportion
+from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import Row, read_phenotype_table
 from brainfed.cohort.settings import CohortSettings
 from brainfed.runtime.errors import UserError
@@ -126,12 +127,7 @@ def _list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing
 
 def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     columns = settings.columns
-    site = row.cells[columns.site]
-    if site is None:
-        raise UserError(
-            f"{settings.phenotype}, line {row.line}: expected a site for subject {row.subject!r}, found none; "
-            "fill it in."
-        )
+    site = read_participant(str(settings.phenotype), row, columns, settings.codes).site
     file = row.subject if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.subject, "site": site}
     series = None if file is None else _fill(name, "series", str(settings.series), parts)

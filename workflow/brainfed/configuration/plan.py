@@ -6,7 +6,7 @@ it, so two variants that share it share its files, and switching a setting back 
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -171,7 +171,21 @@ def _experiment(
         )
     known(settings.local, definitions.single, f"{where}.local", "variant")
     variants = tuple(_variant(project, variant, definitions.single[variant], regime) for variant in names)
+    _refuse_equals(where, variants)
     return Experiment(name, settings, settings.cohorts or tuple(project.cohorts), regime, repeats, variants)
+
+
+def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
+    """Two names for one thing would be trained twice and counted twice by Holm's correction."""
+    held: dict[str, str] = {}
+    for variant in variants:
+        stages = [stage.name if stage else "" for stage in (variant.features, variant.graph)]
+        content = stage_name(variant.method.name, [variant.settings, stages])
+        if content in held:
+            raise UserError(
+                f"{where}.variants: {held[content]!r} and {variant.name!r} have the same settings; remove one."
+            )
+        held[content] = variant.name
 
 
 def _regime(project: ProjectSettings, settings: ExperimentSettings, experiment: str) -> tuple[Regime, int]:

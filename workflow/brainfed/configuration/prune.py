@@ -1,11 +1,11 @@
 """Delete results of stages and variants that no config names any more.
 
-python -m brainfed.configuration.prune config/*.yaml [--dry-run]
+python -m brainfed.configuration.prune config/*.yaml [--yes]
 """
 
 import argparse
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brainfed.configuration.loading import load_plan, read_config
@@ -26,13 +26,14 @@ def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
             yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)
 
 
-def stale_folders(plans: Iterable[Plan], results: Path) -> list[Path]:
-    """Folders of named stages and variants, in any cohort, that no plan uses; parents stand for their children."""
+def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:
+    """Folders of stages and variants that no plan uses, in the plans' cohorts; parents stand for their children."""
     kept = {path for plan in plans for path in kept_folders(plan, results)}
+    cohorts = {name for plan in plans for name in plan.project.cohorts}
     parents = {parent for path in kept for parent in path.parents}
     stale = []
     for stage in STAGES:
-        for path in sorted(results.glob(f"*/{stage}/*")):
+        for path in sorted(path for name in cohorts for path in results.glob(f"{name}/{stage}/*")):
             if path not in kept and path not in parents:
                 stale.append(path)
             elif path not in kept:
@@ -45,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configs", nargs="+", type=Path)
     parser.add_argument("--results", type=Path, default=Path("results"))
-    parser.add_argument("--dry-run", action="store_true")
+    parser.add_argument("--yes", action="store_true", help="delete; without it the folders are only listed")
     arguments = parser.parse_args()
     try:
         plans = [load_plan(read_config(path)) for path in arguments.configs]
@@ -54,9 +55,9 @@ def main() -> None:
     stale = stale_folders(plans, arguments.results)
     for path in stale:
         print(path)
-        if not arguments.dry_run:
+        if arguments.yes:
             shutil.rmtree(path)
-    print(f"{len(stale)} folders {'would be ' if arguments.dry_run else ''}removed")
+    print(f"{len(stale)} folder(s) {'removed' if arguments.yes else 'would be removed; say --yes to remove them'}")
 
 
 if __name__ == "__main__":

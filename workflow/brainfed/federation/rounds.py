@@ -68,7 +68,7 @@ def run_rounds(
         if exchange:
             _communicate(model, counts, chosen, before, subjects, settings, folds, streams, ledger, number)
         curves.probabilities[number] = model.probabilities().cpu().numpy()
-        progress(number + 1, settings.rounds, f"round, loss {np.nanmean(curves.losses[number]):.4f},")
+        progress(number + 1, settings.rounds, f"loss {np.nanmean(curves.losses[number]):.4f}, round")
         last = number + 1 == settings.rounds
         if last or pace.due():
             with pace.writing():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -73,7 +74,10 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Tuples as lists, for YAML."""
+    """Tuples as lists, for YAML; absolute paths from the working directory, or only their names outside of it."""
+    if isinstance(value, str | Path) and Path(value).is_absolute():
+        path, here = Path(value), Path.cwd()
+        return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.name
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value

@@ -9,9 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from brainfed.reporting.homophily_table import LABELS, ShownGraph
+from brainfed.reporting.homophily_table import LABELS, ShownGraph, distinct_titles
 from brainfed.reporting.intervals import signed
 from brainfed.reporting.style import (
     DIAGNOSIS_COLOURS,
@@ -27,7 +28,7 @@ from brainfed.reporting.style import (
 
 LAYOUT_SEED = 0
 UNKNOWN = "#c4c8cd"
-GRAPH_COLOURS = ("#44559a", "#c9a227", "#7d8590", "#0f766e", "#882255")
+GRAPH_COLOURS = ("#44559a", "#c9a227", "#7d8590", "#0f766e", "#882255", "#56a9cf", "#b45309", "#22262b")
 
 
 def graph_figure(shown: ShownGraph) -> Figure:
@@ -41,7 +42,7 @@ def graph_figure(shown: ShownGraph) -> Figure:
     figure.subplots_adjust(left=0.01, right=0.99, top=0.92, bottom=0.15, wspace=0.06)
     for axes, panel in zip(panels, ("Diagnosis", "Sex", "Age"), strict=True):
         bare(axes)
-        axes.set_aspect("equal")
+        axes.set_aspect("equal", adjustable="datalim")
         axes.set_title(panel)
         axes.add_collection(LineCollection(list(places[edges]), colors="#b9bec6", linewidths=0.35, alpha=0.7, zorder=1))
         size = float(np.clip(2600 / len(members), 8, 55))
@@ -141,24 +142,23 @@ def _against_chance(found: float, chance: float) -> str:
 
 
 def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
-    """How many neighbours a subject has, one outline a kind of graph."""
-    figure = new_figure(HALF, 2.6)
-    axes = figure.add_subplot()
+    """How many neighbours a subject has over all repeats, one outline a distinct graph."""
     held: dict[str, list[NDArray[np.int64]]] = {}
-    for shown in graphs:
-        held.setdefault(shown.title, []).append(shown.degrees())
+    for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
+        held.setdefault(title, []).append(shown.degrees())
+    figure = new_figure(HALF, 2.4 + 0.16 * len(held))
+    axes = figure.add_subplot()
+    key = []
     top = max(int(degrees.max()) for group in held.values() for degrees in group)
-    for number, (title, group) in enumerate(held.items()):
+    for title, group in held.items():
         degrees = np.concatenate(group)
         colour = _colour(list(held), title)
         share = 100 * np.bincount(degrees, minlength=top + 1) / len(degrees)
         axes.step(np.arange(top + 1), share, where="mid", color=colour)
-        axes.annotate(
-            f"{title}: median {np.median(degrees):.0f}", (1, 1), (0, -11 * number), xycoords="axes fraction",
-            textcoords="offset points", ha="right", va="top", color=colour, fontweight="bold", fontsize=7.5,
-        )  # fmt: skip
+        key.append((f"{title}: median {np.median(degrees):.0f}", colour))
     axes.set_ylim(0, None)
-    axes.margins(y=0.3)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    _key_above(axes, key)
     axes.set_xlabel("neighbours of a subject")
     axes.set_ylabel("subjects (%)")
     return figure

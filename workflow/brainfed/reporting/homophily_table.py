@@ -1,8 +1,9 @@
 """What the population graphs of a cohort look like: who neighbours whom, compared with chance."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.homophily import homophily
 from brainfed.graphs.population import PopulationGraph
+from brainfed.reporting.sweep_titles import setting_in_words
 from brainfed.runtime.artefacts import read_arrays, read_table
 
 LABELS = ("diagnosis", "sex", "site")
@@ -25,6 +27,7 @@ class ShownGraph:
         people: subject, institution, diagnosis, sex, site, age; rows in the order of the nodes.
         scope: `local`, `global` or `global_cut`.
         shuffled: whether it is the control whose neighbours mean nothing.
+        settings: the resolved settings of the graph.
     """
 
     name: str
@@ -32,6 +35,7 @@ class ShownGraph:
     people: pd.DataFrame
     scope: str
     shuffled: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -66,15 +70,41 @@ def read_graph(name: str, path: str | Path, split: str | Path, participants: str
         people.merge(known, on="subject", how="left", validate="one_to_one"),
         settings["scope"],
         bool(settings["shuffle"]),
+        settings,
     )
+
+
+def distinct_titles(graphs: Sequence[ShownGraph], keys: Sequence[str] | None = None) -> list[str]:
+    """The title of every graph, with the settings that differ where several stages share one: `..., k = 5`.
+
+    Args:
+        graphs: in the order of the titles.
+        keys: settings that may tell stages apart; None: all, and the stage's name where none differs.
+    """
+    return [_distinct(shown, [other for other in graphs if other.title == shown.title], keys) for shown in graphs]
+
+
+def _distinct(shown: ShownGraph, alike: Sequence[ShownGraph], keys: Sequence[str] | None) -> str:
+    if len({other.name for other in alike}) == 1:
+        return shown.title
+    settings = [key for key in shown.settings if keys is None or key in keys]
+    told = [
+        setting_in_words(key, shown.settings[key])
+        for key in settings
+        if any(other.settings.get(key) != shown.settings[key] for other in alike)
+    ]
+    same = {other.name for other in alike if other.settings == shown.settings}
+    if keys is None and len(same) > 1:
+        told.append(shown.name)
+    return ", ".join([shown.title, *told])
 
 
 def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
     """Homophily of every graph and label: graph, title, label, found, chance, edges."""
     rows = []
-    for shown in graphs:
+    for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
         group = None if shown.scope == "global" else shown.codes("institution")
         for label in LABELS:
             result = homophily(shown.graph, shown.codes(label), group)
-            rows.append((shown.name, shown.title, label, result.unweighted, result.chance, result.edges))
+            rows.append((shown.name, title, label, result.unweighted, result.chance, result.edges))
     return pd.DataFrame(rows, columns=["graph", "title", "label", "found", "chance", "edges"])

@@ -1,16 +1,13 @@
 """Who is in a cohort, as the report counts them: every participant with its fate and its series' quality."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from brainfed.cohort.issues import reason_kind
 from brainfed.runtime.artefacts import read_table
-
-UNUSABLE = "series unusable (damaged, short or not finite)"
-SILENT = "regions without signal"
 
 
 @dataclass(frozen=True)
@@ -47,13 +44,6 @@ def read_cohort(participants: str | Path, included: str | Path, quality: Sequenc
 def used(people: pd.DataFrame) -> pd.DataFrame:
     """The included subjects with the diagnosis as an integer."""
     return people[people["included"]].astype({"diagnosis": "int64"}).reset_index(drop=True)
-
-
-def reason_kind(reason: str) -> str:
-    """The kind of a reason: it names no subject and no file."""
-    if reason in ("no series", "series file absent", "confounds file absent", "diagnosis missing"):
-        return reason
-    return SILENT if re.fullmatch(r"\d+ regions? without signal", reason) else UNUSABLE
 
 
 def attrition(people: pd.DataFrame) -> Attrition:

@@ -120,8 +120,8 @@ def _silent(axes: Axes, kept: pd.DataFrame) -> None:
     axes.plot(places, affected, "o", color=ACCENT, markersize=4 if len(affected) < 40 else 2.5)
     axes.set_ylim(0, 1.08 * affected[0])
     axes.set_xlim(0.2, len(affected) + 0.8)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel(f"affected subjects ({len(affected)} of {len(kept)})")
     axes.set_ylabel("regions without signal")
     axes.annotate(

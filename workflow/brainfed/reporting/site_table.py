@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.evaluation.site_trace import SiteTrace, site_trace
-from brainfed.reporting.homophily_table import ShownGraph
+from brainfed.reporting.homophily_table import ShownGraph, distinct_titles
 
 COLUMNS = ("graph", "title", "group", "accuracy", "chance", "subjects", "sites", "left_out")
 
@@ -15,16 +15,18 @@ COLUMNS = ("graph", "title", "group", "accuracy", "chance", "subjects", "sites",
 def site_trace_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
     """One row a graph and group of subjects with an embedding of its own (an institution, or everybody).
 
-    Shuffled controls have the embedding of the graph that they shuffle and no row.
+    Shuffled controls and other numbers of neighbours share the embedding of another graph and have no row.
     """
     rows = []
-    for shown in graphs:
-        if shown.shuffled:
+    first: dict[tuple[str, bytes], str] = {}
+    apart = [shown for shown in graphs if not shown.shuffled]
+    for shown, title in zip(apart, distinct_titles(apart, ["embedding_dimensions"]), strict=True):
+        if first.setdefault((title, shown.graph.embedding.tobytes()), shown.name) != shown.name:
             continue
         site = shown.codes("site")
         for group, members in _groups(shown).items():
             trace = site_trace(shown.graph.embedding[members], site[members])
-            rows.append((shown.name, shown.title, group, *_values(trace)))
+            rows.append((shown.name, title, group, *_values(trace)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

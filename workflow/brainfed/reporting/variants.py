@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from brainfed.reporting.sweep_titles import without_sweep
+
 FAMILY_COLOURS = {"floor": "#7d8590", "linear": "#0072b2", "graph": "#008f68", "federated": "#d55e00"}
 FAMILY_TITLES = {
     "floor": "no imaging",
@@ -39,12 +41,14 @@ class ShownVariant:
 
     @property
     def title(self) -> str:
-        """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`."""
-        if self.name == self.method:
-            return self.method_title
-        if self.name.startswith(f"{self.method}-"):
-            return f"{self.method_title} ({self.name.removeprefix(f'{self.method}-').replace('-', ' ')})"
-        return self.name
+        """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`, `FedGCN (k = 5)` in a sweep."""
+        of_method = self.name == self.method or self.name.startswith(f"{self.method}-")
+        given = self.name.removeprefix(self.method) if of_method else f"-{self.name}"
+        rest, swept = without_sweep(given, self.settings)
+        words = [rest.removeprefix("-").replace("-", " "), *swept] if of_method else swept
+        title = self.method_title if of_method or not rest else rest.removeprefix("-")
+        told = ", ".join(word for word in words if word)
+        return f"{title} ({told})" if told else title
 
     @property
     def colour(self) -> str:

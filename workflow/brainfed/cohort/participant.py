@@ -1,0 +1,89 @@
+"""One row of a phenotype table as a participant: codes mapped, missing codes missing, numbers checked.
+
+Light, so that an unknown code stops the run when the workflow is read, not after the first job.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brainfed.cohort.phenotype_table import Row
+from brainfed.cohort.settings import CodeSettings, ColumnSettings
+from brainfed.runtime.errors import UserError
+
+OLDEST = 120.0
+LARGEST_MEAN_FD = 100.0
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A subject in years, `male` or `female`, 1 (patient) or 0 (control), and mm; None or NaN where unknown."""
+
+    site: str
+    age: float
+    sex: str | None
+    diagnosis: int | None
+    mean_fd: float
+
+
+def read_participant(table: str, row: Row, columns: ColumnSettings, codes: CodeSettings) -> Participant:
+    """Map the codes of one row and check its numbers.
+
+    Raises:
+        UserError: the site is missing, a code is unknown, or a number is none or out of range.
+    """
+    where = f"{table}, line {row.line}, subject {row.subject}"
+    diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
+    return Participant(
+        site=_site(where, row, columns.site),
+        age=_number(where, row, columns.age, "age in years", OLDEST),
+        sex=_meaning(where, row, columns.sex, "sex", codes.sex),
+        diagnosis=None if diagnosis is None else int(diagnosis == "patient"),
+        mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
+    )
+
+
+def _site(where: str, row: Row, column: str) -> str:
+    site = row.cells[column]
+    if site is None:
+        raise UserError(f"{where}: expected a site in column {column!r}, found none; fill it in.")
+    return site
+
+
+def _meaning(where: str, row: Row, column: str, what: str, codes: Mapping[str, str]) -> str | None:
+    code = row.cells[column]
+    if code is None:
+        return None
+    if code not in codes:
+        allowed = ", ".join(f"{known!r} ({meaning})" for known, meaning in codes.items())
+        raise UserError(
+            f"{where}: expected a {what} code in column {column!r} among {allowed}, found {code!r}; add it under "
+            f"codes.{what}, or under `missing`."
+        )
+    return codes[code]
+
+
+def _number(where: str, row: Row, column: str | None, what: str, largest: float) -> float:
+    text = None if column is None else row.cells[column]
+    if text is None:
+        return math.nan
+    try:
+        value = float(text)
+    except ValueError:
+        remedy = (
+            "it has a decimal comma, write a point" if _is_decimal_comma(text) else "mend it or list it in `missing`"
+        )
+        raise UserError(
+            f"{where}: expected the {what} as a number in column {column!r}, found {text!r}; {remedy}."
+        ) from None
+    if not 0 <= value <= largest:
+        raise UserError(
+            f"{where}: expected the {what} between 0 and {largest:g} in column {column!r}, found {text!r}; mend it, or "
+            "list it in `missing` if it is a missing code."
+        )
+    return value
+
+
+def _is_decimal_comma(text: str) -> bool:
+    whole, comma, fraction = text.partition(",")
+    return bool(comma) and whole.lstrip("-").isdigit() and fraction.isdigit()

@@ -1,0 +1,62 @@
+"""Settings in words: `k = 5` for the suffix `-k5` that a sweep gives to a variant's name (`configuration.sweeps`)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+
+STAGES = (GraphSettings, FeatureSettings)
+NUMBERS = r"-?\d[\d.x]*(?:e[+-]?\d+)?"
+
+
+def without_sweep(suffix: str, settings: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Part the end of a variant's name.
+
+    Args:
+        suffix: what follows the method's name, with its first hyphen: `-wide-k5`.
+        settings: the method's own settings.
+
+    Returns:
+        What no sweep wrote (`-wide`; empty where it only repeats a swept key), and the swept settings (`k = 5`).
+    """
+    keys = {name.replace("_", "-") for name in (*settings, *(field.name for kind in STAGES for field in fields(kind)))}
+    either = "|".join(_longest_first({re.escape(word) for word in _words(settings)}))
+    value = rf"{NUMBERS}|-(?:{either})(?:-(?:{either}))*"
+    part = rf"-({'|'.join(_longest_first(keys))})({value})(?=-|$)"
+    found = re.fullmatch(rf"(.*?)((?:{part})+)", suffix)
+    if not found:
+        return suffix, []
+    swept = re.findall(part, found[2])
+    rest = "" if found[1].strip("-") in {key for key, _ in swept} else found[1]
+    return rest, [setting_in_words(key, shown) for key, shown in swept]
+
+
+def setting_in_words(key: str, value: object) -> str:
+    """`age gap = 2` for the key `age_gap`, `hidden = 8 × 4` for the label `8x4`."""
+    if isinstance(value, list | tuple):
+        shown = ", ".join(map(str, value)) or "none"
+    elif isinstance(value, bool):
+        shown = "on" if value else "off"
+    elif isinstance(value, str) and re.fullmatch(NUMBERS, value):
+        shown = value.replace("x", " \u00d7 ")
+    else:
+        shown = str(value).strip("-").replace("-", " ").replace("_", " ")
+    return f"{key.replace('_', ' ').replace('-', ' ')} = {shown}"
+
+
+def _words(settings: Mapping[str, Any]) -> set[str]:
+    """Every word that a swept value can be, as names write it."""
+    words = {"on", "off", "none", *(value for value in settings.values() if isinstance(value, str))}
+    for kind in STAGES:
+        for hint in get_type_hints(kind).values():
+            for choice in (hint, *get_args(hint)):
+                if get_origin(choice) is Literal:
+                    words.update(str(word) for word in get_args(choice))
+    return {word.replace("_", "-") for word in words}
+
+
+def _longest_first(words: set[str]) -> list[str]:
+    return sorted(words, key=lambda word: (-len(word), word))

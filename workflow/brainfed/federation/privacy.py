@@ -5,6 +5,7 @@ guarantee, and the report says so.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
@@ -23,6 +24,8 @@ def add_weight_noise(
 ) -> None:
     """Add N(0, scale^2) to every learnable tensor (M, F, ...) in place, one stream a tensor.
 
+    Drawing is serial inside torch, so the streams are drawn side by side on the job's compute threads.
+
     Args:
         stacks: name -> (M, F, ...); buffers such as BatchNorm's variance do not belong here.
         scale: standard deviation; 0 draws nothing.
@@ -32,9 +35,18 @@ def add_weight_noise(
     """
     if scale == 0:
         return
-    for name, stack in stacks.items():
-        for institution in range(stack.shape[0]):
-            for position, fold in enumerate(folds):
-                slot = stack[institution, position]
-                noise = normal(streams, slot.shape, "weight-noise", institution, fold, round_index, name)
-                slot.add_(noise.to(slot), alpha=scale)
+    slots = [
+        (name, institution, position)
+        for name, stack in stacks.items()
+        for institution in range(stack.shape[0])
+        for position in range(len(folds))
+    ]
+
+    def add(slot: tuple[str, int, int]) -> None:
+        name, institution, position = slot
+        weights = stacks[name][institution, position]
+        noise = normal(streams, weights.shape, "weight-noise", institution, folds[position], round_index, name)
+        weights.add_(noise.to(weights), alpha=scale)
+
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        list(pool.map(add, slots))

@@ -16,12 +16,13 @@ import time
 import numpy as np
 import torch
 
+from brainfed.graphs.graph import Graph
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.fedmlp import FedMLPSettings
+from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.training import fedgcn, fedmlp
-from brainfed.training.inputs import Graph, MethodInputs, Outcome, Phenotypes
-from brainfed.training.run import Run
+from brainfed.training.inputs import MethodInputs, Outcome, Phenotypes
 
 SUBJECTS, CONNECTIONS, INSTITUTIONS, FOLDS, NEIGHBOURS = 1035, 19_900, 5, 5, 15
 

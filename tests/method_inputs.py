@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 
+from brainfed.graphs.graph import Graph
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import Graph, IntArray, MethodInputs, Phenotypes
+from brainfed.training.inputs import IntArray, MethodInputs, Phenotypes
 
 NEIGHBOURS = 3
 

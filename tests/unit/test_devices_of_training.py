@@ -9,7 +9,7 @@ import torch
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.registry import METHODS
 from brainfed.models.stacked_network import Architecture, StackedNetwork
-from brainfed.training.run import Run
+from brainfed.runtime.run import Run
 from brainfed.training.stacking import members, stack_inputs
 from method_inputs import method_inputs
 from unit.test_leakage_trained import SHORT, outcome_of

@@ -17,9 +17,9 @@ from brainfed.methods.fedgcn import METHOD as FEDGCN
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.localgcn import LocalGCNSettings
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.training import fedgcn, localgcn, stacked
-from brainfed.training.run import Run
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
 

@@ -8,8 +8,8 @@ from brainfed.methods.majority import MajoritySettings
 from brainfed.methods.motion import MotionSettings
 from brainfed.methods.phenotype import PhenotypeSettings
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.run import Run
 from brainfed.training.floors import majority, motion, phenotype
-from brainfed.training.run import Run
 from method_inputs import diagnosis_of, method_inputs, relabelled
 
 FLOORS = {

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.registry import METHODS
-from brainfed.training.run import Run
+from brainfed.runtime.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 
 SHORT = {

@@ -14,11 +14,11 @@ from brainfed.methods.ridge import RidgeSettings
 from brainfed.methods.svm import METHOD as SVM
 from brainfed.methods.svm import SVMSettings
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.run import Run
 from brainfed.training import logistic, ridge, svm
 from brainfed.training.dual import training_span
 from brainfed.training.inner_folds import choose_cost, inner_folds, twin_groups
 from brainfed.training.linear import TrainingSet
-from brainfed.training.run import Run
 from method_inputs import diagnosis_of, method_inputs, relabelled
 
 TRAIN = {"ridge": ridge.train, "svm": svm.train, "logistic": logistic.train}

@@ -16,12 +16,13 @@ from brainfed.cohort.simulated_connectivity import simulate_connectome
 from brainfed.cohort.simulated_phenotype import simulate_subjects
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.cohort.splits import split
+from brainfed.graphs.graph import Graph
 from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.registry import METHODS
+from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import Graph, MethodInputs, Phenotypes
-from brainfed.training.run import Run
+from brainfed.training.inputs import MethodInputs, Phenotypes
 
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}

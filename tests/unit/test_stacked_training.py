@@ -9,8 +9,8 @@ from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.fedmlp import FedMLPSettings
 from brainfed.methods.localgcn import LocalGCNSettings
 from brainfed.methods.logistic_federated import FederatedLogisticSettings
+from brainfed.runtime.run import Run
 from brainfed.training import centralgcn, fedgcn, fedmlp, localgcn, logistic_federated
-from brainfed.training.run import Run
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
 

@@ -9,11 +9,11 @@ with job(snakemake, gpu=True) as running:
 
     from brainfed.runtime.artefacts import canonical_json, write_table, write_text
     from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+    from brainfed.runtime.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.training.assemble import assemble
     from brainfed.training.crossings import crossings_of_graph
     from brainfed.training.results import check, history_table, predictions_table
-    from brainfed.training.run import Run
 
     def resolve(path: str) -> object:
         """`module:name` -> the object."""
@@ -26,6 +26,7 @@ with job(snakemake, gpu=True) as running:
         participants=files.participants,
         features=files.get("features", []),
         graphs=files.get("graphs", []),
+        fused=files.get("fused", []),
         labels=params.labels,
         streams=Streams(params.seed, params.repeat),
     )

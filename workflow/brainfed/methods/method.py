@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from brainfed.methods.inpainter import Inpainter
+
 
 @dataclass(frozen=True)
 class Method:
@@ -18,6 +20,8 @@ class Method:
         family: how the report groups it.
         features: whether it reads imaging features.
         graph: the scope of the population graph that it needs, or `none`.
+        inpainter: what trains the generator whose nodes it needs; then it reads the fused graph in place of the graph.
+        fusing: settings of fusing that differ from the project's for this method.
         gpu: whether a GPU helps.
         crosses: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
@@ -31,6 +35,8 @@ class Method:
     family: Literal["floor", "linear", "graph", "federated"]
     features: bool = True
     graph: Literal["none", "local", "global"] = "none"
+    inpainter: Inpainter | None = None
+    fusing: Mapping[str, Any] = field(default_factory=dict)
     gpu: bool = False
     crosses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

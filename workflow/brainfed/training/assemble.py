@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from brainfed.graphs.graph import Graph
+from brainfed.inpainting.fused import FusedGraph
 from brainfed.runtime.artefacts import ArrayFile, read_arrays, read_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import FloatArray, Graph, IntArray, MethodInputs, Phenotypes
+from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Phenotypes
 
 SEX_CODES = {"female": 0, "male": 1}
 
@@ -88,6 +90,7 @@ def assemble(
     graphs: Sequence[Path | str],
     labels: str,
     streams: Streams,
+    fused: Sequence[Path | str] = (),
 ) -> tuple[MethodInputs, IntArray]:
     """Build a method's inputs, and apart from them the labels that only the scores may see.
 
@@ -98,6 +101,7 @@ def assemble(
         graphs: the same for population graphs.
         labels: `true` or `permuted`.
         streams: of the repeat.
+        fused: none, one graph with generated nodes shared by the folds, or one a fold in order.
 
     Returns:
         The inputs with labels -1 where tested, and the (n,) labels.
@@ -118,6 +122,7 @@ def assemble(
         graphs=tuple(_graph(path, subjects) for path in graphs),
         phenotypes=phenotypes_of(people),
         streams=streams,
+        fused=tuple(_fused(path, subjects) for path in fused),
     )
     return inputs, truth
 
@@ -137,3 +142,10 @@ def _graph(path: Path | str, subjects: Sequence[str]) -> Graph:
     row, column = position[file.arrays["row"]], position[file.arrays["column"]]
     order = np.lexsort((column, row))
     return Graph(row[order], column[order], file.arrays["weight"][order], len(subjects))
+
+
+def _fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
+    file = read_arrays(path)
+    if file.subjects != tuple(subjects):
+        raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
+    return FusedGraph(**file.arrays)

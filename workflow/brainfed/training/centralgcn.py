@@ -1,8 +1,8 @@
 """The torch side of CentralGCN (FedNI Sec. 9)."""
 
 from brainfed.methods.centralgcn import METHOD, CentralGCNSettings
+from brainfed.runtime.run import Run
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.stacked import train_stacked
 
 

@@ -1,8 +1,8 @@
 """The torch side of FedGCN (FedNI Sec. 7 and 9)."""
 
 from brainfed.methods.fedgcn import METHOD, FedGCNSettings
+from brainfed.runtime.run import Run
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.stacked import train_stacked
 
 

@@ -1,8 +1,8 @@
 """The torch side of FedMLP (FedNI Sec. 7 and 9)."""
 
 from brainfed.methods.fedmlp import METHOD, FedMLPSettings
+from brainfed.runtime.run import Run
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.stacked import train_stacked
 
 

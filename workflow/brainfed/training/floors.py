@@ -19,8 +19,8 @@ from brainfed.methods.motion import METHOD as MOTION
 from brainfed.methods.motion import MotionSettings
 from brainfed.methods.phenotype import METHOD as PHENOTYPE
 from brainfed.methods.phenotype import PhenotypeSettings
+from brainfed.runtime.run import Run
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.training_folds import require_training_subjects
 
 Columns = list[int]

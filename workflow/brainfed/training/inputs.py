@@ -5,25 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.graphs.graph import Graph
+from brainfed.inpainting.fused import FusedGraph
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.runtime.streams import Streams
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A weighted adjacency over all n subjects: row i receives from column j with weight a_ij.
-
-    Self-loops included. Symmetric under the transductive protocol; under the inductive one rows of
-    test subjects have incoming edges only. Block-diagonal by institution unless the scope is global.
-    """
-
-    row: IntArray
-    column: IntArray
-    weight: NDArray[np.float32]
-    nodes: int
 
 
 @dataclass(frozen=True)
@@ -49,6 +37,7 @@ class MethodInputs:
         features: (n, d) imaging features shared by the folds, or one such array a fold.
         graphs: one graph shared by the folds, one a fold, or none.
         streams: the repeat's random streams.
+        fused: one graph with generated nodes shared by the folds, one a fold, or none.
     """
 
     subjects: tuple[str, ...]
@@ -60,6 +49,7 @@ class MethodInputs:
     graphs: tuple[Graph, ...]
     phenotypes: Phenotypes
     streams: Streams
+    fused: tuple[FusedGraph, ...] = ()
 
     @property
     def folds(self) -> int:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from brainfed.federation.exchange import Ledger
+from brainfed.runtime.run import Run
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.training.dual import LinearModel, TrainingSpan, training_span
 from brainfed.training.inner_folds import twin_groups
 from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.training_folds import require_training_subjects
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from brainfed.methods.logistic import METHOD, LogisticSettings
+from brainfed.runtime.run import Run
 from brainfed.training.dual import LinearModel
 from brainfed.training.inner_folds import choose_cost, inner_folds
 from brainfed.training.inputs import IntArray, MethodInputs, Outcome
 from brainfed.training.linear import LinearTask, TrainingSet, train_linear
-from brainfed.training.run import Run
 
 
 def train(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome:

@@ -1,8 +1,8 @@
 """The torch side of federated logistic regression: the stacked network without hidden layers."""
 
 from brainfed.methods.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.runtime.run import Run
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.stacked import train_stacked
 
 

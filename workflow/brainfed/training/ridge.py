@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.methods.ridge import METHOD, RidgeSettings
+from brainfed.runtime.run import Run
 from brainfed.training.dual import LinearModel
 from brainfed.training.inputs import IntArray, MethodInputs, Outcome
 from brainfed.training.linear import LinearTask, TrainingSet, train_linear
-from brainfed.training.run import Run
 
 Float64 = NDArray[np.float64]
 

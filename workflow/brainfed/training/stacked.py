@@ -16,9 +16,9 @@ from brainfed.federation.rounds import local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.state import Curves
 from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.runtime.run import Run
 from brainfed.training.crossings import record_help_for_unseen, record_pooling
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.run import Run
 from brainfed.training.stacking import Member, Stack, members, stack_inputs
 
 STACK_BYTES = 3 << 30

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from brainfed.methods.svm import METHOD, SVMSettings
+from brainfed.runtime.run import Run
 from brainfed.training.dual import LinearModel
 from brainfed.training.inner_folds import choose_cost, inner_folds
 from brainfed.training.inputs import IntArray, MethodInputs, Outcome
 from brainfed.training.linear import LinearTask, TrainingSet, train_linear
-from brainfed.training.run import Run
 
 
 def train(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:

@@ -1,0 +1,24 @@
+"""Settings of FedSage+'s missing-neighbour generator (Zhang et al. 2021)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FedSageSettings:
+    """Local training of the generator, then rounds in which other owners' gradients train its features."""
+
+    local_epochs: int = setting(20, "Epochs of the local generator.", minimum=1)
+    rounds: int = setting(20, "Federated rounds, in which only the feature generator trains.", minimum=0)
+    learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
+    hidden_fraction: float = setting(0.10, "Fraction of the nodes that is hidden.", minimum=0, maximum=1)
+    targets: int = setting(5, "At most so many hidden neighbours a node, and so many generated ones.", minimum=1)
+    dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=1)
+    fgen_width: int = setting(256, "Width of the feature generator's last hidden layer; the authors' code has 2048.")
+    exchange: Literal["gradients", "raw"] = setting(
+        "gradients",
+        "What other owners return: the generator's parameter gradient, or a gradient for each generated node, which "
+        "gives raw features away.",
+    )

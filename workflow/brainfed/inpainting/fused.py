@@ -1,0 +1,34 @@
+"""A graph of real and generated nodes (FedNI Sec. III-B.2)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FusedGraph:
+    """Real and generated nodes in one graph: nodes 0 ... n - 1 are the subjects, then g generated nodes.
+
+    Attributes:
+        row, column, weight: edges over n + g nodes in order of (row, column), self-loops included; row i receives
+            from column j. Those among subjects are the population graph's.
+        features: (g, d) of the generated nodes.
+        institution: (g,) codes.
+        parent: (g,) position of the subject whose missing neighbour each is.
+        sex: (g,) codes, -1 unknown.
+        age: (g,) years, NaN unknown.
+        count: (n,) predicted number of missing neighbours before rounding and cap.
+    """
+
+    row: IntArray
+    column: IntArray
+    weight: NDArray[np.float32]
+    features: NDArray[np.float32]
+    institution: IntArray
+    parent: IntArray
+    sex: IntArray
+    age: NDArray[np.float64]
+    count: NDArray[np.float64]

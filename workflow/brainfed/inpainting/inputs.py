@@ -1,0 +1,68 @@
+"""What an inpainting job is given, and what a trained generator answers. No diagnosis is among it."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.settings import GraphSettings
+from brainfed.runtime.streams import Streams
+
+FloatArray = NDArray[np.float32] | NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class InpaintingInputs:
+    """One repeat (or one of its folds) of one cohort, subjects in ascending order of their id.
+
+    Attributes:
+        subjects: n ids.
+        institutions: M names; `institution` (n,) indexes them.
+        features: (n, d) imaging features.
+        graph: the population graph; no edge leaves an institution.
+        graph_settings: k, phenotypes and the like, by which generated nodes find their neighbours.
+        site, sex: (n,) codes, -1 unknown.
+        age: (n,) years, NaN unknown.
+        fitted: (n,) who may be learnt from: everybody, or under the inductive protocol the fold's training subjects.
+        part: `all`, or `fold-f`: keys the random streams.
+        streams: of the repeat.
+    """
+
+    subjects: tuple[str, ...]
+    institutions: tuple[str, ...]
+    institution: IntArray
+    features: FloatArray
+    graph: Graph
+    graph_settings: GraphSettings
+    site: IntArray
+    sex: IntArray
+    age: NDArray[np.float64]
+    fitted: NDArray[np.bool_]
+    part: str
+    streams: Streams
+
+    def members(self, institution: int) -> IntArray:
+        """Positions of the institution's subjects that may be learnt from."""
+        return np.flatnonzero((self.institution == institution) & self.fitted)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Generated nodes: features (g, d); sex (g,) codes and age (g,) years, -1 and NaN where they are not predicted."""
+
+    features: NDArray[np.float32]
+    sex: IntArray
+    age: NDArray[np.float64]
+
+
+class NodeGenerator(Protocol):
+    """A trained generator of missing neighbours, of whatever method, ready to be asked."""
+
+    def counts(self) -> NDArray[np.float64]:
+        """(n,) predicted number of missing neighbours of every subject, not rounded; 0 where it is not fitted."""
+
+    def draw(self, parents: IntArray) -> Generated:
+        """One missing neighbour of each entry of `parents` (g,), positions of subjects, equal ones side by side."""

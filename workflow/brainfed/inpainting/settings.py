@@ -1,0 +1,62 @@
+"""Settings of FedNI's first phase: masking, generator, discriminator, federation, fusing (FedNI Sec. III-B, III-C)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class InpaintingSettings:
+    """Federated training of the missing-node generator. No label and no fold of a shared graph enters it."""
+
+    rounds: int = setting(30, "Communication rounds T.", minimum=1)
+    local_epochs: int = setting(10, "Local epochs E between two communications.", minimum=1)
+    learning_rate: float = setting(1e-3, "Adam's learning rate, of generator and discriminator.", minimum=0)
+    noise: float = setting(
+        0.01,
+        "Standard deviation of the noise on uploaded weights, 0 or `off` for none. "
+        "Without an accountant it is no formal privacy guarantee.",
+        minimum=0,
+    )
+    federated: Literal["generator", "both", "discriminator", "none"] = setting(
+        "generator", "What is averaged over institutions (FedNI Fig. 3: FL-G, FL-G-D, FL-D, NoFL-G-D)."
+    )
+    masking: Literal["bfs", "random"] = setting(
+        "bfs", "Which nodes are hidden: leaves of a breadth-first tree, or as many at random."
+    )
+    hidden_least: float = setting(0.10, "Least fraction of the nodes to hide, where so many are leaves.", minimum=0)
+    hidden_most: float = setting(0.15, "Largest fraction of the nodes to hide.", minimum=0, maximum=1)
+    targets: Literal["neighbours", "parent"] = setting(
+        "neighbours", "A hidden node is a target of all its visible neighbours, or of its parent in the tree alone."
+    )
+    pairing: Literal["order", "hungarian"] = setting(
+        "order", "Draws and hidden neighbours of one node are paired in order of id, or by the smallest total error."
+    )
+    alpha: float = setting(1.0, "Weight of the reconstruction loss (FedNI eq. 10).", minimum=0)
+    beta: float = setting(1.0, "Weight of the adversarial loss (FedNI eq. 10).", minimum=0)
+    discriminator: bool = setting(True, "Train against a discriminator; off: reconstruction alone.")
+    d_interval: int = setting(1, "Local epochs between two steps of the discriminator.", minimum=1)
+    precision: Literal["float32", "bfloat16"] = setting(
+        "float32", "Number format of the large matrix products; weights and sums stay float32."
+    )
+
+    def __post_init__(self) -> None:
+        if self.hidden_least > self.hidden_most:
+            raise ValueError(f"hidden_least: {self.hidden_least} is more than hidden_most: {self.hidden_most}")
+
+
+@dataclass(frozen=True)
+class FusingSettings:
+    """How generated nodes join an institution's graph (FedNI Sec. III-B.2)."""
+
+    cap: float | None = setting(
+        0.5, "At most so many generated nodes a subject of the institution; none: no limit.", minimum=0
+    )
+    rounding: Literal["round", "truncate"] = setting("round", "How a predicted number of neighbours becomes whole.")
+    edges: Literal["similarity", "binary"] = setting(
+        "similarity", "Edges of a generated node: by similarity as among subjects, or one of weight 1 to its parent."
+    )
+    nodes: Literal["generated", "random"] = setting(
+        "generated", "Features of the new nodes: generated, or drawn from a normal fitted to each feature (Fig. 4)."
+    )

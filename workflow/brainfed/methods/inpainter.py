@@ -1,0 +1,47 @@
+"""What trains a generator of missing neighbours: a stage that the methods which use it share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.settings import InpaintingSettings
+
+
+@dataclass(frozen=True)
+class Inpainter:
+    """A way to train a generator.
+
+    Attributes:
+        name: slug of its stages.
+        settings: a frozen dataclass, every field made with `runtime.settings.setting`.
+        train: `module:function`, `(InpaintingInputs, settings, Run) -> TrainedGenerator`.
+        load: `module:function`, `(InpaintingInputs, settings, ArrayFile, Run) -> NodeGenerator`.
+        crosses: every kind of tensor that may leave an institution: name -> its axes.
+    """
+
+    name: str
+    settings: type
+    train: str
+    load: str
+    crosses: Mapping[str, tuple[str, ...]]
+
+
+def _layer(name: str, rows: str, columns: str) -> dict[str, tuple[str, ...]]:
+    return {f"{name}.weight": (rows, columns), f"{name}.bias": (columns,)}
+
+
+FEDNI = Inpainter(
+    name="fedni",
+    settings=InpaintingSettings,
+    train="brainfed.inpainting.fedni:train",
+    load="brainfed.inpainting.fedni:load",
+    crosses={},
+)
+
+FEDSAGE = Inpainter(
+    name="fedsage",
+    settings=FedSageSettings,
+    train="brainfed.inpainting.fedsage:train",
+    load="brainfed.inpainting.fedsage:load",
+    crosses={},
+)

@@ -8,6 +8,7 @@ from brainfed.methods import (
     centralgcn,
     fedgcn,
     fedmlp,
+    fedni,
     localgcn,
     logistic,
     logistic_federated,
@@ -34,6 +35,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             centralgcn,
             fedmlp,
             fedgcn,
+            fedni,
         )
     }
 )

@@ -1,0 +1,21 @@
+"""The torch side of FedNI's second phase (FedNI Sec. III-C.2, 7 and 9)."""
+
+from brainfed.methods.fedni import METHOD, FedNISettings
+from brainfed.runtime.run import Run
+from brainfed.training.fused import with_generated, without_generated
+from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.stacked import train_stacked
+
+
+def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
+    """Train FedNI's classifier on one repeat's fused graphs; without generated nodes it is FedGCN to the bit."""
+    outcome = train_stacked(
+        with_generated(inputs),
+        settings,
+        run,
+        hidden=settings.hidden,
+        graph=True,
+        standardise=settings.standardise == "institution",
+        crosses=METHOD.crosses,
+    )
+    return without_generated(outcome, len(inputs.subjects))

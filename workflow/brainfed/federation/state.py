@@ -20,14 +20,15 @@ CHECKPOINT_SHARE = 0.05
 
 @dataclass
 class Pace:
-    """When to write a state: at most every 20 seconds, and at most 5 % of the time."""
+    """When to write a state: at most every `least` seconds, and at most 5 % of the time."""
 
+    least: float = CHECKPOINT_SECONDS
     _last: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
 
     def due(self) -> bool:
         """Whether the next state is worth its writing."""
-        return time.monotonic() - self._last >= max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
+        return time.monotonic() - self._last >= max(self.least, self._cost / CHECKPOINT_SHARE)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

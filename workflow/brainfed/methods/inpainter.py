@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.fedsage_crossings import FEDSAGE_CROSSES
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
 
@@ -26,16 +28,12 @@ class Inpainter:
     crosses: Mapping[str, tuple[str, ...]]
 
 
-def _layer(name: str, rows: str, columns: str) -> dict[str, tuple[str, ...]]:
-    return {f"{name}.weight": (rows, columns), f"{name}.bias": (columns,)}
-
-
 FEDNI = Inpainter(
     name="fedni",
     settings=InpaintingSettings,
     train="brainfed.inpainting.fedni:train",
     load="brainfed.inpainting.fedni:load",
-    crosses={},
+    crosses={**GENERATOR_CROSSES, **DISCRIMINATOR_CROSSES},
 )
 
 FEDSAGE = Inpainter(
@@ -43,5 +41,5 @@ FEDSAGE = Inpainter(
     settings=FedSageSettings,
     train="brainfed.inpainting.fedsage:train",
     load="brainfed.inpainting.fedsage:load",
-    crosses={},
+    crosses=FEDSAGE_CROSSES,
 )

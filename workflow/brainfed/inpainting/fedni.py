@@ -1,0 +1,213 @@
+"""Federated network inpainting: train a generator of missing neighbours (FedNI Sec. III-C.1, Algorithm 1 A and C).
+
+A round: every institution starts from what the server sent, trains `local_epochs` masks with a fresh Adam,
+adds noise to what it uploads; the server averages with equal weights. No label is among the inputs.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.state import Pace
+from brainfed.inpainting.adversarial_step import LOSSES, train_step
+from brainfed.inpainting.drawing import TrainedFedNI
+from brainfed.inpainting.exchange import axes_of, crossings_by, exchange_weights
+from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.institution import hide, institution_of
+from brainfed.inpainting.records import MEASURES, history_of
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.stacked_modules import StackedModules
+from brainfed.inpainting.trained import TrainedGenerator
+from brainfed.inpainting.wide_layers import CPU_BLOCK, Products, WideLayers
+from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
+from brainfed.models.generator import WIDE, Generator
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.checkpoints import Checkpoint
+from brainfed.runtime.run import Run
+
+
+class Federation:
+    """All institutions' generators and discriminators, and how they train."""
+
+    def __init__(self, inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> None:
+        self.settings, self.streams, self.part = settings, inputs.streams, inputs.part
+        device, dtype = torch.device(run.device), getattr(torch, run.precision)
+        every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
+        self.institutions = [institution for institution in every if len(institution.members)]
+        self.k = inputs.graph_settings.k
+        count, width = len(self.institutions), inputs.features.shape[1]
+        self.generators = StackedModules(lambda: new_generator(inputs), count, device, dtype)
+        self.discriminators = (
+            StackedModules(lambda: _new_discriminator(inputs, width), count, device, dtype)
+            if settings.discriminator
+            else None
+        )
+        self.wide = WideLayers(
+            Products(low=settings.precision == "bfloat16"), CPU_BLOCK if device.type == "cpu" else width
+        )
+        self.ledger = Ledger(crossings_by(settings), axes_of(width, self.generators.modules[0]))
+        self._optimisers = [
+            [
+                torch.optim.Adam(stack.modules[place].parameters(), lr=settings.learning_rate, fused=True)
+                for stack in (self.generators, self.discriminators)
+                if stack is not None
+            ]
+            for place in range(count)
+        ]
+
+    def train_locally(self, number: int) -> NDArray[np.float64]:
+        """(M, measures) means over the local epochs of round `number`; NaN where every mask was skipped."""
+        return np.stack([self._train(place, number) for place in range(len(self.institutions))])
+
+    def _train(self, place: int, number: int) -> NDArray[np.float64]:
+        settings, institution = self.settings, self.institutions[place]
+        generator = self.generators.modules[place]
+        discriminator = None if self.discriminators is None else self.discriminators.modules[place]
+        for optimiser in self._optimisers[place]:
+            _reset(optimiser)
+        sums, steps = dict.fromkeys(LOSSES, 0.0), 0
+        hidden = 0.0
+        for epoch in range(number * settings.local_epochs, (number + 1) * settings.local_epochs):
+            masked, fraction = hide(institution, epoch, self.part, self.streams, settings)
+            hidden += fraction / settings.local_epochs
+            if masked is None:
+                continue
+            _forget_gradients(generator, discriminator)
+            losses = train_step(generator, discriminator, institution.nodes, masked, settings, self.k, self.wide)
+            self._optimisers[place][0].step()
+            if discriminator is not None and epoch % settings.d_interval == 0:
+                self._optimisers[place][1].step()
+            steps += 1
+            for name, loss in losses.items():
+                sums[name] += loss
+        means = [sums[name] / steps if steps else np.nan for name in LOSSES]
+        return np.array([*means, hidden])
+
+
+def new_generator(inputs: InpaintingInputs) -> Generator:
+    """The generator that every institution starts from: torch's own initial weights from a keyed stream."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(inputs.streams.key("generator-start", inputs.part))
+        return Generator(
+            inputs.features.shape[1],
+            sex="sex" in inputs.graph_settings.phenotypes,
+            age="age" in inputs.graph_settings.phenotypes,
+        )
+
+
+def _new_discriminator(inputs: InpaintingInputs, width: int) -> Discriminator:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(inputs.streams.key("discriminator-start", inputs.part))
+        return Discriminator(width)
+
+
+def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> TrainedGenerator:
+    """Train the generator on one repeat (or one fold of it).
+
+    Returns:
+        arrays: `generator/NAME` (1 or M, ...), M where generators are not averaged; M counts institutions with
+        subjects to learn from.
+    """
+    federation = Federation(inputs, settings, run)
+    measures = np.full((settings.rounds, len(federation.institutions), len(MEASURES)), np.nan)
+    start = _resume(federation, measures, run.checkpoint)
+    pace = Pace(least=0)
+    for number in range(start, settings.rounds):
+        measures[number] = federation.train_locally(number)
+        exchange_weights(
+            federation.generators,
+            federation.discriminators,
+            federation.institutions,
+            settings,
+            inputs.streams,
+            inputs.part,
+            number,
+            federation.ledger,
+        )
+        shown = np.nanmean(measures[number, :, MEASURES.index("reconstruction")])
+        run.progress(number + 1, settings.rounds, f"reconstruction {shown:.5f}, round")
+        if number + 1 < settings.rounds and pace.due():
+            with pace.writing():
+                _save(federation, measures, run.checkpoint, number)
+    counts = {
+        "parameters": federation.generators.parameters,
+        "discriminator_parameters": 0 if federation.discriminators is None else federation.discriminators.parameters,
+        "rounds": settings.rounds,
+        "local_epochs": settings.local_epochs,
+        "operations": federation.wide.products.operations,
+    }
+    arrays = federation.generators.state(shared=_is_shared(settings, "generator"))
+    return TrainedGenerator(
+        {f"generator/{name}": array for name, array in arrays.items()},
+        history_of(measures, [inputs.institutions[institution.number] for institution in federation.institutions]),
+        counts,
+        federation.ledger.rows(),
+    )
+
+
+def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> TrainedFedNI:
+    """The trained generator, ready to be asked for counts and nodes."""
+    del settings
+    device, dtype = torch.device(run.device), getattr(torch, run.precision)
+    arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
+    held = len(arrays["encoder_0.weight"])
+    stack = StackedModules(lambda: new_generator(inputs), held, device, dtype)
+    stack.load(arrays)
+    every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
+    present = [institution for institution in every if len(institution.members)]
+    pairs = [(institution, stack.modules[place % held].eval()) for place, institution in enumerate(present)]
+    return TrainedFedNI(inputs, pairs)
+
+
+def _is_shared(settings: InpaintingSettings, module: str) -> bool:
+    return settings.federated in (module, "both")
+
+
+def _save(federation: Federation, measures: NDArray[np.float64], checkpoint: Checkpoint, number: int) -> None:
+    if checkpoint.path is None:
+        return
+    arrays: dict[str, NDArray[Any]] = {"measures": measures[: number + 1]}
+    shared = _is_shared(federation.settings, "generator")
+    arrays |= {f"generator/{name}": array for name, array in federation.generators.state(shared=shared).items()}
+    if federation.discriminators is not None:
+        state = federation.discriminators.state(shared=False)
+        arrays |= {f"discriminator/{name}": array for name, array in state.items()}
+    operations = federation.wide.products.operations
+    checkpoint.save(number, arrays, {"crossings": list(federation.ledger.rows()), "operations": operations})
+
+
+def _resume(federation: Federation, measures: NDArray[np.float64], checkpoint: Checkpoint) -> int:
+    """Take up the state after the last kept round; the number of the first round that is still to run."""
+    found = checkpoint.load()
+    if found is None:
+        return 0
+    number, arrays, metadata = found
+    measures[: number + 1] = arrays["measures"]
+    federation.generators.load(_below("generator/", arrays))
+    if federation.discriminators is not None:
+        federation.discriminators.load(_below("discriminator/", arrays))
+    federation.ledger.restore(metadata["crossings"])
+    federation.wide.products.operations = int(metadata["operations"])
+    return number + 1
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _forget_gradients(generator: Generator, discriminator: Discriminator | None) -> None:
+    """Those of the wide layers are overwritten in place; the others start from nothing."""
+    judged = () if discriminator is None else discriminator.named_parameters()
+    for name, parameter in (*generator.named_parameters(), *judged):
+        if name not in (*WIDE, FIRST_WEIGHT):
+            parameter.grad = None
+
+
+def _reset(optimiser: torch.optim.Optimizer) -> None:
+    for state in optimiser.state.values():
+        for value in state.values():
+            value.zero_()

@@ -1,0 +1,187 @@
+"""The layers of generator and discriminator that are d wide, by blocks of features that stay in the cache.
+
+With d = 19,900 connections these layers are nearly all of the arithmetic, and a pass over (p, d) numbers
+in memory costs as much as a tenth of a product. So each block of generated features is made, judged and
+later differentiated while it is at hand, and gradients are written into buffers that live as long as
+the job.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from brainfed.models.discriminator import FirstWeight
+from brainfed.models.generator import PHENOTYPE, Generator
+
+CPU_BLOCK = 1024
+
+
+@dataclass
+class Products:
+    """How the large products are formed, and how many operations they took so far.
+
+    Attributes:
+        low: bfloat16 factors, their sums float32; else the tensors' own format.
+        operations: multiplications and additions.
+    """
+
+    low: bool = False
+    operations: int = 0
+
+    def write(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out = left @ right."""
+        self._count(left, right)
+        if self.low:
+            out.copy_(left.bfloat16() @ right.bfloat16())
+        else:
+            torch.mm(left, right, out=out)
+
+    def add(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out += left @ right."""
+        self._count(left, right)
+        if self.low:
+            out.add_(left.bfloat16() @ right.bfloat16())
+        else:
+            out.addmm_(left, right)
+
+    def _count(self, left: Tensor, right: Tensor) -> None:
+        self.operations += 2 * left.shape[0] * left.shape[1] * right.shape[1]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """Gradients that reach the generated features.
+
+    Attributes:
+        target: (p,) rows of X that the generated features (p, d) are to meet.
+        weight: of the squared error's mean, alpha.
+        judged: (p, 128) of the generator's losses by fake @ judge.T; None without a discriminator.
+        told: (p, 32) of them by the phenotype head's first product; None without one.
+    """
+
+    target: Tensor
+    weight: float
+    judged: Tensor | None
+    told: Tensor | None
+
+
+@dataclass
+class WideLayers:
+    """Forward and backward of the wide layers of one device; one object serves all institutions."""
+
+    products: Products
+    block: int = CPU_BLOCK
+    _fake: Tensor = field(default_factory=lambda: torch.empty(0, 0))
+
+    def generate(
+        self, generator: Generator, source: Tensor, judge: Tensor | None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Make features and what the heads first make of them.
+
+        Args:
+            generator: whose last feature layer and first phenotype layer are used.
+            source: (p, 256) what `Generator.expand` gave.
+            judge: (128, d) the discriminator's first weight, or None.
+
+        Returns:
+            features (p, d), which the next call overwrites; (p, 128) product with `judge`; (p, 32) with the
+            phenotype head.
+        """
+        weight, bias = generator.feature_2.weight, generator.feature_2.bias
+        fake = self._room(len(source), weight)
+        judged = None if judge is None else source.new_zeros(len(source), len(judge))
+        told = source.new_zeros(len(source), PHENOTYPE) if generator.predicts_phenotypes else None
+        for block in self._blocks(len(weight)):
+            made = fake[:, block]
+            self.products.write(source, weight[block].T, made)
+            made.add_(bias[block]).tanh_()
+            if judged is not None and judge is not None:
+                self.products.add(made, judge[:, block].T, judged)
+            if told is not None:
+                self.products.add(made, generator.phenotype_0.weight[:, block].T, told)
+        return fake, judged, told
+
+    def backward(
+        self,
+        generator: Generator,
+        source: Tensor,
+        fake: Tensor,
+        features: Tensor,
+        judge: Tensor | None,
+        upstream: Upstream,
+    ) -> tuple[Tensor, Tensor]:
+        """Fill the gradients of the wide generator layers behind the encoder.
+
+        Args:
+            generator: as in `generate`.
+            source: as in `generate`.
+            fake: (p, d) what `generate` gave.
+            features: (n, d) of the real nodes.
+            judge: as in `generate`.
+            upstream: what the losses ask for.
+
+        Returns:
+            the reconstruction loss, and the gradient of all by `source` (p, 256).
+        """
+        weight = generator.feature_2.weight
+        gradient, bias_gradient = gradient_of(weight), gradient_of(generator.feature_2.bias)
+        back, squared = torch.zeros_like(source), source.new_zeros(())
+        scale = 2 * upstream.weight / fake.numel()
+        for block in self._blocks(len(weight)):
+            made = fake[:, block]
+            error = made - features[:, block].index_select(0, upstream.target)
+            squared += torch.linalg.vector_norm(error) ** 2
+            error.mul_(scale)
+            if upstream.judged is not None and judge is not None:
+                self.products.add(upstream.judged, judge[:, block], error)
+            if upstream.told is not None:
+                head = generator.phenotype_0.weight
+                self.products.add(upstream.told, head[:, block], error)
+                self.products.write(upstream.told.T, made, gradient_of(head)[:, block])
+            error.addcmul_(error, made.square(), value=-1)
+            self.products.write(error.T, source, gradient[block])
+            torch.sum(error, dim=0, out=bias_gradient[block])
+            self.products.add(error, weight[block], back)
+        return squared / fake.numel(), back
+
+    def judge_gradient(
+        self, first: FirstWeight, fake: Tensor, real: Tensor, upstream: Tensor, products: Tensor
+    ) -> None:
+        """Fill the gradient of the discriminator's first weight W.
+
+        With G the gradient by W / sigma: G / sigma - <G, W> / sigma^2 u v^T, and <G, W> / sigma is the inner
+        product of `upstream` and `products`.
+
+        Args:
+            first: the weight in parts.
+            fake: (p, d).
+            real: (h, d).
+            upstream: (h + p, 128) gradients of the loss by `products`.
+            products: (h + p, 128) of the real, then the generated features with W / sigma.
+        """
+        gradient = gradient_of(first.original)
+        scaled = upstream / first.sigma
+        for block in self._blocks(fake.shape[1]):
+            self.products.write(scaled[len(real) :].T, fake[:, block], gradient[:, block])
+            self.products.add(scaled[: len(real)].T, real[:, block], gradient[:, block])
+        inner = torch.dot(upstream.flatten(), products.flatten()) / first.sigma
+        gradient.addr_(first.left * -inner, first.right)
+
+    def _blocks(self, width: int) -> Iterator[slice]:
+        for start in range(0, width, self.block):
+            yield slice(start, min(start + self.block, width))
+
+    def _room(self, pairs: int, like: Tensor) -> Tensor:
+        """(pairs, d) of memory that is kept between calls."""
+        if len(self._fake) < pairs or self._fake.dtype != like.dtype:
+            self._fake = like.new_empty(pairs + pairs // 4, len(like))
+        return self._fake[:pairs]
+
+
+def gradient_of(parameter: Tensor) -> Tensor:
+    """The parameter's gradient buffer, made at its first use."""
+    if parameter.grad is None:
+        parameter.grad = torch.empty_like(parameter)
+    return parameter.grad

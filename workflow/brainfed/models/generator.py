@@ -1,0 +1,84 @@
+"""FedNI's missing-node generator (FedNI Table II, eq. 4 to 7).
+
+    encoder    G-conv(d, 256) ELU -> G-conv(256, 64) ELU -> z
+    count      FC(64, 1), a sigmoid: missing neighbours as a share of k
+    feature    [z ; N(0, I) in R^4] -> Linear(68, 128) ReLU BN -> Linear(128, 256) ReLU BN -> FC(256, d) tanh
+    phenotype  generated feature -> Linear(d, 32) ReLU -> FC(32, outputs)
+
+G-conv(X) = P X W + b with P = D^-1/2 A D^-1/2. Every part is a method of its own, because training
+runs the layers that are d wide apart from the narrow ones (`inpainting.adversarial_step`).
+"""
+
+from torch import Tensor, cat, nn, tanh
+from torch.nn.functional import elu, relu
+
+ENCODER = (256, 64)
+NOISE = 4
+FEATURE = (128, 256)
+PHENOTYPE = 32
+SEXES = 2
+WIDE = ("encoder_0.weight", "feature_2.weight", "feature_2.bias", "phenotype_0.weight")
+"""The learnable tensors with an axis of d, apart from which the generator is small."""
+
+
+class Generator(nn.Module):
+    """One institution's generator.
+
+    Args:
+        features: d.
+        sex, age: whether the phenotype head predicts them: logits of `SEXES` classes, then a number.
+    """
+
+    def __init__(self, features: int, *, sex: bool = True, age: bool = True) -> None:
+        super().__init__()
+        self.sex, self.age = sex, age
+        self.encoder_0 = nn.Linear(features, ENCODER[0])
+        self.encoder_1 = nn.Linear(ENCODER[0], ENCODER[1])
+        self.count = nn.Linear(ENCODER[1], 1)
+        self.feature_0 = nn.Linear(ENCODER[1] + NOISE, FEATURE[0])
+        self.normal_0 = nn.BatchNorm1d(FEATURE[0])
+        self.feature_1 = nn.Linear(FEATURE[0], FEATURE[1])
+        self.normal_1 = nn.BatchNorm1d(FEATURE[1])
+        self.feature_2 = nn.Linear(FEATURE[1], features)
+        outputs = SEXES * sex + age
+        if outputs:
+            self.phenotype_0 = nn.Linear(features, PHENOTYPE)
+            self.phenotype_1 = nn.Linear(PHENOTYPE, outputs)
+
+    @property
+    def predicts_phenotypes(self) -> bool:
+        """Whether there is a phenotype head at all."""
+        return self.sex or self.age
+
+    def embed(self, product: Tensor, propagation: Tensor) -> Tensor:
+        """Embeddings z (n, 64) from X W of the first layer (n, 256) and P (n, n)."""
+        first = elu(propagation @ product + self.encoder_0.bias)
+        return elu(propagation @ (first @ self.encoder_1.weight.T) + self.encoder_1.bias)
+
+    def encode(self, features: Tensor, propagation: Tensor) -> Tensor:
+        """Embeddings z (n, 64) of X (n, d) on the graph P (n, n)."""
+        return self.embed(features @ self.encoder_0.weight.T, propagation)
+
+    def missing(self, embedding: Tensor) -> Tensor:
+        """(n,) missing neighbours as a share of k, in (0, 1) (eq. 6)."""
+        logits: Tensor = self.count(embedding)
+        return logits[:, 0].sigmoid()
+
+    def expand(self, embedding: Tensor, noise: Tensor) -> Tensor:
+        """What the last feature layer reads (p, 256), from z (p, 64) and noise (p, 4)."""
+        hidden = self.normal_0(relu(self.feature_0(cat([embedding, noise], dim=1))))
+        expanded: Tensor = self.normal_1(relu(self.feature_1(hidden)))
+        return expanded
+
+    def generate(self, embedding: Tensor, noise: Tensor) -> Tensor:
+        """Features of missing neighbours (p, d), in (-1, 1) (eq. 7)."""
+        return tanh(self.feature_2(self.expand(embedding, noise)))
+
+    def tell(self, product: Tensor) -> Tensor:
+        """Phenotype outputs (p, outputs) from the phenotype head's first product (p, 32)."""
+        outputs: Tensor = self.phenotype_1(relu(product + self.phenotype_0.bias))
+        return outputs
+
+    def phenotypes(self, features: Tensor) -> Tensor:
+        """Phenotype outputs (p, outputs) of generated features (p, d): sex logits, then age."""
+        return self.tell(features @ self.phenotype_0.weight.T)

@@ -128,8 +128,7 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
             number,
             federation.ledger,
         )
-        shown = np.nanmean(measures[number, :, MEASURES.index("reconstruction")])
-        run.progress(number + 1, settings.rounds, f"reconstruction {shown:.5f}, round")
+        run.progress(number + 1, settings.rounds, f"reconstruction {_mean_reconstruction(measures[number])}, round")
         if number + 1 < settings.rounds and pace.due():
             with pace.writing():
                 _save(federation, measures, run.checkpoint, number)
@@ -161,6 +160,12 @@ def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile
     present = [institution for institution in every if len(institution.members)]
     pairs = [(institution, stack.modules[place % held].eval()) for place, institution in enumerate(present)]
     return TrainedFedNI(inputs, pairs)
+
+
+def _mean_reconstruction(measures: NDArray[np.float64]) -> str:
+    values = measures[:, MEASURES.index("reconstruction")]
+    seen = values[np.isfinite(values)]
+    return f"{seen.mean():.5f}" if len(seen) else "of nothing: every mask was empty"
 
 
 def _is_shared(settings: InpaintingSettings, module: str) -> bool:

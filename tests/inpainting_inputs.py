@@ -1,0 +1,54 @@
+"""Inputs of inpainting jobs: a small cohort whose neighbours resemble each other."""
+
+import numpy as np
+
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.population import build_graph
+from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.runtime.streams import Streams
+
+
+def inpainting_inputs(
+    subjects=60,
+    dimensions=40,
+    institutions=3,
+    seed=0,
+    fitted=None,
+    part="all",
+    k=4,
+    phenotypes=("sex", "age"),
+    scale=1.0,
+):
+    """A cohort of correlated features in (-scale, scale), institutions in turn, on its own population graph.
+
+    One sex and one age are unknown.
+    """
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, subjects)
+    age = rng.uniform(8, 40, subjects)
+    sources = rng.standard_normal((subjects, 3)) + sex[:, None] + (age / 20)[:, None]
+    features = np.tanh(sources @ rng.standard_normal((3, dimensions)) / 3).astype(np.float32) * scale
+    sex[1], age[2] = -1, np.nan
+    institution = np.arange(subjects) % institutions
+    settings = GraphSettings(k=k, embedding_dimensions=5, age_gap=5.0, phenotypes=phenotypes)
+    streams = Streams(seed)
+    everybody = np.ones(subjects, dtype=bool) if fitted is None else fitted
+    graph = build_graph(
+        features, institution, site=institution, sex=sex, age=age, settings=settings, streams=streams,
+        training=None if fitted is None else fitted,
+    )  # fmt: skip
+    return InpaintingInputs(
+        subjects=tuple(f"sub-{index:04d}" for index in range(subjects)),
+        institutions=tuple(f"site-{index}" for index in range(institutions)),
+        institution=institution,
+        features=features,
+        graph=Graph(graph.row, graph.column, graph.weight, subjects),
+        graph_settings=settings,
+        site=institution,
+        sex=sex,
+        age=age,
+        fitted=everybody,
+        part=part,
+        streams=streams,
+    )

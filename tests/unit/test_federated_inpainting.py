@@ -1,0 +1,260 @@
+"""Federated training of the generator: strategies, noise, resumption, and what it may see (FedNI Alg. 1 A, C)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from brainfed.inpainting import fedni
+from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.exchange import exchange_weights
+from brainfed.inpainting.institution import hide, institution_of, normalised
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.checkpoints import Checkpoint
+from brainfed.runtime.run import Run
+from inpainting_inputs import inpainting_inputs
+from reference.inpainting_step import plain_gradients
+
+SHORT = {"rounds": 2, "local_epochs": 2}
+STRATEGIES = ("generator", "both", "discriminator", "none")
+
+
+def trained(inputs, run=None, **settings):
+    return fedni.train(inputs, InpaintingSettings(**(SHORT | settings)), run or Run())
+
+
+def loaded(inputs, result, **settings):
+    return fedni.load(inputs, InpaintingSettings(**(SHORT | settings)), ArrayFile(result.arrays, {}), Run())
+
+
+def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
+    inputs = inpainting_inputs()
+    settings = InpaintingSettings(rounds=1, local_epochs=3, noise=0.0, federated="none")
+    run = Run(precision="float64")
+    result = fedni.train(inputs, settings, run)
+    plain = fedni.Federation(inputs, settings, run)
+    for place in range(3):
+        institution = institution_of(inputs, place, torch.device("cpu"), torch.float64)
+        own, judge = plain.generators.modules[place], plain.discriminators.modules[place]
+        optimisers = [torch.optim.Adam(module.parameters(), lr=settings.learning_rate) for module in (own, judge)]
+        for epoch in range(3):
+            masked, _ = hide(institution, epoch, "all", inputs.streams, settings)
+            plain_gradients(own, judge, institution.nodes, masked, settings, 4)
+            for optimiser in optimisers:
+                optimiser.step()
+        for name, weight in own.state_dict().items():
+            if weight.is_floating_point():
+                found = result.arrays[f"generator/{name}"][place]
+                np.testing.assert_allclose(found, weight.numpy(), rtol=0, atol=1e-8, err_msg=name)
+
+
+def federation(strategy, **settings):
+    inputs = inpainting_inputs()
+    chosen = InpaintingSettings(**(SHORT | {"federated": strategy, "noise": 0.0} | settings))
+    held = fedni.Federation(inputs, chosen, Run())
+    held.train_locally(0)
+    return inputs, chosen, held
+
+
+def exchange(inputs, settings, held):
+    exchange_weights(
+        held.generators, held.discriminators, held.institutions, settings, inputs.streams, "all", 0, held.ledger
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_strategy_averages_what_it_names_and_nothing_else(strategy):
+    inputs, settings, held = federation(strategy)
+    before = {
+        (kind, name): stack.clone()
+        for kind, stacks in (("generator", held.generators), ("discriminator", held.discriminators))
+        for name, stack in (stacks.weights | stacks.buffers).items()
+    }
+    exchange(inputs, settings, held)
+    for kind, stacks in (("generator", held.generators), ("discriminator", held.discriminators)):
+        for name, stack in (stacks.weights | stacks.buffers).items():
+            earlier = before[kind, name]
+            if strategy in (kind, "both") and not name.endswith(("_u", "_v")):
+                torch.testing.assert_close(stack, earlier.mean(dim=0, keepdim=True).expand_as(earlier))
+            else:
+                assert torch.equal(stack, earlier)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_crosses_is_what_the_strategy_declares(strategy):
+    result = trained(inpainting_inputs(), federated=strategy)
+    names = {row["name"] for row in result.crossings}
+    generators = set(GENERATOR_CROSSES) if strategy in ("generator", "both") else set()
+    judges = set(DISCRIMINATOR_CROSSES) if strategy in ("discriminator", "both") else set()
+    assert names == generators | judges
+    assert all("subjects" not in row["axes"] for row in result.crossings)
+    assert all(row["tensors"] == 3 * 2 for row in result.crossings)
+
+
+def test_noise_goes_on_weights_and_never_on_running_moments():
+    (inputs, quiet, plain), (_, loud, noisy) = federation("generator"), federation("generator", noise=0.1)
+    exchange(inputs, quiet, plain)
+    exchange(inputs, loud, noisy)
+    for name, stack in plain.generators.weights.items():
+        assert not torch.equal(stack, noisy.generators.weights[name])
+    for name, stack in plain.generators.buffers.items():
+        assert torch.equal(stack, noisy.generators.buffers[name])
+    difference = noisy.generators.weights["feature_2.weight"][0] - plain.generators.weights["feature_2.weight"][0]
+    assert float(difference.std()) == pytest.approx(0.1 / 3**0.5, rel=0.05)
+
+
+def test_local_generators_are_one_an_institution():
+    assert trained(inpainting_inputs(), federated="generator").arrays["generator/encoder_0.weight"].shape[0] == 1
+    local = trained(inpainting_inputs(), federated="discriminator").arrays["generator/encoder_0.weight"]
+    assert local.shape[0] == 3 and not np.array_equal(local[0], local[1])
+
+
+def test_same_inputs_same_bytes():
+    first, second = trained(inpainting_inputs()), trained(inpainting_inputs())
+    for name, array in first.arrays.items():
+        assert array.tobytes() == second.arrays[name].tobytes(), name
+    assert first.history.equals(second.history)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_killed_training_resumes_to_the_same_bytes(tmp_path, monkeypatch, strategy):
+    inputs = inpainting_inputs()
+    whole = trained(inputs, rounds=4, federated=strategy)
+
+    class KilledError(RuntimeError):
+        pass
+
+    def kill(done, total, what):
+        if done == 3:
+            raise KilledError
+
+    monkeypatch.setattr(fedni.Pace, "due", lambda _: True)
+    checkpoint = Checkpoint(tmp_path / ".generator.safetensors.abc.checkpoint", "abc")
+    with pytest.raises(KilledError):
+        trained(inputs, Run(checkpoint=checkpoint, progress=kill), rounds=4, federated=strategy)
+    assert checkpoint.load()[0] == 1
+    resumed = trained(inputs, Run(checkpoint=checkpoint), rounds=4, federated=strategy)
+    for name, array in whole.arrays.items():
+        assert array.tobytes() == resumed.arrays[name].tobytes(), name
+    assert whole.history.equals(resumed.history)
+    assert whole.counts == resumed.counts and whole.crossings == resumed.crossings
+
+
+def test_history_has_a_row_for_each_institution_round_and_loss():
+    history = trained(inpainting_inputs()).history
+    assert len(history) == 3 * 2 * 6
+    assert set(history["loss"]) == {*fedni.LOSSES, "hidden_fraction"}
+    hidden = history.loc[history["loss"] == "hidden_fraction", "value"]
+    assert hidden.between(0, 0.15).all()
+    assert np.isfinite(history["value"]).all()
+
+
+def test_training_lowers_the_reconstruction_loss():
+    history = trained(inpainting_inputs(), rounds=15, local_epochs=5, learning_rate=3e-3).history
+    losses = history[history["loss"] == "reconstruction"].groupby("round")["value"].mean()
+    assert losses.iloc[-1] < 0.8 * losses.iloc[0]
+
+
+def test_without_a_discriminator_there_is_nothing_of_it():
+    result = trained(inpainting_inputs(), discriminator=False)
+    assert result.counts["discriminator_parameters"] == 0
+    adversarial = result.history.loc[result.history["loss"].isin(["adversarial", "discriminator"]), "value"]
+    assert (adversarial == 0).all()
+
+
+def test_the_discriminator_steps_every_d_interval_epochs():
+    def moved(interval):
+        inputs = inpainting_inputs()
+        held = fedni.Federation(inputs, InpaintingSettings(**SHORT, d_interval=interval), Run())
+        before = held.discriminators.weights["judge_2.bias"].clone()
+        steps = []
+        for place in range(3):
+            optimiser = held._optimisers[place][1]
+            original = optimiser.step
+            optimiser.step = lambda original=original: (steps.append(1), original())
+        held.train_locally(0)
+        held.train_locally(1)
+        return len(steps), not torch.equal(before, held.discriminators.weights["judge_2.bias"])
+
+    assert moved(1) == (12, True)
+    assert moved(2) == (6, True)
+    assert moved(3) == (6, True)
+
+
+def test_subjects_outside_the_fold_are_seen_by_nothing():
+    fitted = np.arange(60) % 5 != 0
+    inputs = inpainting_inputs(fitted=fitted, part="fold-0")
+    changed = inputs.features.copy()
+    changed[~fitted] = 0.9
+    other = replace(inputs, features=changed, sex=np.where(fitted, inputs.sex, 0), age=np.where(fitted, inputs.age, 99))
+    first, second = trained(inputs), trained(other)
+    assert all(array.tobytes() == second.arrays[name].tobytes() for name, array in first.arrays.items())
+    counts = loaded(inputs, first).counts()
+    assert (counts[~fitted] == 0).all() and (counts[fitted] > 0).all()
+
+
+def test_an_institution_without_subjects_to_learn_from_takes_no_part():
+    fitted = np.arange(60) % 3 != 1
+    inputs = inpainting_inputs(fitted=fitted, part="fold-1")
+    result = trained(inputs)
+    assert set(result.history["institution"]) == {"site-0", "site-2"}
+    assert all(row["tensors"] == 2 * 2 for row in result.crossings)
+    generator = loaded(inputs, result)
+    assert (generator.counts()[~fitted] == 0).all()
+
+
+def test_what_an_institution_brings_comes_from_itself_alone():
+    inputs = inpainting_inputs()
+    changed = inputs.features.copy()
+    changed[inputs.institution != 0] *= 0.1
+    results = [trained(case, federated="none") for case in (inputs, replace(inputs, features=changed))]
+    for name, array in results[0].arrays.items():
+        assert array[0].tobytes() == results[1].arrays[name][0].tobytes(), name
+
+
+def test_counts_are_k_times_the_predicted_share_and_draws_are_features_and_phenotypes():
+    inputs = inpainting_inputs()
+    result = trained(inputs)
+    generator = loaded(inputs, result)
+    institution = institution_of(inputs, 1, torch.device("cpu"), torch.float32)
+    model = fedni.new_generator(inputs).eval()
+    model.load_state_dict({name.removeprefix("generator/"): torch.from_numpy(array[0])
+                           for name, array in result.arrays.items()}, strict=False)  # fmt: skip
+    with torch.no_grad():
+        embedding = model.encode(institution.nodes.features, normalised(institution.adjacency))
+        expected = 4 * model.missing(embedding).numpy()
+    np.testing.assert_allclose(generator.counts()[inputs.institution == 1], expected, rtol=1e-6)
+    made = generator.draw(np.array([1, 1, 4, 5]))
+    assert made.features.shape == (4, 40) and np.abs(made.features).max() <= 1
+    assert not np.array_equal(made.features[0], made.features[1])
+    assert set(made.sex) <= {0, 1} and np.isfinite(made.age).all()
+    again = generator.draw(np.array([5]))
+    np.testing.assert_allclose(again.features[0], made.features[3], rtol=1e-5)
+
+
+def test_features_beyond_one_are_bounded_for_the_generator_and_given_back_in_their_own_scale():
+    inputs = inpainting_inputs(scale=5.0)
+    institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
+    assert float(institution.nodes.features.abs().max()) == pytest.approx(1)
+    made = loaded(inputs, trained(inputs)).draw(np.arange(30))
+    assert np.abs(made.features).max() > 0.2
+    own = np.abs(inputs.features[inputs.institution == 0]).max(axis=0)
+    np.testing.assert_allclose(institution.bound, np.maximum(own, 1), rtol=1e-6)
+
+
+def test_every_node_is_a_root_before_any_is_twice():
+    inputs = inpainting_inputs()
+    roots = [int(inputs.streams.numpy("mask-roots", "all", 0, 0).permutation(20)[place]) for place in range(20)]
+    assert sorted(roots) == list(range(20))
+    masks = [hide(institution_of(inputs, 0, torch.device("cpu"), torch.float32), epoch, "all", inputs.streams,
+                  InpaintingSettings())[0] for epoch in range(4)]  # fmt: skip
+    assert len({tuple(mask.hidden.tolist()) for mask in masks}) > 1
+
+
+def test_a_graph_too_small_to_hide_anything_is_skipped():
+    inputs = inpainting_inputs(subjects=9, k=1)
+    result = trained(inputs)
+    values = result.history.loc[result.history["loss"] == "count", "value"]
+    assert values.isna().all()

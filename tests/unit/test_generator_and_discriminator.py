@@ -1,0 +1,92 @@
+"""The networks of FedNI Tables II and III."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils.parametrize import is_parametrized
+
+from brainfed.models.discriminator import Discriminator
+from brainfed.models.generator import WIDE, Generator
+
+BASC_122 = 122 * 121 // 2
+
+
+def sizes(module):
+    return {name: tuple(weight.shape) for name, weight in module.named_parameters()}
+
+
+def test_the_generator_has_the_layers_of_table_ii():
+    held = sizes(Generator(BASC_122))
+    weights = {name.removesuffix(".weight"): shape[::-1] for name, shape in held.items() if len(shape) == 2}
+    assert weights == {
+        "encoder_0": (7381, 256),
+        "encoder_1": (256, 64),
+        "count": (64, 1),
+        "feature_0": (68, 128),
+        "feature_1": (128, 256),
+        "feature_2": (256, 7381),
+        "phenotype_0": (7381, 32),
+        "phenotype_1": (32, 3),
+    }
+    assert held["normal_0.weight"] == (128,) and held["normal_1.weight"] == (256,)
+
+
+def test_the_discriminator_has_the_layers_of_table_iii_all_spectrally_normalised():
+    discriminator = Discriminator(BASC_122)
+    layers = [discriminator.judge_0, discriminator.judge_1, discriminator.judge_2]
+    assert [tuple(layer.weight.shape)[::-1] for layer in layers] == [(7381, 128), (128, 32), (32, 1)]
+    assert all(is_parametrized(layer, "weight") for layer in layers)
+
+
+def test_parameters_at_the_papers_size_are_those_of_its_tables_not_of_table_vi():
+    generator = sum(weight.numel() for weight in Generator(BASC_122).parameters())
+    discriminator = sum(weight.numel() for weight in Discriminator(BASC_122).parameters())
+    assert round(generator / 1e6, 2) == 4.08
+    assert round((generator + discriminator) / 1e6, 2) == 5.03
+
+
+def test_the_wide_tensors_are_those_with_an_axis_of_d():
+    held = sizes(Generator(501))
+    assert {name for name, shape in held.items() if 501 in shape} == set(WIDE)
+
+
+@pytest.mark.parametrize(("sex", "age", "outputs"), [(True, True, 3), (True, False, 2), (False, True, 1)])
+def test_the_phenotype_head_has_an_output_for_what_the_graph_compares(sex, age, outputs):
+    generator = Generator(11, sex=sex, age=age)
+    assert generator.phenotypes(torch.zeros(4, 11)).shape == (4, outputs)
+
+
+def test_without_phenotypes_there_is_no_phenotype_head():
+    generator = Generator(11, sex=False, age=False)
+    assert not generator.predicts_phenotypes and not hasattr(generator, "phenotype_0")
+
+
+def test_encoding_is_two_graph_convolutions_with_elu():
+    generator = Generator(5).double()
+    rng = np.random.default_rng(0)
+    features, propagation = torch.from_numpy(rng.standard_normal((4, 5))), torch.from_numpy(rng.random((4, 4)))
+
+    def convolve(rows, layer):
+        product = propagation.numpy() @ rows @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
+        return np.where(product > 0, product, np.expm1(product))
+
+    expected = convolve(convolve(features.numpy(), generator.encoder_0), generator.encoder_1)
+    np.testing.assert_allclose(generator.encode(features, propagation).detach().numpy(), expected, rtol=1e-12)
+
+
+def test_generated_features_lie_inside_the_bounds_of_a_correlation():
+    generator = Generator(30).eval()
+    made = generator.generate(100 * torch.randn(8, 64), torch.randn(8, 4))
+    assert made.shape == (8, 30) and bool((made.abs() <= 1).all())
+
+
+def test_the_first_weight_in_parts_is_what_torchs_spectral_norm_gives():
+    torch.manual_seed(0)
+    discriminator = Discriminator(50).double()
+    twin = Discriminator(50).double()
+    twin.load_state_dict(discriminator.state_dict())
+    for _ in range(3):
+        parts, whole = discriminator.first_weight(), twin.judge_0.weight
+        np.testing.assert_allclose(parts.original.detach() / parts.sigma, whole.detach(), rtol=1e-12)
+    assert torch.equal(discriminator.state_dict()["judge_0.parametrizations.weight.0._u"],
+                       twin.state_dict()["judge_0.parametrizations.weight.0._u"])  # fmt: skip

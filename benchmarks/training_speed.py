@@ -10,11 +10,11 @@ time is counted as time: noise, averaging, scoring after each round included.
 
 import argparse
 import logging
-import statistics
 import time
 
 import numpy as np
 import torch
+from matrix_rate import matrix_rate, synchronise
 
 from brainfed.graphs.graph import Graph
 from brainfed.methods.fedgcn import FedGCNSettings
@@ -48,26 +48,6 @@ def random_inputs() -> MethodInputs:
         phenotypes=Phenotypes(institution, institution, np.zeros(SUBJECTS), np.zeros(SUBJECTS)),
         streams=Streams(0),
     )
-
-
-def synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-
-
-def matrix_rate(device: torch.device, size: int = 4096, tries: int = 5) -> float:
-    """GFLOP/s of a square float32 product, the median of some tries."""
-    left, right = torch.randn(size, size, device=device), torch.randn(size, size, device=device)
-    out = torch.empty(size, size, device=device)
-    torch.mm(left, right, out=out)
-    seconds = []
-    for _ in range(tries):
-        synchronise(device)
-        start = time.perf_counter()
-        torch.mm(left, right, out=out)
-        synchronise(device)
-        seconds.append(time.perf_counter() - start)
-    return 2 * size**3 / statistics.median(seconds) / 1e9
 
 
 def timed(train: object, settings: object, inputs: MethodInputs, run: Run) -> tuple[Outcome, float]:

@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,19 @@ import numpy as np
 import pandas as pd
 
 from brainfed.evaluation.experiment import score_experiment
+from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.reporting.cohort_gallery import draw_cohort
 from brainfed.reporting.connectivity_gallery import draw_connectivity
 from brainfed.reporting.document import write_report
 from brainfed.reporting.experiment_gallery import draw_experiment
 from brainfed.reporting.graph_gallery import draw_graphs
 from brainfed.reporting.outline import read_outline
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.paper_figures import draw
+from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
+from report_experiments import write_fused
 
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
@@ -29,6 +35,9 @@ SKILL = {
     "localgcn": 0.3,
     "fedgcn": 0.8,
     "fedgcn-no-noise": 1.0,
+    "fedsage-plus": 0.7,
+    "fedni": 0.9,
+    "fedni-random-nodes": 0.85,
 }
 """How far apart a method's scores of patients and controls lie, in standard deviations of the noise."""
 FIGURES = {
@@ -36,6 +45,7 @@ FIGURES = {
     "connectivity": ("means", "effects", "strongest"),
     "graphs": ("graph", "homophily", "degrees"),
     "experiment": ("headline", "forest", "differences", "roc", "calibration", "gain", "learning"),
+    "paper": ("bars",),
 }
 METHODS = {
     "majority": ("majority", "Majority class", "floor", {}),
@@ -44,7 +54,19 @@ METHODS = {
     "localgcn": ("localgcn", "LocalGCN", "graph", {"epochs": 20, "curve_every": 10}),
     "fedgcn": ("fedgcn", "FedGCN", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
     "fedgcn-no-noise": ("fedgcn", "FedGCN", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.0}),
+    "fedsage-plus": ("fedsage-plus", "FedSage+", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
+    "fedni": ("fedni", "FedNI", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
+    "fedni-random-nodes": ("fedni", "FedNI", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
 }
+GENERATORS = {
+    "fedsage-plus": {"inpainting": asdict(FedSageSettings()), "fusing": asdict(FusingSettings(edges="binary"))},
+    "fedni": {"inpainting": asdict(InpaintingSettings()), "fusing": asdict(FusingSettings())},
+    "fedni-random-nodes": {
+        "inpainting": asdict(InpaintingSettings()),
+        "fusing": asdict(FusingSettings(nodes="random")),
+    },
+}
+"""Settings of the stages of methods that generate nodes."""
 
 
 def subject_ids() -> list[str]:
@@ -166,13 +188,42 @@ def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.D
         "ridge-central": [("features", "upload", "subjects x features"), ("labels", "upload", "subjects")],
         "fedgcn": [("weight-0", "upload", "features x hidden-0"), ("weight-0", "download", "features x hidden-0")],
         "fedgcn-no-noise": [("weight-0", "upload", "features x hidden-0")],
+        "fedni": [("weight-0", "upload", "features x hidden-0")],
     }.get(name, [])
     rows = [
         {"name": tensor, "direction": way, "axes": axes, "shape": "91x64", "tensors": 6, "rounds": 3, "bytes": 2048}
         for tensor, way, axes in crossings
     ]
     write_text(folder / "cost.json", canonical_json({"counts": {"parameters": 4096}, "crossings": rows}))
+    if name in GENERATORS:
+        _write_generator(folder, len(people))
     write_text(folder / "timing.json", canonical_json({"seconds": 1.5, "peak_memory_mb": 200.0, "device": "cpu"}))
+
+
+def generator_files(repeats: Callable[[str, str], list[str]], name: str) -> dict[str, Any]:
+    """What a variant that generates nodes names beside its own files."""
+    return {
+        "fused": repeats(name, "fused.safetensors"),
+        "inpainting": {
+            "histories": [],
+            "costs": repeats(name, "inpainting-cost.json"),
+            "timings": repeats(name, "inpainting-timing.json"),
+        },
+    }
+
+
+def _write_generator(folder: Path, subjects: int) -> None:
+    """100 generated nodes, and what a generator's training leaves behind."""
+    write_fused(folder / "fused.safetensors", 0.35, folder, subjects)
+    rows = [
+        {"name": name, "direction": way, "axes": "features x encoder-0", "shape": "91x256", "tensors": 6, "rounds": 30,
+         "bytes": 1_000_000}
+        for name in ("encoder_0.weight", "encoder_0.bias") for way in ("upload", "download")
+    ]  # fmt: skip
+    counts = {"parameters": 81920, "rounds": 30, "operations": 2_000_000_000}
+    write_text(folder / "inpainting-cost.json", canonical_json({"counts": counts, "crossings": rows}))
+    timing = {"seconds": 12.5, "peak_memory_mb": 300.0, "device": "cpu"}
+    write_text(folder / "inpainting-timing.json", canonical_json(timing))
 
 
 def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
@@ -185,6 +236,8 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
     experiment = {
         "name": "methods",
         "title": "All methods",
+        "figure": "bars",
+        "paper": "fig4",
         "protocol": "transductive",
         "labels": "true",
         "reference": "ridge-central",
@@ -193,7 +246,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "split": {"validation": "folds", "institutions": "random", "folds": FOLDS},
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
         "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")},
-        "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
+        "figures": {name: str(figures / f"{name}.svg") for name in (*FIGURES["experiment"], *FIGURES["paper"])},
         "variants": [
             {
                 "name": name,
@@ -201,8 +254,11 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
                 "method_title": title,
                 "family": family,
                 "settings": settings,
+                "stages": {"graph": asdict(GraphSettings()), **GENERATORS.get(name, {})},
                 "costs": repeats(name, "cost.json"),
                 "timings": repeats(name, "timing.json"),
+                "histories": repeats(name, "history.parquet"),
+                **(generator_files(repeats, name) if name in GENERATORS else {}),
             }
             for name, (method, title, family, settings) in METHODS.items()
         ],
@@ -239,7 +295,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
     draw_cohort(toy["participants"], toy["included"], toy["quality"], [str(cohort / "coverage.parquet")], figures)
     outputs = {**figures, "summary": toy["connectivity"]}
     draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs)
-    outputs = {**figures, "table": str(cohort / "homophily.tsv"), "site_trace": toy["site_trace"]}
+    outputs = {**figures, "table": str(cohort / "figures" / "homophily.tsv"), "site_trace": toy["site_trace"]}
     draw_graphs(["local"], [graph], splits[:1], toy["participants"], outputs)
     order = [(name, repeat) for name in METHODS for repeat in range(REPEATS)]
     files = {
@@ -251,7 +307,8 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
     )
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
-    variants = [ShownVariant(**variant) for variant in experiment["variants"]]
+    variants = [read_variant(variant) for variant in experiment["variants"]]
     draw_experiment(
         variants, REPEATS, inputs, reference="ridge-central", local="localgcn", outputs=experiment["figures"]
     )
+    draw("bars", {**experiment, "cohort": toy["name"]}, experiment["figures"]["bars"])

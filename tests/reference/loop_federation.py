@@ -17,10 +17,14 @@ from brainfed.models.stacked_network import initial_weight
 
 
 class Classifier(torch.nn.Module):
-    """FedNI Table IV with PyG's layers; a plain MLP without a graph; a linear model without hidden layers."""
+    """FedNI Table IV with PyG's layers; a plain MLP without a graph; a linear model without hidden layers.
 
-    def __init__(self, widths, graph):
+    `skip` adds a linear classifier of the features to the logits, past the graph.
+    """
+
+    def __init__(self, widths, graph, skip=False):
         super().__init__()
+        self.skip = torch.nn.Linear(widths[0], widths[-1], bias=False) if skip else None
         self.layers = torch.nn.ModuleList()
         for number, (rows, columns) in enumerate(pairwise(widths)):
             convolution = graph and number < len(widths) - 2
@@ -29,11 +33,12 @@ class Classifier(torch.nn.Module):
             )
 
     def forward(self, x, edges, weights):
+        past = 0 if self.skip is None else self.skip(x)
         for number, layer in enumerate(self.layers):
             x = layer(x, edges, weights) if isinstance(layer, GCNConv) else layer(x)
             if number == 0 and len(self.layers) > 1:
                 x = elu(x)
-        return x
+        return x + past
 
     def matrices(self):
         """name -> (tensor in brainfed's orientation, parameter, transposed?)"""
@@ -42,6 +47,8 @@ class Classifier(torch.nn.Module):
             linear = layer.lin if isinstance(layer, GCNConv) else layer
             named[f"weight-{number}"] = (linear.weight, True)
             named[f"bias-{number}"] = (layer.bias, False)
+        if self.skip is not None:
+            named["weight-skip"] = (self.skip.weight, True)
         return named
 
     def values(self):
@@ -53,11 +60,13 @@ class Classifier(torch.nn.Module):
             parameter.copy_(values[name].T if transposed else values[name])
 
 
-def start(widths, fold, streams):
+def start(widths, fold, streams, skip):
     values = {}
     for number, (rows, columns) in enumerate(pairwise(widths)):
         values[f"weight-{number}"] = initial_weight(streams, number, fold, rows, columns).double()
         values[f"bias-{number}"] = torch.zeros(columns, dtype=torch.float64)
+    if skip:
+        values["weight-skip"] = torch.zeros(widths[0], widths[-1], dtype=torch.float64)
     return values
 
 
@@ -76,6 +85,7 @@ def train_by_loops(
     weight_decay=0.0,
     weighting="equal",
     batch=0,
+    skip=False,
 ):
     """Scores (F, n) after the last round, float64."""
     everybody = [np.arange(len(inputs.subjects))]
@@ -83,7 +93,7 @@ def train_by_loops(
     scores = np.full((inputs.folds, len(inputs.subjects)), np.nan)
     widths = (inputs.features[0].shape[1], *hidden, 2)
     for fold in range(inputs.folds):
-        clients = [client_of(inputs, nodes, fold, widths, graph, standardise) for nodes in groups]
+        clients = [client_of(inputs, nodes, fold, widths, graph, standardise, skip) for nodes in groups]
         optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
         steps = -(-max(len(nodes) for nodes in groups) // batch) if batch else 1
         for number in range(rounds):
@@ -120,7 +130,7 @@ class Client:
         return self.model(self.features, self.edges, self.weights)
 
 
-def client_of(inputs, nodes, fold, widths, graph, standardise):
+def client_of(inputs, nodes, fold, widths, graph, standardise, skip):
     labels = inputs.labels[fold][nodes]
     x = np.asarray(inputs.fold_features(fold), dtype=np.float64)[nodes]
     if standardise:
@@ -129,8 +139,8 @@ def client_of(inputs, nodes, fold, widths, graph, standardise):
         mean, sd = x[labels >= 0].mean(axis=0), x[labels >= 0].std(axis=0)
         x = (x - mean) / np.where(sd > 0, sd, 1.0)
     edges, weights = edge_list(inputs, nodes, fold) if graph else (None, None)
-    model = Classifier(widths, graph).double()
-    model.set(start(widths, fold, inputs.streams))
+    model = Classifier(widths, graph, skip).double()
+    model.set(start(widths, fold, inputs.streams, skip))
     return Client(nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model)
 
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from brainfed.inpainting.adversarial_step import paired, train_step
-from brainfed.inpainting.fedni import new_generator
 from brainfed.inpainting.institution import hide, institution_of
 from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.starts import new_generator
 from brainfed.inpainting.wide_layers import Products, WideLayers
 from brainfed.models.discriminator import Discriminator
 from inpainting_inputs import inpainting_inputs

@@ -14,7 +14,10 @@ from brainfed.configuration.manual import manual, schema
 from brainfed.runtime.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SHIPPED = sorted((REPOSITORY / "config").glob("*.yaml"))
+FILES = sorted((REPOSITORY / "config").glob("*.yaml"))
+SHIPPED = [path for path in FILES if "project" in yaml.safe_load(path.read_text())]
+PARTS = [path for path in FILES if path not in SHIPPED]
+"""Files that no run reads alone: others extend them."""
 
 CONFIG = """
 project: study
@@ -75,7 +78,9 @@ def test_an_unknown_key_is_named_with_the_nearest_valid_one(changes, key, neares
 
 
 def test_an_unknown_key_like_no_other_lists_what_is_allowed():
-    assert_says(complaint(config(graph={"zzz": 1})), "unknown key 'graph.zzz'. Allowed here: k, embedding_dimensions")
+    assert_says(
+        complaint(config(graph={"zzz": 1})), "unknown key 'graph.zzz'. Allowed here: k, embedding, embedding_dimensions"
+    )
 
 
 @pytest.mark.parametrize(
@@ -313,8 +318,17 @@ def test_the_shipped_configs_are_valid(path, monkeypatch):
     jsonschema.validate(content, json.loads(schema()), jsonschema.Draft202012Validator)
 
 
+@pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
+def test_a_part_is_valid_under_any_project(path, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    part = path.relative_to(REPOSITORY).as_posix()
+    plan = load_plan({"extends": part, "project": "study", "cohorts": {"ours": {"source": "simulate"}}})
+    assert all(experiment.cohorts == ("ours",) for experiment in plan.experiments.values())
+
+
 def test_there_are_shipped_configs():
-    assert {path.stem for path in SHIPPED} >= {"config", "abide", "abide-quick"}
+    assert {path.stem for path in SHIPPED} >= {"config", "abide", "abide-quick", "abide-sites"}
+    assert [path.stem for path in PARTS] == ["paper"]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.inpainting import fedni
+from brainfed.inpainting import drawing, fedni
 from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
 from brainfed.inpainting.exchange import exchange_weights
 from brainfed.inpainting.institution import hide, institution_of, normalised
 from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.starts import new_generator
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
@@ -26,7 +27,7 @@ def trained(inputs, run=None, **settings):
 
 
 def loaded(inputs, result, **settings):
-    return fedni.load(inputs, InpaintingSettings(**(SHORT | settings)), ArrayFile(result.arrays, {}), Run())
+    return drawing.load(inputs, InpaintingSettings(**(SHORT | settings)), ArrayFile(result.arrays, {}), Run())
 
 
 def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
@@ -219,7 +220,7 @@ def test_counts_are_k_times_the_predicted_share_and_draws_are_features_and_pheno
     result = trained(inputs)
     generator = loaded(inputs, result)
     institution = institution_of(inputs, 1, torch.device("cpu"), torch.float32)
-    model = fedni.new_generator(inputs).eval()
+    model = new_generator(inputs).eval()
     model.load_state_dict({name.removeprefix("generator/"): torch.from_numpy(array[0])
                            for name, array in result.arrays.items()}, strict=False)  # fmt: skip
     with torch.no_grad():

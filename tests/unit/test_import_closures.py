@@ -17,7 +17,10 @@ EXTRACTS = {"extract_shard", "extraction", "scan", "confounds", "coverage", "atl
         ("read_series", WRITES | {"read_shard", "roi_series", "region_table"}),
         ("extract_series", WRITES | EXTRACTS),
         ("compute_connectivity", {"series_files", "connectivity", "settings", "standardise", "region_signal"}),
-        ("fit_connectivity", {"series_files", "tangent", "standardise", "region_signal"}),
+        (
+            "fit_connectivity",
+            {"series_files", "settings", "connectivity", "tangent", "rfe", "standardise", "region_signal"},
+        ),
         ("include_subjects", set()),
     ],
 )

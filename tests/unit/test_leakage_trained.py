@@ -10,12 +10,15 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.run import Run
+from fused_inputs import with_fused
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 
 SHORT = {
     "logistic-federated": {"rounds": 3, "local_epochs": 3},
     "fedmlp": {"rounds": 3, "local_epochs": 3},
     "fedgcn": {"rounds": 3, "local_epochs": 3},
+    "fedni": {"rounds": 3, "local_epochs": 3},
+    "fedsage-plus": {"rounds": 3, "local_epochs": 3},
     "localgcn": {"epochs": 6, "curve_every": 3},
     "centralgcn": {"epochs": 6, "curve_every": 3},
 }
@@ -28,6 +31,7 @@ def outcome_of(name, inputs, run=None):
     method = METHODS[name]
     module, function = method.entry.split(":")
     settings = method.settings(**{"learning_rate": 0.01} | SHORT[name])
+    inputs = inputs if method.inpainter is None else with_fused(inputs)
     return getattr(import_module(module), function)(inputs, settings, run or Run())
 
 

@@ -144,6 +144,47 @@ def test_global_cut_is_the_global_graph_without_edges_between_institutions():
     np.testing.assert_array_equal(cut, np.where(inside, whole, 0))
 
 
+@given(seed=st.integers(0, 10**6), shuffle=st.booleans(), inductive=st.booleans())
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_kept_and_cut_edges_together_are_the_global_graph(seed, shuffle, inductive):
+    cohort = subjects(seed)
+    training = np.random.default_rng(seed).random(30) < 0.7 if inductive else None
+    whole = build(cohort, scope="global", shuffle=shuffle, training=training)
+    graph = build(cohort, scope="global_cut", shuffle=shuffle, training=training)
+    removed = np.zeros((30, 30))
+    removed[graph.cut.row, graph.cut.column] = graph.cut.weight
+    np.testing.assert_allclose(dense(graph) + removed, dense(whole), rtol=1e-6)
+    assert len(graph.row) + len(graph.cut.row) == len(whole.row)
+    assert (cohort["institution"][graph.cut.row] != cohort["institution"][graph.cut.column]).all()
+    assert (np.lexsort((graph.cut.column, graph.cut.row)) == np.arange(len(graph.cut.row))).all()
+    if training is None:
+        np.testing.assert_array_equal(removed, removed.T)
+    else:
+        assert training[graph.cut.column].all()
+
+
+def test_the_cut_takes_what_joins_two_institutions():
+    # Four subjects on a line, each joined to the next; the two in the middle belong to different institutions.
+    cohort = {
+        "features": np.array([[0.0], [1.0], [1.9], [2.5]]),
+        "institution": np.array([0, 0, 1, 1]),
+        "site": np.zeros(4, np.int64),
+        "sex": np.zeros(4, np.int64),
+        "age": np.full(4, np.nan),
+    }
+    graph = build(cohort, k=1, self_weight=0.0, scope="global_cut")
+    # The nearest of 0, 1, 2, 3 are 1, 2, 3, 2: edges 0-1, 1-2 and 2-3, of which 1-2 is cut.
+    assert list(zip(graph.row.tolist(), graph.column.tolist(), strict=True)) == [(0, 1), (1, 0), (2, 3), (3, 2)]
+    assert list(zip(graph.cut.row.tolist(), graph.cut.column.tolist(), strict=True)) == [(1, 2), (2, 1)]
+    # Pairwise distances 1, 1.9, 2.5, 0.9, 1.5 and 0.6 have the mean 1.4.
+    assert graph.cut.weight == pytest.approx([np.exp(-(0.9**2) / (2 * 1.4**2))] * 2)
+
+
+@pytest.mark.parametrize("scope", ["local", "global"])
+def test_other_scopes_cut_nothing(scope):
+    assert build(subjects(8), scope=scope).cut is None
+
+
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("changed", ["features", "phenotypes"])

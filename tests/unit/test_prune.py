@@ -57,6 +57,16 @@ def test_a_stage_that_no_config_names_is_stale(results):
     assert stale[0].name.startswith("local-k3-")
 
 
+def test_generators_and_fused_graphs_that_no_config_names_are_stale(results):
+    fedni = {"variants": {"quick": {"method": "fedni"}}}
+    for path in kept_folders(plan(**fedni), results):
+        fill(path)
+    assert stale_folders([plan(**fedni)], results) == []
+    changed = plan(variants={"quick": {"method": "fedni", "inpainting": {"alpha": 0.5}}})
+    stale = stale_folders([changed], results)
+    assert [path.relative_to(results).parts[1] for path in stale] == ["inpainting", "fused", "fidelity"]
+
+
 def test_a_variant_that_no_experiment_names_is_stale_alone(results):
     regime = plan().experiments["methods"].regime.name
     assert stale_folders([plan(experiments={"methods": {"variants": ["ridge-central"]}})], results) == [
@@ -101,6 +111,12 @@ def test_the_command_deletes_what_it_names_and_only_that(tmp_path, results):
     gone = before - {path for path in results.rglob("*") if path.is_file()}
     assert [path.parent.relative_to(tmp_path).as_posix() for path in gone] == wet.stdout.splitlines()[:-1]
     assert len(gone) == 1
+
+
+def test_a_file_that_only_others_extend_is_no_project(tmp_path, results):
+    (tmp_path / "part.yaml").write_text("variants: {quick: {method: fedgcn, graph: {k: 3}}}")
+    (tmp_path / "config.yaml").write_text("extends: part.yaml\n" + CONFIG)
+    assert prune(tmp_path, "part.yaml", "config.yaml").stdout.startswith("0 folder(s)")
 
 
 def test_a_broken_config_deletes_nothing_and_says_why(tmp_path, results):

@@ -111,6 +111,53 @@ def test_another_repeat_draws_both_anew():
     assert (first["fold"] != second["fold"]).any()
 
 
+def test_institutions_of_a_share_leave_the_others_out():
+    included, participants = cohort([i % 2 for i in range(200)])
+    table = split(included, participants, SplitSettings(count=3, folds=2, share=0.1), STREAMS)
+    assert table["institution"].value_counts().to_dict() == {f"institution-{i}": 20 for i in (1, 2, 3)}
+    assert set(table["subject"]) < set(included["subject"])
+
+
+def test_more_institutions_of_a_share_leave_the_first_ones_as_they_are():
+    included, participants = cohort([i % 2 for i in range(200)], twins=[(5, 6), (70, 180), (11, 12, 13)])
+    two = split(included, participants, SplitSettings(count=2, folds=2, share=0.1), STREAMS)
+    ten = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
+    first = ten[ten["institution"].isin(["institution-1", "institution-2"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(first, two)
+
+
+def test_twins_stay_together_in_institutions_of_a_share():
+    included, participants = cohort([i % 2 for i in range(100)], twins=[(i, i + 50) for i in range(50)])
+    table = split(included, participants, SplitSettings(count=5, folds=2, share=0.2), STREAMS)
+    places = table.set_index("subject")
+    assert len(places) == 100
+    for i in range(50):
+        assert places.loc[f"s{i:03d}"].equals(places.loc[f"s{i + 50:03d}"])
+
+
+def test_a_share_that_is_no_whole_number_of_subjects_is_rounded_down():
+    included, participants = cohort([i % 2 for i in range(109)])
+    table = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
+    assert set(table["institution"].value_counts()) == {10}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"count": 4, "share": 0.3}, "4 institutions of 0.3 are more than the cohort"),
+        ({"institutions": "sites", "share": 0.1}, "random institutions"),
+        ({"validation": "leave_one_site_out", "share": 0.1}, "random institutions"),
+    ],
+)
+def test_a_share_that_cannot_be_is_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        SplitSettings(**settings)
+
+
+def test_shares_may_add_up_to_the_whole_cohort():
+    assert SplitSettings(count=10, share=0.1).share == 0.1
+
+
 def test_only_included_subjects_with_a_diagnosis_are_split():
     included, participants = cohort([0, 1] * 10 + [None])
     included.loc[3, "included"] = False

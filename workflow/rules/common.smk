@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -25,6 +26,12 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
 from brainfed.cohort.listing import list_cohort
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.plan import split_content
+from brainfed.configuration.targets import (
+    config_of,
+    reports_of,
+    swept_split,
+    targets_of,
+)
 from brainfed.runtime.devices import missing_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
@@ -46,6 +53,12 @@ except UserError as error:
     LISTINGS = {}
 
 PROJECT = PLAN.project
+
+
+REPORTS = {
+    page: [PLAN.experiments[name] for name in names]
+    for page, names in reports_of(PLAN).items()
+}
 
 
 def gpus_allowed():
@@ -77,6 +90,8 @@ wildcard_constraints:
     split=r"[^/]+",
     features=r"[^/]+",
     graph=r"[^/]+",
+    inpainting=r"[^/]+",
+    fused=r"[^/]+",
     regime=r"[^/]+",
     variant=r"[^/]+",
 
@@ -144,22 +159,47 @@ def feature_files(wildcards, stage):
     ]
 
 
-def graph_files(wildcards, stage):
-    """What a method reads: nothing, one graph for all folds, or one a fold."""
+def parts_of(cohort, stage):
+    """The parts of a graph, or of what is made of one: all folds in one, or one a fold; none where there is none."""
     if stage is None:
         return []
-    folder = f"results/{wildcards.cohort}/graphs/{stage.name}/repeat-{wildcards.repeat}"
     if not stage.by_fold:
-        return [f"{folder}/all.safetensors"]
+        return ["all"]
+    return [f"fold-{fold}" for fold in range(folds_of(cohort, stage.split))]
+
+
+def graph_files(wildcards, stage):
+    """What a method reads: nothing, one graph for all folds, or one a fold."""
     return [
-        f"{folder}/fold-{fold}.safetensors"
-        for fold in range(folds_of(wildcards.cohort, stage.split))
+        f"results/{wildcards.cohort}/graphs/{stage.name}/repeat-{wildcards.repeat}/{part}.safetensors"
+        for part in parts_of(wildcards.cohort, stage)
     ]
 
 
-def graph_features(wildcards):
-    stage = PLAN.graphs[wildcards.graph].features
+def fused_files(wildcards, stage):
+    """The same of graphs with generated nodes."""
+    return [
+        f"results/{wildcards.cohort}/fused/{stage.name}/repeat-{wildcards.repeat}/{part}.safetensors"
+        for part in parts_of(wildcards.cohort, stage)
+    ]
+
+
+def part_of_features(wildcards, stage):
+    """The features that one part of a graph is made of."""
     return feature_file(wildcards, stage, wildcards.part.removeprefix("fold-"))
+
+
+def part_of_graph(wildcards, stage):
+    return f"results/{wildcards.cohort}/graphs/{stage.name}/repeat-{wildcards.repeat}/{wildcards.part}.safetensors"
+
+
+def inpainting_of(wildcards):
+    """The generator of a fused graph."""
+    return PLAN.fused[wildcards.fused].inpainting
+
+
+def graph_features(wildcards):
+    return part_of_features(wildcards, PLAN.graphs[wildcards.graph].features)
 
 
 def method_files(wildcards, experiment, name):
@@ -171,14 +211,21 @@ def method_files(wildcards, experiment, name):
     ]
 
 
+@cache
+def code_of(script, entry):
+    """The digest of a script and of the entry point that it resolves; the same for all jobs of a variant."""
+    return code_digest(script, entry, base=BASE)
+
+
 def class_path(kind):
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def experiment_tables():
+    """The tables of a run that names nothing."""
     return [
         f"results/{cohort}/tables/{experiment.name}.tsv"
-        for experiment in PLAN.experiments.values()
+        for experiment in REPORTS[PROJECT.project]
         for cohort in experiment.cohorts
     ]
 

@@ -6,7 +6,10 @@ rule train_method:
         split=split_of,
         participants="results/{cohort}/cohort/participants.parquet",
         features=lambda wc: feature_files(wc, variant_of(wc).features),
-        graphs=lambda wc: graph_files(wc, variant_of(wc).graph),
+        graphs=lambda wc: (
+            [] if variant_of(wc).fused else graph_files(wc, variant_of(wc).graph)
+        ),
+        fused=lambda wc: fused_files(wc, variant_of(wc).fused),
     output:
         predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
         history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
@@ -24,9 +27,7 @@ rule train_method:
         mem_mb=8000,
         runtime=240,
     params:
-        code=lambda wc: code_digest(
-            "scripts/train_method.py", variant_of(wc).method.entry, base=BASE
-        ),
+        code=lambda wc: code_of("scripts/train_method.py", variant_of(wc).method.entry),
         entry=lambda wc: variant_of(wc).method.entry,
         settings_class=lambda wc: class_path(variant_of(wc).method.settings),
         settings=lambda wc: variant_of(wc).settings,

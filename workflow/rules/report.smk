@@ -138,6 +138,37 @@ rule draw_experiment:
         "../scripts/draw_experiment.py"
 
 
+for kind, title in PAPER_FIGURES.items():
+
+    rule:
+        name:
+            f"draw_{kind}"
+        input:
+            results=lambda wc: outline_files(figure_outline(wc.cohort, wc.experiment)),
+        output:
+            figure=drawn_for_paper(kind, title),
+        log:
+            f"logs/{{cohort}}/draw_{kind}/{{experiment}}.log",
+        benchmark:
+            f"results/{{cohort}}/benchmarks/draw_{kind}/{{experiment}}.tsv"
+        wildcard_constraints:
+            experiment=groups_drawn_as(kind),
+        conda:
+            "../envs/brainfed.yaml"
+        threads: 1
+        resources:
+            mem_mb=3000,
+            runtime=20,
+        params:
+            code=code_digest("scripts/draw_paper_figure.py", base=BASE),
+            kind=kind,
+            experiment=lambda wc: figure_outline(wc.cohort, wc.experiment),
+        message:
+            f"Drawing {title}, {{wildcards.experiment}} ({{wildcards.cohort}})"
+        script:
+            "../scripts/draw_paper_figure.py"
+
+
 rule write_report:
     input:
         results=report_files,
@@ -145,15 +176,17 @@ rule write_report:
         templates=sorted(str(path) for path in TEMPLATES.iterdir()),
     output:
         report=report(
-            f"results/reports/{PROJECT.project}.html",
+            "results/reports/{page}.html",
             caption="../report/report.rst",
             category="Provenance",
-            labels={"report": "the whole report as one page"},
+            labels={"report": "{page}, the whole report as one page"},
         ),
     log:
-        "logs/write_report.log",
+        "logs/write_report/{page}.log",
     benchmark:
-        "results/reports/benchmarks/write_report.tsv"
+        "results/reports/benchmarks/write_report/{page}.tsv"
+    wildcard_constraints:
+        page=either(REPORTS),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -162,8 +195,8 @@ rule write_report:
         runtime=10,
     params:
         code=code_digest("scripts/write_report.py", base=BASE),
-        outline=lambda wc: {} if FETCHING else report_outline(),
+        outline=lambda wc: {} if FETCHING else report_outline(wc.page),
     message:
-        "Writing the report"
+        "Writing the report {wildcards.page}"
     script:
         "../scripts/write_report.py"

@@ -1,4 +1,6 @@
-"""What the report reads, and how its figures are registered for `snakemake --report`."""
+"""What a report reads, and how its figures are registered for `snakemake --report`."""
+
+from types import SimpleNamespace
 
 CAPTIONS = BASE / "report"
 TEMPLATES = BASE / "brainfed" / "reporting" / "templates"
@@ -14,6 +16,16 @@ EXPERIMENT_FIGURES = [
     "gain",
     "learning",
 ]
+PAPER_FIGURES = {
+    "bars": "scores side by side",
+    "line": "scores against a setting",
+    "surface": "scores against two settings",
+    "rounds": "loss and accuracy by round",
+    "distribution": "real and generated features",
+    "clients": "scores against the number of institutions",
+    "cost": "what training takes",
+    "fidelity": "generated and true neighbours",
+}
 
 
 def drawn(name, category, title):
@@ -38,6 +50,27 @@ def drawn_scores(name, title, category="Scores"):
     )
 
 
+def drawn_for_paper(kind, title):
+    """The figure of an experiment, or of a sweep of splits, that the paper has too, registered."""
+    return report(
+        f"results/{{cohort}}/figures/{{experiment}}/{kind}.svg",
+        caption=f"../report/{kind}.rst",
+        category="The paper's figures",
+        subcategory="{cohort}",
+        labels={"experiment": "{experiment}", "figure": title},
+    )
+
+
+def groups_drawn_as(kind):
+    """A wildcard pattern for the experiments, sweeps as one, with a figure of this kind."""
+    names = {
+        experiment.group
+        for experiment in PLAN.experiments.values()
+        if experiment.settings.figure == kind
+    }
+    return either(sorted(names)) if names else "no-such-experiment"
+
+
 def shown_variant(variant):
     return {
         "name": variant.name,
@@ -45,7 +78,22 @@ def shown_variant(variant):
         "method_title": variant.method.title,
         "family": variant.method.family,
         "settings": variant.settings,
+        "stages": stages_of(variant),
     }
+
+
+def stages_of(variant):
+    """The settings of every stage that a variant reads."""
+    stages = {
+        "features": asdict(variant.features.settings) if variant.features else {},
+        "graph": asdict(variant.graph.settings) if variant.graph else {},
+        "inpainting": {},
+        "fusing": {},
+    }
+    if variant.fused:
+        stages["inpainting"] = variant.fused.inpainting.settings
+        stages["fusing"] = asdict(variant.fused.settings)
+    return stages
 
 
 def atlas_file(wildcards, kind):
@@ -54,55 +102,133 @@ def atlas_file(wildcards, kind):
     return getattr(listing, kind) if listing.parcellation and listing.labels else []
 
 
-def experiments_of(cohort):
-    return [
-        experiment
-        for experiment in PLAN.experiments.values()
-        if cohort in experiment.cohorts
-    ]
+def graph_experiment(cohort):
+    """The first experiment of a run that names nothing in which there are graphs: those are drawn."""
+    for experiment in PLAN.experiments.values():
+        graphs = [variant for variant in experiment.variants if variant.graph]
+        if experiment.default and cohort in experiment.cohorts and graphs:
+            return experiment
+    return None
 
 
 def drawn_graphs(cohort):
-    """(stage, graph, split) of the first experiment that has graphs: every repeat, local graphs first."""
-    for experiment in experiments_of(cohort):
-        stages = {
-            variant.graph.name: variant.graph
-            for variant in experiment.variants
-            if variant.graph
-        }
-        if stages:
-            ordered = sorted(
-                stages.values(),
-                key=lambda stage: (
-                    stage.settings.shuffle,
-                    stage.settings.scope != "local",
-                ),
-            )
-            return [
-                (
-                    stage.name,
-                    f"results/{cohort}/graphs/{stage.name}/repeat-{repeat}/{'fold-0' if stage.by_fold else 'all'}.safetensors",
-                    f"results/{cohort}/splits/{stage.split}/repeat-{repeat}.parquet",
-                )
-                for stage in ordered
-                for repeat in range(experiment.repeats)
-            ]
-    return []
+    """(stage, graph, split) of the experiment whose graphs are drawn: every repeat, local graphs first."""
+    experiment = graph_experiment(cohort)
+    if experiment is None:
+        return []
+    stages = {
+        variant.graph.name: variant.graph
+        for variant in experiment.variants
+        if variant.graph
+    }
+    ordered = sorted(
+        stages.values(),
+        key=lambda stage: (stage.settings.shuffle, stage.settings.scope != "local"),
+    )
+    return [
+        (
+            stage.name,
+            f"results/{cohort}/graphs/{stage.name}/repeat-{repeat}/{'fold-0' if stage.by_fold else 'all'}.safetensors",
+            f"results/{cohort}/splits/{stage.split}/repeat-{repeat}.parquet",
+        )
+        for stage in ordered
+        for repeat in range(experiment.repeats)
+    ]
+
+
+def of_repeats(cohort, experiment, files):
+    """What `files` gives for every repeat, each file once."""
+    places = [
+        SimpleNamespace(cohort=cohort, repeat=repeat)
+        for repeat in range(experiment.repeats)
+    ]
+    return list(dict.fromkeys(path for place in places for path in files(place)))
+
+
+def generator_files(cohort, experiment, variant, name):
+    """One file of every generator that a variant reads."""
+    if variant.fused is None:
+        return []
+    stage = variant.fused.inpainting
+    return [
+        f"results/{cohort}/inpainting/{stage.name}/repeat-{repeat}/{part}/{name}"
+        for repeat in range(experiment.repeats)
+        for part in parts_of(cohort, variant.fused)
+    ]
+
+
+def fidelity_files(cohort, experiment, variant):
+    """How generated compare with true neighbours, where those are known and have a phenotype."""
+    known = graph_scope(variant) == "global_cut" and variant.fused is not None
+    if not known or variant.fused.inpainting.inpainter.name != "fedni":
+        return []
+    return [
+        f"results/{cohort}/fidelity/{variant.fused.name}/repeat-{repeat}.json"
+        for repeat in range(experiment.repeats)
+    ]
+
+
+def variant_outline(cohort, experiment, variant):
+    """One row of a table, as the report reads it: builtins only."""
+    folder = f"results/{cohort}/methods/{experiment.regime.name}/{variant.name}"
+
+    def own(name):
+        return [f"{folder}/repeat-{n}/{name}" for n in range(experiment.repeats)]
+
+    def generators(name):
+        return generator_files(cohort, experiment, variant, name)
+
+    return shown_variant(variant) | {
+        "costs": own("cost.json"),
+        "timings": own("timing.json"),
+        "histories": own("history.parquet"),
+        "feature_files": of_repeats(
+            cohort, experiment, lambda wc: feature_files(wc, variant.features)
+        ),
+        "fused": of_repeats(
+            cohort, experiment, lambda wc: fused_files(wc, variant.fused)
+        ),
+        "inpainting": {
+            "histories": generators("history.parquet"),
+            "costs": generators("cost.json"),
+            "timings": generators("timing.json"),
+        },
+        "fidelity": fidelity_files(cohort, experiment, variant),
+    }
+
+
+def experiment_title(experiment):
+    """As the config writes it; in a sweep of splits with the values that tell its experiments apart."""
+    title = experiment.settings.title or experiment.group
+    swept = swept_split(PLAN, experiment)
+    told = ", ".join(f"{key} = {value}" for key, value in swept.items())
+    return f"{title} ({told})" if told else title
 
 
 def experiment_outline(cohort, experiment):
     """One experiment of a cohort, as the report reads it: builtins only."""
-    folder = f"results/{cohort}/methods/{experiment.regime.name}"
     tables = f"results/{cohort}/tables/{experiment.name}"
+    figures = f"results/{cohort}/figures"
+    kind = experiment.settings.figure
+    drawn = {
+        name: f"{figures}/{experiment.name}/{name}.svg" for name in EXPERIMENT_FIGURES
+    }
+    if kind != "none":
+        drawn[kind] = f"{figures}/{experiment.group}/{kind}.svg"
     return {
         "name": experiment.name,
-        "title": experiment.settings.title or experiment.name,
+        "cohort": cohort,
+        "group": experiment.group if swept_split(PLAN, experiment) else "",
+        "title": experiment_title(experiment),
+        "figure": kind,
+        "axes": list(experiment.settings.axes),
+        "paper": experiment.settings.paper,
         "protocol": experiment.regime.protocol,
         "labels": experiment.regime.labels,
         "reference": experiment.settings.reference,
         "local": experiment.settings.local,
         "repeats": experiment.repeats,
-        "split": asdict(PLAN.splits[experiment.regime.split]),
+        "split": asdict(experiment.split),
         "splits": [
             f"results/{cohort}/splits/{experiment.regime.split}/repeat-{repeat}.parquet"
             for repeat in range(experiment.repeats)
@@ -113,38 +239,37 @@ def experiment_outline(cohort, experiment):
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
         },
-        "figures": {
-            name: f"results/{cohort}/figures/{experiment.name}/{name}.svg"
-            for name in EXPERIMENT_FIGURES
-        },
+        "figures": drawn,
         "variants": [
-            shown_variant(variant)
-            | {
-                "costs": [
-                    f"{folder}/{variant.name}/repeat-{repeat}/cost.json"
-                    for repeat in range(experiment.repeats)
-                ],
-                "timings": [
-                    f"{folder}/{variant.name}/repeat-{repeat}/timing.json"
-                    for repeat in range(experiment.repeats)
-                ],
-            }
+            variant_outline(cohort, experiment, variant)
             for variant in experiment.variants
         ],
     }
 
 
-def cohort_outline(cohort):
-    """One cohort, as the report reads it: builtins only."""
+def figure_outline(cohort, name):
+    """The experiment that a figure is drawn of; a sweep of splits lists its experiments as `members`."""
+    experiments = PLAN.group(name)
+    outlines = [
+        experiment_outline(cohort, experiment) | {"figures": {}}
+        for experiment in experiments
+    ]
+    members = outlines if swept_split(PLAN, experiments[0]) else []
+    return outlines[0] | {"name": name, "members": members}
+
+
+def cohort_outline(cohort, experiments):
+    """One cohort with those of the experiments that it is in, as the report reads it: builtins only."""
     listing = LISTINGS[cohort]
     parts = [
         f"results/{cohort}/timeseries/{listing.atlas}/{shard}"
         for shard in listing.shards
     ]
+    has_graphs = graph_experiment(cohort) in experiments
     figures = [
         *COHORT_FIGURES,
         *CONNECTIVITY_FIGURES,
-        *(GRAPH_FIGURES if drawn_graphs(cohort) else []),
+        *(GRAPH_FIGURES if has_graphs else []),
     ]
     return {
         "name": cohort,
@@ -156,26 +281,34 @@ def cohort_outline(cohort):
         "issues": f"results/{cohort}/cohort/issues.tsv",
         "connectivity": f"results/{cohort}/figures/connectivity.json",
         "site_trace": (
-            f"results/{cohort}/figures/site-trace.tsv" if drawn_graphs(cohort) else ""
+            f"results/{cohort}/figures/site-trace.tsv" if has_graphs else ""
         ),
         "quality": [f"{part}-quality.parquet" for part in parts],
         "figures": {name: f"results/{cohort}/figures/{name}.svg" for name in figures},
         "experiments": [
             experiment_outline(cohort, experiment)
-            for experiment in experiments_of(cohort)
+            for experiment in experiments
+            if cohort in experiment.cohorts
         ],
     }
 
 
-def report_outline():
-    """Everything that the report shows, as builtins."""
+def report_outline(page):
+    """Everything that a report shows, as builtins."""
+    experiments = REPORTS[page]
+    cohorts = [
+        cohort
+        for cohort in PROJECT.cohorts
+        if page == PROJECT.project
+        or any(cohort in experiment.cohorts for experiment in experiments)
+    ]
     return {
         "project": PROJECT.project,
         "title": PROJECT.report.title or PROJECT.project,
         "show_subjects": PROJECT.report.show_subjects,
         "seed": PROJECT.seed,
-        "config": asdict(PROJECT),
-        "cohorts": [cohort_outline(cohort) for cohort in PROJECT.cohorts],
+        "config": config_of(PLAN, experiments),
+        "cohorts": [cohort_outline(cohort, experiments) for cohort in cohorts],
     }
 
 
@@ -188,11 +321,11 @@ def outline_files(outline):
     return [outline] if str(outline).startswith("results/") else []
 
 
-def report_files(*_):
-    """All artefacts, tables and figures of the report, each once."""
+def report_files(wildcards):
+    """All artefacts, tables and figures of a report, each once."""
     if FETCHING:
         return []
-    outline = report_outline()
+    outline = report_outline(wildcards.page)
     parcellations = [
         cohort["parcellation"]
         for cohort in outline["cohorts"]

@@ -5,31 +5,37 @@ from brainfed.runtime.job import job
 with job(snakemake):
     import numpy as np
 
+    from brainfed.cohort.training_labels import training_labels
     from brainfed.graphs.population import build_graph
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import read_arrays, write_arrays
     from brainfed.runtime.streams import Streams
     from brainfed.training.assemble import align, phenotypes_of, read_people
 
-    people = read_people(snakemake.input.split, snakemake.input.participants)
+    files, params = snakemake.input, snakemake.params
+    people = read_people(files.split, files.participants).drop(columns="diagnosis")
     subjects = list(people["subject"])
     phenotypes = phenotypes_of(people)
     names = sorted(people["institution"].unique())
-    path = snakemake.input.features
-    features = align(read_arrays(path, ["features"]), "features", subjects, path)
-    inductive = snakemake.params.protocol == "inductive"
+    features = align(read_arrays(files.features, ["features"]), "features", subjects, files.features)
+    settings = GraphSettings(**params.settings)
+    inductive = params.protocol == "inductive"
     graph = build_graph(
         np.asarray(features, dtype=np.float32),
         people["institution"].map({name: code for code, name in enumerate(names)}).to_numpy(np.int64),
         site=phenotypes.site,
         sex=phenotypes.sex,
         age=phenotypes.age,
-        settings=GraphSettings(**snakemake.params.settings),
-        streams=Streams(snakemake.params.seed, snakemake.params.repeat),
-        training=(people["fold"] != snakemake.params.fold).to_numpy() if inductive else None,
+        settings=settings,
+        streams=Streams(params.seed, params.repeat),
+        training=(people["fold"] != params.fold).to_numpy() if inductive else None,
+        labels=training_labels(files.split, files.participants, subjects, params.fold) if settings.fitted else None,
     )
-    write_arrays(
-        snakemake.output.graph,
-        {"row": graph.row, "column": graph.column, "weight": graph.weight, "embedding": graph.embedding},
-        {"subjects": subjects, "settings": snakemake.params.settings, "sigma": list(graph.sigma)},
-    )
+    arrays = {"row": graph.row, "column": graph.column, "weight": graph.weight, "embedding": graph.embedding}
+    if graph.cut is not None:
+        arrays |= {"cut_row": graph.cut.row, "cut_column": graph.cut.column}
+        arrays["cut_weight"] = graph.cut.weight.astype(np.float32)
+    metadata = {"subjects": subjects, "settings": params.settings, "sigma": list(graph.sigma)}
+    if graph.selected:
+        metadata["selected"] = [columns.tolist() for columns in graph.selected]
+    write_arrays(snakemake.output.graph, arrays, metadata)

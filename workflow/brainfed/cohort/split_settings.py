@@ -17,6 +17,13 @@ class SplitSettings:
         "random", "Equal random parts of the cohort, one institution a site, or the named groups of sites."
     )
     count: int = setting(5, "Number of random institutions.", minimum=1)
+    share: float | None = setting(
+        None,
+        "Fraction of the cohort in each random institution, the others are left out (FedNI Fig. 7); none: everybody, "
+        "in equal parts.",
+        minimum=0,
+        maximum=1,
+    )
     groups: Mapping[str, tuple[str, ...]] = setting(
         description="For `site_groups`: name of an institution -> its sites. Every site belongs to exactly one.",
         factory=dict,
@@ -28,6 +35,14 @@ class SplitSettings:
     )
     folds: int = setting(5, "Folds of the cross-validation, stratified by diagnosis in each institution.", minimum=2)
     repeats: int = setting(5, "How often institutions and folds are drawn anew.", minimum=1)
+
+    def __post_init__(self) -> None:
+        if self.share is None:
+            return
+        if self.institutions != "random" or self.validation != "folds":
+            raise ValueError("share: it is of random institutions with folds; leave it out, or choose those")
+        if round(self.count * self.share, 9) > 1:
+            raise ValueError(f"share: {self.count} institutions of {self.share} are more than the cohort; lower it")
 
 
 def institution_of_site(groups: Mapping[str, Collection[str]], sites: Collection[str]) -> dict[str, str]:

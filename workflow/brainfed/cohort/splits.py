@@ -14,6 +14,8 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 DIAGNOSES = {0: "controls", 1: "patients"}
+OUTSIDE = ""
+"""In place of an institution's name: in none of them."""
 
 
 def split(
@@ -29,9 +31,10 @@ def split(
 
     Returns:
         subject, institution, fold; in ascending order of subject. Random institutions are called
-        `institution-1` ...; the others bear the name of their group or site. Under
-        `leave_one_site_out` the fold is the rank of the site among all sites of `participants`.
-        Twins recorded at different sites go with the first of them.
+        `institution-1` ...; the others bear the name of their group or site. Under `share` they hold
+        that fraction of the subjects each, and the others are left out. Under `leave_one_site_out`
+        the fold is the rank of the site among all sites of `participants`. Twins recorded at
+        different sites go with the first of them.
 
     Raises:
         UserError: an institution has too few subjects of a diagnosis for its folds, a site is
@@ -44,6 +47,8 @@ def split(
         fold = _site_folds(institution, sites)
     else:
         institution = _institutions(subjects, sites, settings, streams)
+        drawn = institution != OUTSIDE
+        subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
         fold = _stratified_folds(subjects, institution, settings.folds, streams)
     return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
 
@@ -85,7 +90,7 @@ def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
 
 
 def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
-    """Groups in random order, twins first, each to the institution that is smallest so far."""
+    """Groups of twins in random order, spread evenly, or into institutions of a fixed size."""
     sizes = subjects.groupby("group", sort=True).size()
     needed = settings.count * settings.folds
     if len(sizes) < needed:
@@ -94,13 +99,38 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
             f"subjects, {len(sizes)} are included; lower `count` or `folds`."
         )
     shuffled = sizes.iloc[streams.numpy("institutions").permutation(len(sizes))]
-    held = np.zeros(settings.count, dtype=np.int64)
+    chosen = (
+        _evenly(shuffled, settings.count)
+        if settings.share is None
+        else _filled(shuffled, settings.count, int(round(settings.share * len(subjects), 9)))
+    )
+    return subjects["group"].map(chosen).fillna(OUTSIDE).to_numpy(dtype=object)
+
+
+def _evenly(shuffled: "pd.Series[int]", count: int) -> dict[str, str]:
+    """Twins first, each group to the institution that is smallest so far."""
+    held = np.zeros(count, dtype=np.int64)
     chosen: dict[str, str] = {}
     for group, size in shuffled.sort_values(ascending=False, kind="stable").items():
         smallest = int(held.argmin())
         held[smallest] += size
         chosen[str(group)] = f"institution-{smallest + 1}"
-    return subjects["group"].map(chosen).to_numpy(dtype=object)
+    return chosen
+
+
+def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, str]:
+    """Each group to the first institution that has room for it among `target` subjects.
+
+    More institutions leave the first ones as they are.
+    """
+    held = np.zeros(count, dtype=np.int64)
+    chosen: dict[str, str] = {}
+    for group, size in shuffled.items():
+        roomy = np.flatnonzero(held + size <= target)
+        if len(roomy):
+            held[roomy[0]] += size
+            chosen[str(group)] = f"institution-{roomy[0] + 1}"
+    return chosen
 
 
 def _stratified_folds(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.sweeps import STAGE_SETTINGS
+from brainfed.configuration.sweeps import STAGE_KEYS
 from brainfed.configuration.validation import literal_choices, model_of
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
@@ -62,6 +62,9 @@ One row of a table. `method` names one of the [methods](#methods); the method's 
 | `method` | name of a [method](#methods) | required | What is trained. |
 | `features` | keys of [features](#features) | the project's | Settings that differ; for methods that read features. |
 | `graph` | keys of [graph](#graph) | the project's | Settings that differ; for methods that read a graph. |
+| `inpainting` | keys of the method's inpainter | the project's (FedNI), the defaults (others) | \
+Settings that differ; for methods that complete the graph. |
+| `fusing` | keys of [fusing](#fusing) | the method's, else the project's | As above. |
 | ... | keys of the method | the method's | Settings of the method. |
 
 A list where one value belongs is a sweep: `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes the variants
@@ -99,7 +102,7 @@ def schema() -> str:
 def _variant_schema() -> dict[str, Any]:
     """Any method with any of the methods' keys: what fits together is checked when the config is read."""
     keys = {field.name for method in METHODS.values() for field in fields(method.settings)}
-    open_keys: dict[str, Any] = {key: {} for key in sorted(keys | STAGE_SETTINGS.keys())}
+    open_keys: dict[str, Any] = {key: {} for key in sorted(keys | set(STAGE_KEYS))}
     properties = {"method": {"enum": sorted(METHODS), "type": "string"}} | open_keys
     return {"additionalProperties": False, "properties": properties, "type": "object"}
 

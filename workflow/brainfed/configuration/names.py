@@ -12,6 +12,15 @@ Value = TypeVar("Value")
 
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 RESERVED_COHORTS = ("reports",)
+ALL_EXPERIMENTS = "paper"
+"""The target that stands for every experiment."""
+
+RESERVED_EXPERIMENTS = ("all", "tables", ALL_EXPERIMENTS)
+"""Targets of the workflow, as every experiment is one."""
+
+TWIN = "-quick"
+"""Ends the name of the same experiment with one repeat."""
+
 TABLE_ENDINGS = ("-runs", "-tests", "-gain")
 """An experiment writes NAME.tsv and one table for each of these."""
 
@@ -37,6 +46,13 @@ def check_names(project: ProjectSettings) -> None:
         if name in project.cohorts:
             raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
     for name in project.experiments:
+        if name in RESERVED_EXPERIMENTS:
+            raise UserError(f"config: experiments.{name}: `snakemake {name}` means something else; rename it.")
+        if name.endswith(TWIN):
+            raise UserError(
+                f"config: experiments.{name}: a name may not end in {TWIN}, which names the same experiment with one "
+                "repeat; rename it."
+            )
         if name.endswith(TABLE_ENDINGS):
             raise UserError(
                 f"config: experiments.{name}: a name may not end in {', '.join(TABLE_ENDINGS)}, which name the other "

@@ -1,91 +1,27 @@
-"""From a validated config to named stages: what runs, under which name, with which settings.
+"""From a validated config to named stages: what runs, under which name, with which settings."""
 
-A shared stage is called `slug-digest` after its own resolved settings and those of the stages above
-it, so two variants that share it share its files, and switching a setting back finds the old result.
-"""
-
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 from brainfed.cohort.split_settings import SplitSettings
-from brainfed.configuration.names import check_names, known
+from brainfed.configuration.names import TWIN, check_names, known
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.sweeps import STAGE_SETTINGS, Definition, Definitions, expand
+from brainfed.configuration.stages import (
+    Experiment,
+    FeatureStage,
+    FusingStage,
+    GraphStage,
+    InpaintingStage,
+    Regime,
+    Variant,
+    stage_name,
+)
+from brainfed.configuration.sweeps import Definitions, expand, expand_split
 from brainfed.configuration.validation import nearest, validate
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.methods.method import Method
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.configuration.variants import check_definition, resolve_variant
+from brainfed.methods.registry import SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
-
-FITTED_FEATURES = frozenset({"tangent"})
-"""Kinds of features that are fitted on training subjects, and put themselves on the fold axis."""
-
-
-@dataclass(frozen=True)
-class Regime:
-    """Who is tested when, and what may be seen: one row of the evaluation's two axes."""
-
-    name: str
-    split: str
-    protocol: str
-    labels: str
-
-
-@dataclass(frozen=True)
-class FeatureStage:
-    """Imaging features; `split` is empty unless they are fitted on training subjects."""
-
-    name: str
-    settings: FeatureSettings
-    split: str
-
-    @property
-    def fitted(self) -> bool:
-        """Whether every fold has features of its own."""
-        return bool(self.split)
-
-
-@dataclass(frozen=True)
-class GraphStage:
-    """A population graph."""
-
-    name: str
-    settings: GraphSettings
-    features: FeatureStage
-    split: str
-    protocol: str
-
-    @property
-    def by_fold(self) -> bool:
-        """Whether every fold has a graph of its own."""
-        return self.features.fitted or self.protocol == "inductive"
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One row of a table: a method, its settings, and the stages that it reads."""
-
-    name: str
-    method: Method
-    settings: dict[str, Any]
-    features: FeatureStage | None
-    graph: GraphStage | None
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One table: variants on cohorts under a regime."""
-
-    name: str
-    settings: ExperimentSettings
-    cohorts: tuple[str, ...]
-    regime: Regime
-    repeats: int
-    variants: tuple[Variant, ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +32,8 @@ class Plan:
     splits: Mapping[str, SplitSettings]
     features: Mapping[str, FeatureStage]
     graphs: Mapping[str, GraphStage]
+    inpaintings: Mapping[str, InpaintingStage]
+    fused: Mapping[str, FusingStage]
     regimes: Mapping[str, Regime]
     experiments: Mapping[str, Experiment]
 
@@ -108,11 +46,9 @@ class Plan:
                         return variant
         raise KeyError(f"{regime}/{name}")
 
-
-def stage_name(slug: str, content: Any) -> str:
-    """`slug-digest` over canonical JSON."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    def group(self, name: str) -> tuple[Experiment, ...]:
+        """The experiments that the config calls by this name: several where its split is swept."""
+        return tuple(experiment for experiment in self.experiments.values() if experiment.group == name)
 
 
 def make_plan(project: ProjectSettings) -> Plan:
@@ -125,35 +61,76 @@ def make_plan(project: ProjectSettings) -> Plan:
     check_names(project)
     definitions = expand({**SHIPPED_VARIANTS, **project.variants})
     for name, definition in definitions.single.items():
-        _method_settings(name, definition)
-        _features(project, definition, f"variants.{name}")
-        _graph(project, definition, f"variants.{name}")
-    experiments = {
-        name: _experiment(project, name, settings, definitions) for name, settings in project.experiments.items()
-    }
-    variants = [variant for experiment in experiments.values() for variant in experiment.variants]
-    features = [variant.features for variant in variants if variant.features]
-    graphs = [variant.graph for variant in variants if variant.graph]
+        check_definition(project, name, definition)
+    experiments = list(_experiments(project, definitions))
+    variants = [variant for experiment in experiments for variant in experiment.variants]
+    fused = [variant.fused for variant in variants if variant.fused]
     return Plan(
         project,
-        {
-            experiment.regime.split: _split(project, experiment.settings, experiment.name)
-            for experiment in experiments.values()
-        },
-        {stage.name: stage for stage in features},
-        {stage.name: stage for stage in graphs},
-        {experiment.regime.name: experiment.regime for experiment in experiments.values()},
-        experiments,
+        {experiment.regime.split: experiment.split for experiment in experiments},
+        _by_name(variant.features for variant in variants),
+        _by_name(variant.graph for variant in variants),
+        _by_name(stage.inpainting for stage in fused),
+        _by_name(fused),
+        {experiment.regime.name: experiment.regime for experiment in experiments},
+        {experiment.name: experiment for experiment in experiments},
     )
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Stage = TypeVar("Stage", bound=_Named)
+
+
+def _by_name(stages: Iterable[Stage | None]) -> dict[str, Stage]:
+    return {stage.name: stage for stage in stages if stage is not None}
+
+
+def _experiments(project: ProjectSettings, definitions: Definitions) -> Iterator[Experiment]:
+    """Every experiment, one for each value of a swept split; then the twin of each, with one repeat."""
+    found: dict[str, Experiment] = {}
+    for group, settings in project.experiments.items():
+        for name, split in expand_split(group, settings.split).items():
+            if name in found or (name != group and name in project.experiments):
+                raise UserError(f"experiments.{group}: there is another experiment {name!r}; rename one of them.")
+            found[name] = _experiment(project, name, group, replace(settings, split=split), definitions)
+    yield from found.values()
+    for experiment in found.values():
+        yield replace(
+            experiment,
+            name=experiment.group + TWIN + experiment.name.removeprefix(experiment.group),
+            group=experiment.group + TWIN,
+            split=replace(experiment.split, repeats=1),
+            default=False,
+        )
+
+
 def _experiment(
-    project: ProjectSettings, name: str, settings: ExperimentSettings, definitions: Definitions
+    project: ProjectSettings, name: str, group: str, settings: ExperimentSettings, definitions: Definitions
 ) -> Experiment:
-    where = f"experiments.{name}"
+    where = f"experiments.{group}"
     for cohort in settings.cohorts:
         known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
-    regime, repeats = _regime(project, settings, name)
+    split = validate(SplitSettings, asdict(project.split) | settings.split, f"{where}.split")
+    regime = _regime(project, settings, split)
+    names = _variant_names(where, settings, definitions)
+    if settings.reference not in names:
+        raise UserError(
+            f"{where}.reference: expected one of the experiment's variants, found {settings.reference!r}"
+            f"{nearest(settings.reference, names)} It has {', '.join(names)}."
+        )
+    known(settings.local, definitions.single, f"{where}.local", "variant")
+    variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
+    _refuse_equals(where, variants)
+    cohorts = settings.cohorts or tuple(project.cohorts)
+    return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
+
+
+def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions) -> list[str]:
+    """The experiment's variants, sweeps expanded."""
     shipped = [variant for variant in definitions.members if variant in SHIPPED_VARIANTS]
     names: list[str] = []
     for variant in settings.variants or shipped:
@@ -164,22 +141,14 @@ def _experiment(
     twice = [variant for variant in names if names.count(variant) > 1]
     if twice:
         raise UserError(f"{where}.variants: expected every variant once, found {twice[0]!r} twice; remove one.")
-    if settings.reference not in names:
-        raise UserError(
-            f"{where}.reference: expected one of the experiment's variants, found {settings.reference!r}"
-            f"{nearest(settings.reference, names)} It has {', '.join(names)}."
-        )
-    known(settings.local, definitions.single, f"{where}.local", "variant")
-    variants = tuple(_variant(project, variant, definitions.single[variant], regime) for variant in names)
-    _refuse_equals(where, variants)
-    return Experiment(name, settings, settings.cohorts or tuple(project.cohorts), regime, repeats, variants)
+    return names
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
     """Two names for one thing would be trained twice and counted twice by Holm's correction."""
     held: dict[str, str] = {}
     for variant in variants:
-        stages = [stage.name if stage else "" for stage in (variant.features, variant.graph)]
+        stages = [stage.name if stage else "" for stage in (variant.features, variant.graph, variant.fused)]
         content = stage_name(variant.method.name, [variant.settings, stages])
         if content in held:
             raise UserError(
@@ -188,18 +157,12 @@ def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
         held[content] = variant.name
 
 
-def _regime(project: ProjectSettings, settings: ExperimentSettings, experiment: str) -> tuple[Regime, int]:
-    """The regime of an experiment, and how often it is repeated."""
-    split = _split(project, settings, experiment)
+def _regime(project: ProjectSettings, settings: ExperimentSettings, split: SplitSettings) -> Regime:
     split_name = _split_name(project, split)
     protocol = settings.protocol or project.protocol
     slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
     name = stage_name(slug, [split_name, protocol, settings.labels])
-    return Regime(name, split_name, protocol, settings.labels), split.repeats
-
-
-def _split(project: ProjectSettings, settings: ExperimentSettings, experiment: str) -> SplitSettings:
-    return validate(SplitSettings, asdict(project.split) | settings.split, f"experiments.{experiment}.split")
+    return Regime(name, split_name, protocol, settings.labels)
 
 
 def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
@@ -214,57 +177,3 @@ def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
 def split_content(split: SplitSettings) -> dict[str, Any]:
     """What decides one repeat of a split: everything but the number of repeats, so that more may follow."""
     return {key: value for key, value in asdict(split).items() if key != "repeats"}
-
-
-def _variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
-    where = f"variants.{name}"
-    method, settings = _method_settings(name, definition)
-    features = graph = None
-    if method.features:
-        feature_settings = _features(project, definition, where)
-        split = regime.split if feature_settings.connectivity in FITTED_FEATURES else ""
-        content = [asdict(feature_settings), split]
-        features = FeatureStage(stage_name(feature_settings.connectivity, content), feature_settings, split)
-    if method.graph != "none" and features is not None:
-        graph_settings = _graph(project, definition, where)
-        graph = _graph_stage(graph_settings, features, regime)
-    return Variant(name, method, settings, features, graph)
-
-
-def _method_settings(name: str, definition: Definition) -> tuple[Method, dict[str, Any]]:
-    """The method that a variant names, and all its settings."""
-    where = f"variants.{name}"
-    if "method" not in definition:
-        raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
-    method: Method = known(str(definition["method"]), METHODS, f"{where}.method", "method")
-    reads = {"features": method.features, "graph": method.graph != "none"}
-    for stage in STAGE_SETTINGS:
-        if definition.get(stage) and not reads[stage]:
-            raise UserError(f"{where}.{stage}: method {method.name!r} reads no {stage}; remove the key.")
-    own = {key: value for key, value in definition.items() if key != "method" and key not in STAGE_SETTINGS}
-    return method, asdict(validate(method.settings, own, where))
-
-
-def _features(project: ProjectSettings, definition: Definition, where: str) -> FeatureSettings:
-    return validate(FeatureSettings, asdict(project.features) | (definition.get("features") or {}), f"{where}.features")
-
-
-def _graph(project: ProjectSettings, definition: Definition, where: str) -> GraphSettings:
-    method = METHODS[str(definition["method"])]
-    scopes = {"none": project.graph.scope, "local": "local", "global": "global"}
-    if project.graph.scope == "global_cut" and method.graph == "local":
-        scopes["local"] = "global_cut"
-    given = {"scope": scopes[method.graph]} | (definition.get("graph") or {})
-    settings = validate(GraphSettings, asdict(project.graph) | given, f"{where}.graph")
-    if method.graph == "local" and settings.scope == "global":
-        raise UserError(
-            f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph joins; "
-            "use `local`, or `global_cut` for a simulation."
-        )
-    return settings
-
-
-def _graph_stage(settings: GraphSettings, features: FeatureStage, regime: Regime) -> GraphStage:
-    content = [features.name, regime.split, regime.protocol, asdict(settings)]
-    slug = f"{settings.scope.replace('_', '-')}-k{settings.k}"
-    return GraphStage(stage_name(slug, content), settings, features, regime.split, regime.protocol)

@@ -7,10 +7,12 @@ from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.runtime.settings import setting
 
 Protocol = Literal["transductive", "inductive"]
 Labels = Literal["true", "permuted"]
+Figure = Literal["none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity"]
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,26 @@ class ExperimentSettings:
     local: str = setting(
         "localgcn", "Variant whose institutions train alone: the gain over it is shown, where it runs."
     )
-    split: dict[str, Any] = setting(factory=dict, description="Settings of `split` that differ in this experiment.")
+    split: dict[str, Any] = setting(
+        factory=dict,
+        description="Settings of `split` that differ in this experiment; "
+        "a list where one value belongs makes one experiment a value.",
+    )
     protocol: Protocol | None = setting(None, "Protocol of this experiment; none: the project's.")
     labels: Labels = setting(
         "true", "permuted: the null control, diagnoses shuffled inside every institution and fold."
     )
+    default: bool = setting(True, "Part of a run that names no target; otherwise only when it is named.")
+    figure: Figure = setting(
+        "none",
+        "A figure of its own. bars: scores side by side; line, surface: scores against one or two swept settings; "
+        "rounds: loss and accuracy by round; distribution: features of real and generated nodes; clients: scores "
+        "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours.",
+    )
+    axes: tuple[str, ...] = setting(
+        (), "Swept settings that the figure is drawn against: `graph.k`, `inpainting.alpha`, `local_epochs`."
+    )
+    paper: str = setting("", "Table or figure of the paper that stands beside it: `table5`, `fig8`.")
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,10 @@ class ProjectSettings:
     split: SplitSettings = setting(factory=SplitSettings, description="Institutions, folds and repeats.")
     features: FeatureSettings = setting(factory=FeatureSettings, description="Imaging features.")
     graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")
+    inpainting: InpaintingSettings = setting(
+        factory=InpaintingSettings, description="Training of the generator of missing neighbours."
+    )
+    fusing: FusingSettings = setting(factory=FusingSettings, description="How generated nodes join the graph.")
     protocol: Protocol = setting(
         "transductive",
         "transductive: test subjects' features are in the graph, their labels never used; "
@@ -57,7 +78,7 @@ class ProjectSettings:
     )
     variants: dict[str, dict[str, Any]] = setting(
         factory=dict,
-        description="Variants: `method`, its settings, and `features` or `graph` settings that differ. "
+        description="Variants: `method`, its settings, and those of its stages that differ. "
         "A list where one value belongs is a sweep.",
     )
     experiments: dict[str, ExperimentSettings] = setting(

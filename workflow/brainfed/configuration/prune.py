@@ -1,6 +1,8 @@
 """Delete results of stages and variants that no config names any more.
 
 python -m brainfed.configuration.prune config/*.yaml [--yes]
+
+Files without a project, which only others extend, count through those.
 """
 
 import argparse
@@ -8,11 +10,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from brainfed.configuration.loading import load_plan, read_config
+from brainfed.configuration.loading import extended, load_plan, read_config
 from brainfed.configuration.plan import Plan
 from brainfed.runtime.errors import UserError
 
-STAGES = ("features", "graphs", "splits", "methods")
+STAGES = ("features", "graphs", "inpainting", "fused", "fidelity", "splits", "methods")
 
 
 def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
@@ -21,6 +23,8 @@ def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
         folder = results / cohort
         yield from (folder / "features" / name for name in plan.features)
         yield from (folder / "graphs" / name for name in plan.graphs)
+        yield from (folder / "inpainting" / name for name in plan.inpaintings)
+        yield from (folder / kind / name for kind in ("fused", "fidelity") for name in plan.fused)
         yield from (folder / "splits" / name for name in plan.splits)
         for experiment in plan.experiments.values():
             yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)
@@ -49,7 +53,8 @@ def main() -> None:
     parser.add_argument("--yes", action="store_true", help="delete; without it the folders are only listed")
     arguments = parser.parse_args()
     try:
-        plans = [load_plan(read_config(path)) for path in arguments.configs]
+        contents = [extended(read_config(path)) for path in arguments.configs]
+        plans = [load_plan(content) for content in contents if "project" in content]
     except UserError as error:
         parser.exit(1, f"{error}\n")
     stale = stale_folders(plans, arguments.results)

@@ -1,23 +1,39 @@
 """Sweeps: a variant with a list where one value belongs stands for one variant a value.
 
 `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes `width-k5` and `width-k10`; several lists give
-their product.
+their product. In the same way a list in the split of an experiment makes one experiment a value.
 """
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, get_origin, get_type_hints
 
+from brainfed.cohort.split_settings import SplitSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 
 Definition = dict[str, Any]
 
-STAGE_SETTINGS: Mapping[str, type] = {"features": FeatureSettings, "graph": GraphSettings}
+STAGE_KEYS = ("features", "graph", "inpainting", "fusing")
 """Keys of a variant that hold the settings of a stage that differ."""
+
+
+def stage_settings(method: Method) -> dict[str, type]:
+    """The stages that a method reads, and what their settings are."""
+    settings: dict[str, type] = {}
+    if method.features:
+        settings["features"] = FeatureSettings
+    if method.graph != "none":
+        settings["graph"] = GraphSettings
+    if method.inpainter is not None:
+        settings["inpainting"] = method.inpainter.settings
+        settings["fusing"] = FusingSettings
+    return settings
 
 
 @dataclass(frozen=True)
@@ -51,49 +67,75 @@ def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
     return Definitions(single, members)
 
 
-def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
-    axes = _axes(name, definition)
-    expanded: dict[str, Definition] = {}
-    for values in itertools.product(*(axis.values for axis in axes)):
-        variant = {key: dict(value) if isinstance(value, Mapping) else value for key, value in definition.items()}
-        suffix = ""
-        for axis, value in zip(axes, values, strict=True):
-            (variant[axis.stage] if axis.stage else variant)[axis.key] = value
-            suffix += f"-{axis.key.replace('_', '-')}{_label(value)}"
-        if name + suffix in expanded:
-            raise UserError(f"variants.{name}: expected different values to sweep, found {name + suffix!r} twice.")
-        expanded[name + suffix] = variant
-    return expanded
+def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The splits of an experiment, by the name that each gives it: one, of the experiment's own, unless swept.
+
+    Raises:
+        UserError: a sweep has no values, or a value twice.
+    """
+    axes = _axes(f"experiments.{name}", [_Scope("split", split, SplitSettings)])
+    swept = _product(f"experiments.{name}", name, {"split": dict(split)}, axes)
+    return {member: definition["split"] for member, definition in swept.items()}
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The key that settings stand below (empty: none), what is held there, and its dataclass."""
+
+    place: str
+    held: Mapping[str, Any]
+    kind: type
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """One key with several values; `stage` is empty for the method's own settings."""
+    """One key with several values, below `place`."""
 
-    stage: str
+    place: str
     key: str
     values: list[Any]
 
 
-def _axes(name: str, definition: Mapping[str, Any]) -> list[_Axis]:
-    method = METHODS.get(str(definition.get("method")))
-    scopes: list[tuple[str, Mapping[str, Any], type]] = [("", definition, method.settings)] if method else []
-    for stage, kind in STAGE_SETTINGS.items():
+def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
+    where = f"variants.{name}"
+    for stage in STAGE_KEYS:
         held = definition.get(stage) or {}
         if not isinstance(held, Mapping):
-            raise UserError(f"variants.{name}.{stage}: expected keys with values, found {held!r}; change it.")
-        scopes.append((stage, held, kind))
+            raise UserError(f"{where}.{stage}: expected keys with values, found {held!r}; change it.")
+    method = METHODS.get(str(definition.get("method")))
+    scopes = [_Scope("", definition, method.settings)] if method else []
+    for stage, kind in (stage_settings(method) if method else {}).items():
+        scopes.append(_Scope(stage, definition.get(stage) or {}, kind))
+    return _product(where, name, definition, _axes(where, scopes))
+
+
+def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
     axes = []
-    for stage, held, kind in scopes:
-        hints = get_type_hints(kind)
-        for field in fields(kind):
-            value = held.get(field.name)
+    for scope in scopes:
+        hints = get_type_hints(scope.kind)
+        for field in fields(scope.kind):
+            value = scope.held.get(field.name)
             if isinstance(value, list) and _is_sweep(value, hints[field.name]):
                 if not value:
-                    where = ".".join(part for part in (name, stage, field.name) if part)
-                    raise UserError(f"variants.{where}: expected one value or several to sweep, found an empty list.")
-                axes.append(_Axis(stage, field.name, value))
+                    key = ".".join(part for part in (where, scope.place, field.name) if part)
+                    raise UserError(f"{key}: expected one value or several to sweep, found an empty list.")
+                axes.append(_Axis(scope.place, field.name, value))
     return axes
+
+
+def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequence[_Axis]) -> dict[str, Definition]:
+    """One definition for each combination of values, by name."""
+    expanded: dict[str, Definition] = {}
+    for values in itertools.product(*(axis.values for axis in axes)):
+        single = {key: dict(value) if isinstance(value, Mapping) else value for key, value in definition.items()}
+        suffix = ""
+        for axis, value in zip(axes, values, strict=True):
+            (single[axis.place] if axis.place else single)[axis.key] = value
+            suffix += f"-{axis.key.replace('_', '-')}{_label(value)}"
+        if name + suffix in expanded:
+            raise UserError(f"{where}: expected different values to sweep, found {name + suffix!r} twice.")
+        expanded[name + suffix] = single
+    return expanded
 
 
 def _is_sweep(value: list[Any], hint: Any) -> bool:

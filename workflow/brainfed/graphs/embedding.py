@@ -1,4 +1,4 @@
-"""The low-dimensional H of FedNI Sec. III-A: principal components of the imaging features."""
+"""The low-dimensional H of FedNI Sec. III-A by principal components of the imaging features."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Projection:
-    """A fitted projection: mean (d,) and orthonormal components (d_h, d), the strongest first."""
+    """A fitted projection: mean (d,) and components (d_h, d); principal ones are orthonormal, the strongest first."""
 
     mean: FloatArray
     components: FloatArray

@@ -5,13 +5,15 @@ Inductive (a training mask): projection, sigma and edges come from the training 
 test subject attaches by itself, messages run to it only, so no other row depends on it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.graphs.embedding import FloatArray, fit_projection
+from brainfed.graphs.embedding import FloatArray, Projection, fit_projection
 from brainfed.graphs.neighbours import Edges, nearest, symmetric
+from brainfed.graphs.rfe import selected_features, selecting_projection
 from brainfed.graphs.settings import GraphSettings
 from brainfed.graphs.similarity import BLOCK_ENTRIES, Nodes, mean_pairwise_distance
 from brainfed.runtime.streams import Streams
@@ -30,6 +32,9 @@ class PopulationGraph:
         embedding: float32 (n, min(embedding_dimensions, d)), columns beyond the fitted ones are 0.
         sigma: one mean distance for each institution under scope `local`, else one in all; 0 where
             fewer than two subjects fit it.
+        cut: under scope `global_cut` the edges between institutions that were removed, in the same order; else None.
+        selected: under the embedding `rfe` the features that it takes, a list for each sigma; empty where the labels
+            lack a class and principal components stand in. Else none.
     """
 
     row: IntArray
@@ -37,6 +42,23 @@ class PopulationGraph:
     weight: NDArray[np.float32]
     embedding: NDArray[np.float32]
     sigma: tuple[float, ...]
+    cut: Edges | None = None
+    selected: tuple[IntArray, ...] = ()
+
+
+@dataclass(frozen=True)
+class FittedPart:
+    """Subjects that are built into one graph, and what they are compared by.
+
+    Attributes:
+        members: their positions, ascending.
+        projection: from features to the embedding, fitted to those of them that may be fitted on.
+        sigma: mean pairwise distance of the same.
+    """
+
+    members: IntArray
+    projection: Projection
+    sigma: float
 
 
 def build_graph(
@@ -49,6 +71,7 @@ def build_graph(
     settings: GraphSettings,
     streams: Streams,
     training: NDArray[np.bool_] | None = None,
+    labels: IntArray | None = None,
     block_entries: int = BLOCK_ENTRIES,
 ) -> PopulationGraph:
     """Build the graph of one cohort, or of one fold.
@@ -62,33 +85,83 @@ def build_graph(
         settings: k, phenotypes, scope and the like.
         streams: for `shuffle` only.
         training: (n,) who may be fitted on: the inductive protocol; None: everybody, transductive.
+        labels: (n,) in {0, 1}, -1 where tested: for the embedding `rfe` only.
         block_entries: how many pairs may be held at once; the result does not depend on it.
     """
     count = len(features)
     fitted = np.ones(count, dtype=np.bool_) if training is None else training
     compared: dict[str, IntArray | NDArray[np.float64]] = {"site": site, "sex": sex, "age": age}
     phenotypes = {str(name): compared[name] for name in settings.phenotypes}
-    embedding = np.zeros((count, min(settings.embedding_dimensions, features.shape[1])))
-    sigmas: list[float] = []
+    selected = _selected(features, institution, fitted, labels, settings)
+    embedding, parts = fit_parts(features, institution, fitted, settings, block_entries, selected)
+    nodes = Nodes(embedding, phenotypes)
     pieces: list[Edges] = []
-    for part in _parts(institution, settings):
-        known, apart = part[fitted[part]], part[~fitted[part]]
-        projected = fit_projection(features[known], settings.embedding_dimensions)(features[part])
-        embedding[part, : projected.shape[1]] = projected
-        nodes = Nodes(embedding, phenotypes)
-        sigma = mean_pairwise_distance(nodes.take(known).embedding, block_entries)
-        sigmas.append(sigma)
-        pieces += _part_edges(nodes, known, apart, sigma, settings, block_entries)
+    for part in parts:
+        known, apart = part.members[fitted[part.members]], part.members[~fitted[part.members]]
+        pieces += _part_edges(nodes, known, apart, part.sigma, settings, block_entries)
     edges = _joined(pieces)
+    if settings.shuffle:
+        edges = _joined([_shuffled(edges, institution, fitted, streams)])
+    cut = None
     if settings.scope == "global_cut":
         inside = institution[edges.row] == institution[edges.column]
-        edges = Edges(edges.row[inside], edges.column[inside], edges.weight[inside])
-    if settings.shuffle:
-        edges = _shuffled(edges, institution, fitted, streams)
+        edges, cut = _chosen(edges, inside), _chosen(edges, ~inside)
     edges = _with_self_loops(edges, count, settings.self_weight)
     return PopulationGraph(
-        edges.row, edges.column, edges.weight.astype(np.float32), embedding.astype(np.float32), tuple(sigmas)
+        edges.row,
+        edges.column,
+        edges.weight.astype(np.float32),
+        embedding.astype(np.float32),
+        tuple(part.sigma for part in parts),
+        cut,
+        selected,
     )
+
+
+def fit_parts(
+    features: FloatArray,
+    institution: IntArray,
+    fitted: NDArray[np.bool_],
+    settings: GraphSettings,
+    block_entries: int = BLOCK_ENTRIES,
+    selected: Sequence[IntArray] = (),
+) -> tuple[NDArray[np.float64], list[FittedPart]]:
+    """Embedding (n, min(embedding_dimensions, d)) of all subjects, and what made it: one part, or each institution.
+
+    Columns beyond the fitted ones are 0. Only those in the mask `fitted` (n,) enter projection and sigma.
+    The embedding `rfe` takes the features `selected`, one list a part; principal components where it is empty.
+    """
+    embedding = np.zeros((len(features), min(settings.embedding_dimensions, features.shape[1])))
+    parts = []
+    groups = _parts(institution, settings)
+    kept = selected if settings.embedding == "rfe" else [np.zeros(0, dtype=np.int64)] * len(groups)
+    for members, columns in zip(groups, kept, strict=True):
+        known = members[fitted[members]]
+        if len(columns):
+            projection = selecting_projection(features[known], columns)
+        else:
+            projection = fit_projection(features[known], settings.embedding_dimensions)
+        projected = projection(features[members])
+        embedding[members, : projected.shape[1]] = projected
+        sigma = mean_pairwise_distance(embedding[known], block_entries)
+        parts.append(FittedPart(members, projection, sigma))
+    return embedding, parts
+
+
+def _selected(
+    features: FloatArray,
+    institution: IntArray,
+    fitted: NDArray[np.bool_],
+    labels: IntArray | None,
+    settings: GraphSettings,
+) -> tuple[IntArray, ...]:
+    """The features of the embedding `rfe`, one list a part; none for principal components."""
+    if settings.embedding != "rfe":
+        return ()
+    if labels is None:
+        raise ValueError("the embedding rfe needs training labels")
+    known = (members[fitted[members]] for members in _parts(institution, settings))
+    return tuple(selected_features(features[own], labels[own], settings.embedding_dimensions) for own in known)
 
 
 def _parts(institution: IntArray, settings: GraphSettings) -> list[IntArray]:
@@ -110,6 +183,10 @@ def _part_edges(
         Edges(known[inner.row], known[inner.column], inner.weight),
         Edges(apart[outer.row], known[outer.column], outer.weight),
     ]
+
+
+def _chosen(edges: Edges, mask: NDArray[np.bool_]) -> Edges:
+    return Edges(edges.row[mask], edges.column[mask], edges.weight[mask])
 
 
 def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], streams: Streams) -> Edges:

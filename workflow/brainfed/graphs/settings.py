@@ -13,8 +13,13 @@ class GraphSettings:
     """Who is whose neighbour, and how much a neighbour counts."""
 
     k: int = setting(10, "Neighbours kept in each row before the graph is made symmetric (FedNI Fig. 8).", minimum=1)
+    embedding: Literal["pca", "rfe"] = setting(
+        "pca",
+        "In what subjects are compared. pca: principal components, without labels; rfe: the features that recursive "
+        "elimination with a ridge classifier keeps on the training labels of each fold, z-scored.",
+    )
     embedding_dimensions: int = setting(
-        50, "Principal components in which subjects are compared; at most one less than the subjects.", minimum=1
+        50, "Principal components (at most one less than the subjects) or features that are compared.", minimum=1
     )
     phenotypes: tuple[PhenotypeName, ...] = setting(
         ("sex", "age"),
@@ -30,3 +35,8 @@ class GraphSettings:
     shuffle: bool = setting(
         False, "Control: nodes trade places at random inside their institution; degrees stay, neighbours mean nothing."
     )
+
+    @property
+    def fitted(self) -> bool:
+        """Whether true diagnoses of training subjects are used, so that every fold has a graph of its own."""
+        return self.embedding == "rfe"

@@ -1,4 +1,4 @@
-"""What is computed from region series: the kind of connectivity."""
+"""What is computed from region series: the kind of connectivity, and which of its values are used."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +16,22 @@ class FeatureSettings:
         "institution's reference, fitted on its training subjects.",
     )
     fisher_z: bool = setting(False, "Transform correlations by artanh (pearson and partial).")
+    selection: Literal["none", "rfe"] = setting(
+        "none",
+        "none: all connections; rfe: recursive feature elimination with a ridge classifier on the training labels of "
+        "each fold. Every institution ranks by itself, the mean rank decides; central methods use the same features.",
+    )
+    selected: int = setting(2000, "Connections that `selection: rfe` keeps.", minimum=1)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether something is fitted on training subjects, so that every fold has features of its own."""
+        return self.connectivity == "tangent" or self.reads_labels
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether true diagnoses of training subjects are used."""
+        return self.selection == "rfe"
 
     def __post_init__(self) -> None:
         """Refuse to transform what is no correlation."""

@@ -9,8 +9,27 @@ from torch import Tensor
 
 from brainfed.federation.privacy import normal
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
-from brainfed.inpainting.institution import Institution, normalised
+from brainfed.inpainting.institution import Institution, institution_of, normalised
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.stacked_modules import StackedModules
+from brainfed.inpainting.starts import new_generator
 from brainfed.models.generator import NOISE, SEXES, Generator
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.run import Run
+
+
+def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> "TrainedFedNI":
+    """The trained generator, ready to be asked for counts and nodes; its settings decide nothing any more."""
+    del settings
+    device, dtype = torch.device(run.device), getattr(torch, run.precision)
+    arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
+    held = len(arrays["encoder_0.weight"])
+    stack = StackedModules(lambda: new_generator(inputs), held, device, dtype)
+    stack.load(arrays)
+    every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
+    present = [institution for institution in every if len(institution.members)]
+    pairs = [(institution, stack.modules[place % held].eval()) for place, institution in enumerate(present)]
+    return TrainedFedNI(inputs, pairs)
 
 
 class TrainedFedNI:

@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
 from brainfed.inpainting.adversarial_step import LOSSES, train_step
-from brainfed.inpainting.drawing import TrainedFedNI
 from brainfed.inpainting.exchange import axes_of, crossings_by, exchange_weights
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.institution import hide, institution_of
 from brainfed.inpainting.records import MEASURES, history_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.stacked_modules import StackedModules
+from brainfed.inpainting.starts import new_discriminator, new_generator
 from brainfed.inpainting.trained import TrainedGenerator
 from brainfed.inpainting.wide_layers import CPU_BLOCK, Products, WideLayers
 from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
 from brainfed.models.generator import WIDE, Generator
-from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
 
@@ -42,9 +41,7 @@ class Federation:
         count, width = len(self.institutions), inputs.features.shape[1]
         self.generators = StackedModules(lambda: new_generator(inputs), count, device, dtype)
         self.discriminators = (
-            StackedModules(lambda: _new_discriminator(inputs, width), count, device, dtype)
-            if settings.discriminator
-            else None
+            StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
         )
         self.wide = WideLayers(
             Products(low=settings.precision == "bfloat16"), CPU_BLOCK if device.type == "cpu" else width
@@ -88,23 +85,6 @@ class Federation:
         return np.array([*means, hidden])
 
 
-def new_generator(inputs: InpaintingInputs) -> Generator:
-    """The generator that every institution starts from: torch's own initial weights from a keyed stream."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(inputs.streams.key("generator-start", inputs.part))
-        return Generator(
-            inputs.features.shape[1],
-            sex="sex" in inputs.graph_settings.phenotypes,
-            age="age" in inputs.graph_settings.phenotypes,
-        )
-
-
-def _new_discriminator(inputs: InpaintingInputs, width: int) -> Discriminator:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(inputs.streams.key("discriminator-start", inputs.part))
-        return Discriminator(width)
-
-
 def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> TrainedGenerator:
     """Train the generator on one repeat (or one fold of it).
 
@@ -146,20 +126,6 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
         counts,
         federation.ledger.rows(),
     )
-
-
-def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> TrainedFedNI:
-    """The trained generator, ready to be asked for counts and nodes."""
-    del settings
-    device, dtype = torch.device(run.device), getattr(torch, run.precision)
-    arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
-    held = len(arrays["encoder_0.weight"])
-    stack = StackedModules(lambda: new_generator(inputs), held, device, dtype)
-    stack.load(arrays)
-    every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
-    present = [institution for institution in every if len(institution.members)]
-    pairs = [(institution, stack.modules[place % held].eval()) for place, institution in enumerate(present)]
-    return TrainedFedNI(inputs, pairs)
 
 
 def _mean_reconstruction(measures: NDArray[np.float64]) -> str:

@@ -15,8 +15,10 @@ class FedSageSettings:
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
     hidden_fraction: float = setting(0.10, "Fraction of the nodes that is hidden.", minimum=0, maximum=1)
     targets: int = setting(5, "At most so many hidden neighbours a node, and so many generated ones.", minimum=1)
-    dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=1)
-    fgen_width: int = setting(256, "Width of the feature generator's last hidden layer; the authors' code has 2048.")
+    dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=0.95)
+    fgen_width: int = setting(
+        256, "Width of the feature generator's last hidden layer; the authors' code has 2048.", minimum=1
+    )
     exchange: Literal["gradients", "raw"] = setting(
         "gradients",
         "What other owners return: the generator's parameter gradient, or a gradient for each generated node, which "

@@ -29,6 +29,8 @@ class InpaintingInputs:
         fitted: (n,) who may be learnt from: everybody, or under the inductive protocol the fold's training subjects.
         part: `all`, or `fold-f`: keys the random streams.
         streams: of the repeat.
+        selected: the features by which the graph compares subjects under the embedding `rfe`, one list a part of the
+            graph (see `PopulationGraph.selected`).
     """
 
     subjects: tuple[str, ...]
@@ -43,6 +45,7 @@ class InpaintingInputs:
     fitted: NDArray[np.bool_]
     part: str
     streams: Streams
+    selected: tuple[IntArray, ...] = ()
 
     def members(self, institution: int) -> IntArray:
         """Positions of the institution's subjects that may be learnt from."""

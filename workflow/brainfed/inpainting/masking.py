@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.runtime.errors import UserError
 
 IntArray = NDArray[np.int64]
 Adjacency = csr_array[np.float64, tuple[int, int]] | csr_array[np.float32, tuple[int, int]]
@@ -44,15 +43,7 @@ def draw_mask(adjacency: Adjacency, root: int, random: np.random.Generator, sett
         root: where the tree of its component starts; other components start at random.
         random: tree, number and leaves are drawn in this order, so that random masking hides as many.
         settings: fractions, masking and targets.
-
-    Raises:
-        UserError: `targets: parent` under random masking, where no tree says who the parent is.
     """
-    if settings.masking == "random" and settings.targets == "parent":
-        raise UserError(
-            "inpainting.targets: expected `neighbours` under `masking: random`, found `parent`, "
-            "but nodes hidden at random have no parent; change one of the two."
-        )
     nodes = adjacency.shape[0]
     parent, depth = _forest(adjacency, root, random)
     number = _number(nodes, settings, random)

@@ -44,6 +44,8 @@ class InpaintingSettings:
     def __post_init__(self) -> None:
         if self.hidden_least > self.hidden_most:
             raise ValueError(f"hidden_least: {self.hidden_least} is more than hidden_most: {self.hidden_most}")
+        if self.masking == "random" and self.targets == "parent":
+            raise ValueError("targets: parent needs masking: bfs, nodes hidden at random have no parent")
 
 
 @dataclass(frozen=True)

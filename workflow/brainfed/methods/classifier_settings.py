@@ -22,6 +22,16 @@ NETWORK_CROSSES: Mapping[str, tuple[str, ...]] = {
     "bias-2": ("classes",),
 }
 
+SKIP_CROSSES: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
+"""With `skip: linear` alone."""
+
+Skip = Literal["none", "linear"]
+
+SKIP_DESCRIPTION = (
+    "linear: the logits of a linear classifier on the subject's own features are added to the GCN's, so that a "
+    "graph that misleads can be bypassed."
+)
+
 MOMENTS_CROSS: Mapping[str, tuple[str, ...]] = {
     "feature-mean": ("features",),
     "feature-sd": ("features",),

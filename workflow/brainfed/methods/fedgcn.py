@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.classifier_settings import (
+    MOMENTS_CROSS,
+    NETWORK_CROSSES,
+    SKIP_CROSSES,
+    SKIP_DESCRIPTION,
+    STANDARDISE_DESCRIPTION,
+    Skip,
+    Standardise,
+)
 from brainfed.methods.method import Method
 from brainfed.runtime.settings import setting
 
@@ -14,6 +22,7 @@ class FedGCNSettings(FederationSettings):
 
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two graph convolutions.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+    skip: Skip = setting("none", SKIP_DESCRIPTION)
 
 
 METHOD = Method(
@@ -24,6 +33,6 @@ METHOD = Method(
     family="federated",
     graph="local",
     gpu=True,
-    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
-    variants={"fedgcn": {}},
+    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **MOMENTS_CROSS},
+    variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SKIP_CROSSES
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.inpainter import FEDNI
 from brainfed.methods.method import Method
@@ -22,6 +22,6 @@ METHOD = Method(
     graph="local",
     inpainter=FEDNI,
     gpu=True,
-    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
-    variants={"fedni": {}},
+    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **MOMENTS_CROSS},
+    variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )

@@ -32,7 +32,7 @@ FEDNI = Inpainter(
     name="fedni",
     settings=InpaintingSettings,
     train="brainfed.inpainting.fedni:train",
-    load="brainfed.inpainting.fedni:load",
+    load="brainfed.inpainting.drawing:load",
     crosses={**GENERATOR_CROSSES, **DISCRIMINATOR_CROSSES},
 )
 

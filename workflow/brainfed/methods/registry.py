@@ -9,6 +9,7 @@ from brainfed.methods import (
     fedgcn,
     fedmlp,
     fedni,
+    fedsage_plus,
     localgcn,
     logistic,
     logistic_federated,
@@ -35,6 +36,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             centralgcn,
             fedmlp,
             fedgcn,
+            fedsage_plus,
             fedni,
         )
     }

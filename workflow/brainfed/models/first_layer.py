@@ -1,4 +1,4 @@
-"""The layer that touches the imaging features: all folds of an institution in one matrix product.
+"""A layer that touches the imaging features: all folds of an institution in one matrix product.
 
 With d = 19,900 connections this layer is nearly all of the arithmetic. Its weights lie as
 (institutions, d, folds, hidden), so that the folds stand side by side and institution m costs one

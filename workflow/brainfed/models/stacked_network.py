@@ -1,6 +1,7 @@
 """FedNI Table IV's classifier, stacked over institutions and folds; without a graph it is the MLP.
 
-G-conv(d, 64) ELU -> G-conv(64, 32) -> FC(32, 2), where G-conv(X) = D^-1/2 A D^-1/2 X W + b.
+G-conv(d, 64) ELU -> G-conv(64, 32) -> FC(32, 2), where G-conv(X) = D^-1/2 A D^-1/2 X W + b. With a
+skip connection the logits of a linear classifier on the subject's own features, X W_skip, are added.
 """
 
 from collections.abc import Sequence
@@ -19,11 +20,12 @@ CLASSES = 2
 
 @dataclass(frozen=True)
 class Architecture:
-    """Widths of the hidden layers; logistic regression has none."""
+    """Widths of the hidden layers (logistic regression has none), and whether a skip connection passes the graph."""
 
     features: int
     hidden: tuple[int, ...]
     graph: bool
+    skip: bool = False
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -37,7 +39,7 @@ class Architecture:
     @property
     def parameters(self) -> int:
         """Number of learnable numbers of one model."""
-        return sum(a * b + b for a, b in pairwise(self.widths))
+        return sum(a * b + b for a, b in pairwise(self.widths)) + self.skip * self.features * CLASSES
 
 
 def initial_weight(streams: Streams, layer: int, fold: int, rows: int, columns: int) -> Tensor:
@@ -56,6 +58,8 @@ class StackedNetwork:
         propagation: (M, 1 or F, n, n) normalised adjacency, zero-padded; None without a graph.
         folds: the numbers of the folds that are stacked, which key the initial weights.
         streams: of the repeat.
+        own: the same subjects without propagation, one an institution: what the skip connection multiplies.
+            Its weights start at zero, so that training starts from the plain classifier.
     """
 
     def __init__(
@@ -67,9 +71,11 @@ class StackedNetwork:
         streams: Streams,
         device: torch.device,
         dtype: torch.dtype,
+        own: tuple[Design, ...] = (),
     ) -> None:
         self.architecture = architecture
         self.designs = designs
+        self.own = own
         self.propagation = propagation
         self.nodes = max(design.nodes for design in designs)
         institutions = len(designs)
@@ -78,6 +84,8 @@ class StackedNetwork:
             for layer, (rows, columns) in enumerate(pairwise(architecture.widths))
         ]
         self.first = FirstLayer(starts[0], institutions)
+        nothing = torch.zeros(len(folds), architecture.features, CLASSES, device=device, dtype=dtype)
+        self.skip = FirstLayer(nothing, institutions) if architecture.skip else None
         self.weights = [torch.nn.Parameter(start.repeat(institutions, 1, 1, 1)) for start in starts[1:]]
         self.biases = [
             torch.nn.Parameter(torch.zeros(institutions, len(folds), 1, width, device=device, dtype=dtype))
@@ -86,26 +94,27 @@ class StackedNetwork:
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All learnable tensors, the first layer's weights first."""
-        return [self.first.weight, *self.weights, *self.biases]
+        skip = [] if self.skip is None else [self.skip.weight]
+        return [self.first.weight, *self.weights, *self.biases, *skip]
 
     def stacks(self) -> dict[str, Tensor]:
         """Views (M, F, ...) of all learnable tensors by name, without gradient."""
         views = {"weight-0": self.first.stack()}
         views |= {f"weight-{layer}": weight.detach() for layer, weight in enumerate(self.weights, start=1)}
         views |= {f"bias-{layer}": bias.detach()[:, :, 0] for layer, bias in enumerate(self.biases)}
-        return views
+        return views if self.skip is None else views | {"weight-skip": self.skip.stack()}
 
-    def logits(self, hidden: Tensor, propagation: Tensor | None) -> Tensor:
-        """(M, F, n, 2) from the first layer's product (M, F, n, h) without its bias."""
+    def logits(self, hidden: Tensor, past: Tensor | None) -> Tensor:
+        """(M, F, n, 2) from the first layer's product (M, F, n, h) without its bias, and the skip connection's."""
         activation = hidden + self.biases[0]
         for layer, weight in enumerate(self.weights, start=1):
             if layer == 1:
                 activation = elu(activation)
             activation = activation @ weight
-            if propagation is not None and self.architecture.propagates(layer):
-                activation = propagation @ activation
+            if self.propagation is not None and self.architecture.propagates(layer):
+                activation = self.propagation @ activation
             activation = activation + self.biases[layer]
-        return activation
+        return activation if past is None else activation + past
 
     def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
         """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).
@@ -118,9 +127,10 @@ class StackedNetwork:
             (M, F) losses; NaN where an institution has no labelled node or does not train.
         """
         hidden = self.first.forward(self.designs, self.nodes, chosen).requires_grad_()
+        past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen).requires_grad_()
         counted = labels >= 0
         entropy = cross_entropy(
-            self.logits(hidden, self.propagation).reshape(-1, CLASSES),
+            self.logits(hidden, past).reshape(-1, CLASSES),
             labels.clamp(min=0).reshape(-1),
             reduction="none",
         ).view(labels.shape)
@@ -131,13 +141,17 @@ class StackedNetwork:
         (losses * trains).sum().backward()  # type: ignore[no-untyped-call]
         assert hidden.grad is not None
         self.first.backward(self.designs, hidden.grad, chosen)
+        if self.skip is not None:
+            assert past is not None and past.grad is not None
+            self.skip.backward(self.own, past.grad, chosen)
         return losses.detach().masked_fill(~trains, float("nan"))
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
         """(M, F, n) probability of the patient class, every institution by its own weights."""
         hidden = self.first.forward(self.designs, self.nodes)
-        return torch.softmax(self.logits(hidden, self.propagation), dim=-1)[..., 1]
+        past = None if self.skip is None else self.skip.forward(self.own, self.nodes)
+        return torch.softmax(self.logits(hidden, past), dim=-1)[..., 1]
 
     @torch.no_grad()
     def load(self, values: dict[str, Tensor]) -> None:

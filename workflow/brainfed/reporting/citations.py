@@ -29,6 +29,10 @@ CC200 = Citation(
     "Human Brain Mapping 33, 1914\u20131928.",
     "10.1002/hbm.21333",
 )
+FEDSAGE = Citation(
+    "Zhang K, Yang C, Li X, Sun L, Yiu SM (2021). Subgraph federated learning with missing neighbor generation. "
+    "Advances in Neural Information Processing Systems 34, 6671\u20136682."
+)
 ALWAYS = (
     Citation(
         "Peng L, Wang N, Dvornek N, Zhu X, Li X (2023). FedNI: federated graph learning with network inpainting for "
@@ -55,8 +59,9 @@ ALWAYS = (
 )
 
 
-def citations(cohorts: Collection[str], atlases: Collection[str]) -> list[Citation]:
-    """The works to cite for cohorts and atlases of these names."""
+def citations(cohorts: Collection[str], atlases: Collection[str], methods: Collection[str] = ()) -> list[Citation]:
+    """The works to cite for cohorts, atlases and methods of these names."""
     data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
     atlas = (CC200,) if any(name.lower() == "cc200" for name in atlases) else ()
-    return [*data, *atlas, *ALWAYS]
+    sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
+    return [*data, *atlas, *ALWAYS[:1], *sage, *ALWAYS[1:]]

@@ -1,7 +1,7 @@
 """The report: one HTML file that needs nothing but a browser."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -13,7 +13,7 @@ from brainfed.reporting.citations import citations
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.exchange_table import readable, readable_bytes, readable_seconds
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
-from brainfed.reporting.outline import ReportOutline
+from brainfed.reporting.outline import ExperimentOutline, ReportOutline
 from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_METRICS
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.score_figures import METRIC_TITLES
@@ -47,7 +47,7 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
     chapters = [
         Chapter(
             cohort_section(cohort, texts, show_subjects=outline.show_subjects),
-            [experiment_section(cohort, experiment, texts) for experiment in cohort.experiments],
+            [experiment_section(cohort, experiment, texts) for experiment in _each_figure_once(cohort.experiments)],
         )
         for cohort in outline.cohorts
     ]
@@ -68,9 +68,26 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
         versions=versions(),
         machine=machine(),
         citations=citations(
-            [cohort.name for cohort in outline.cohorts], [cohort.atlas for cohort in outline.cohorts]
+            [cohort.name for cohort in outline.cohorts],
+            [cohort.atlas for cohort in outline.cohorts],
+            {
+                variant.method
+                for cohort in outline.cohorts for experiment in cohort.experiments for variant in experiment.variants
+            },
         ),
     )  # fmt: skip
+
+
+def _each_figure_once(experiments: Sequence[ExperimentOutline]) -> list[ExperimentOutline]:
+    """A group's figure stays with its first experiment."""
+    seen: set[str] = set()
+    kept = []
+    for experiment in experiments:
+        again = bool(experiment.group) and experiment.group in seen
+        seen.add(experiment.group)
+        figures = {name: path for name, path in experiment.figures.items() if name != experiment.figure}
+        kept.append(replace(experiment, figures=figures) if again else experiment)
+    return kept
 
 
 def _plain(value: object) -> object:

@@ -34,11 +34,13 @@ class Exchange:
 
     Attributes:
         variant: whose.
+        phase: `classifier`, or `inpainting` for the training of the generator that it reads.
         crossings: in the order recorded.
         noise: standard deviation of the noise on uploads; None where the method has no such setting.
     """
 
     variant: ShownVariant
+    phase: str
     crossings: tuple[Crossing, ...]
     noise: float | None
 
@@ -49,9 +51,9 @@ class Exchange:
 
     @property
     def kinds(self) -> list[str]:
-        """Names of what crosses, numbered ones as one: `weight (3 tensors)`."""
+        """Names of what crosses, those of one part as one: `weight (3 tensors)`, `encoder (4 tensors)`."""
         names = dict.fromkeys(crossing.name for crossing in self.crossings)
-        kinds = Counter(re.sub(r"-\d+$", "", name) for name in names)
+        kinds = Counter(re.sub(r"([-_]\d+)?(\.\w+)*$", "", name) for name in names)
         return [kind if count == 1 else f"{kind} ({count} tensors)" for kind, count in kinds.items()]
 
     @property
@@ -71,9 +73,11 @@ class Cost:
     Attributes:
         variant: whose.
         seconds: of one repeat with all its folds.
-        memory: peak in MiB.
+        memory: peak in MiB, of either phase.
         devices: where it ran.
         counts: parameters, first_layer_operations and the like.
+        inpainting_seconds: of training the generator that a repeat reads; NaN where it reads none.
+        inpainting_counts: parameters, operations and the like of that generator.
     """
 
     variant: ShownVariant
@@ -81,45 +85,74 @@ class Cost:
     memory: float
     devices: tuple[str, ...]
     counts: Mapping[str, int]
+    inpainting_seconds: float
+    inpainting_counts: Mapping[str, int]
 
     @property
     def rounds(self) -> int:
-        """Communication rounds; 0 for a method that does not federate."""
-        return self.counts.get("rounds", 0) if self.variant.family == "federated" else 0
+        """Communication rounds of both phases; 0 for a method that does not federate."""
+        federated = self.variant.family == "federated"
+        return self.counts.get("rounds", 0) + self.inpainting_counts.get("rounds", 0) if federated else 0
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """Floating-point operations of all training steps that were counted, by phase."""
+        phases = {
+            "inpainting": self.inpainting_counts.get("operations"),
+            "classifier": self.counts.get("first_layer_operations"),
+        }
+        return {phase: count for phase, count in phases.items() if count is not None}
 
 
 def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
-    """What crossed, taken from every variant's first repeat."""
+    """What crossed, taken from every variant's first repeat; training its generator is a row of its own above."""
     found = []
     for variant in by_family(variants):
-        rows = _read(variant.costs[0]).get("crossings", [])
-        crossings = tuple(
-            Crossing(
-                str(row["name"]), str(row["direction"]), str(row["axes"]), str(row["shape"]), int(row["tensors"]),
-                int(row["bytes"]),
-            )
-            for row in rows
-        )  # fmt: skip
+        if variant.fused:
+            noise = variant.setting("inpainting.noise")
+            found.append(Exchange(variant, "inpainting", _crossings(variant.inpainting["costs"][0]), _sd(noise)))
         noise = variant.settings.get("noise")
-        found.append(Exchange(variant, crossings, None if noise is None else float(noise)))
+        found.append(Exchange(variant, "classifier", _crossings(variant.costs[0]), _sd(noise)))
     return found
+
+
+def _crossings(path: str) -> tuple[Crossing, ...]:
+    return tuple(
+        Crossing(
+            str(row["name"]), str(row["direction"]), str(row["axes"]), str(row["shape"]), int(row["tensors"]),
+            int(row["bytes"]),
+        )
+        for row in _read(path).get("crossings", [])
+    )  # fmt: skip
+
+
+def _sd(noise: float | None) -> float | None:
+    return None if noise is None else float(noise)
 
 
 def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
     """Time, memory, device and counts of every variant."""
     found = []
     for variant in by_family(variants):
-        timings = [_read(path) for path in variant.timings]
+        own = [_read(path) for path in variant.timings]
+        shared = [_read(path) for path in variant.inpainting.get("timings", [])]
+        counts = _read(variant.inpainting["costs"][0]).get("counts", {}) if shared else {}
         found.append(
             Cost(
                 variant,
-                sum(float(timing["seconds"]) for timing in timings) / len(timings),
-                max(float(timing["peak_memory_mb"]) for timing in timings),
-                tuple(sorted({str(timing["device"]) for timing in timings})),
+                _total(own) / len(own),
+                max(float(timing["peak_memory_mb"]) for timing in [*own, *shared]),
+                tuple(sorted({str(timing["device"]) for timing in [*own, *shared]})),
                 _read(variant.costs[0]).get("counts", {}),
+                _total(shared) / len(own) if shared else float("nan"),
+                counts,
             )
         )
     return found
+
+
+def _total(timings: Sequence[Mapping[str, Any]]) -> float:
+    return sum(float(timing["seconds"]) for timing in timings)
 
 
 def readable(count: float, units: Sequence[str] = ("", " k", " M", " G", " T")) -> str:

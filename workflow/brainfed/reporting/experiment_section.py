@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from brainfed.evaluation.experiment import test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import Answer, find_answer
 from brainfed.reporting.answer_words import sentences, verdict
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
+from brainfed.reporting.fidelity_table import FidelityRow, fidelity_rows, read_fidelity
+from brainfed.reporting.generated_nodes import GeneratedNodes, effect_sentences, read_generated
 from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
-from brainfed.reporting.paper_numbers import FEDNI_COHORTS, paper_cohort
+from brainfed.reporting.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, paper_cohort
 from brainfed.reporting.pictures import Picture, read_pictures
+from brainfed.reporting.rivals import Contest, contest_sentence, contest_verdict, find_contest
 from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.score_tables import (
     SCOPE_TITLES,
@@ -24,8 +26,9 @@ from brainfed.reporting.score_tables import (
     significant_counts,
     undefined_count,
 )
+from brainfed.reporting.scored import read_scored, read_splits
 from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.artefacts import read_table
+from brainfed.reporting.why_words import why_sentences
 
 PROTOCOLS = {
     "transductive": "Transductive: the features of test subjects are in the population graph and in label-free fits, "
@@ -77,6 +80,11 @@ class ExperimentSection:
         exchanges: what crossed.
         costs: what it took.
         pictures: by name.
+        contest: FedNI and its rivals, where both are there.
+        generated: how many nodes were generated and whom they are joined to.
+        effects: what the scores owe to them.
+        fidelity: generated against true neighbours; empty where those are not known.
+        why: what a reader should see in the variants that ask why.
     """
 
     key: str
@@ -97,6 +105,30 @@ class ExperimentSection:
     exchanges: list[Exchange]
     costs: list[Cost]
     pictures: dict[str, Picture]
+    contest: Contest | None
+    generated: list[GeneratedNodes]
+    effects: list[str]
+    fidelity: list[FidelityRow]
+    why: list[str]
+
+    @property
+    def paper_picture(self) -> Picture | None:
+        """The figure that the paper has too; of a group, its first experiment holds it."""
+        return self.pictures.get(self.outline.figure)
+
+    @property
+    def inpaints(self) -> bool:
+        """Whether any variant trains a generator first."""
+        return any(cost.inpainting_counts for cost in self.costs)
+
+    @property
+    def paper_says(self) -> str:
+        """`Fig. 8: accuracy rises ...`; empty where the paper has nothing to say."""
+        name = self.outline.paper
+        if name not in FEDNI_SAYS:
+            return ""
+        shown = name.replace("fig", "Fig. ").replace("table", "Table ").replace("Table 6", "Table VI")
+        return f"{shown}: {FEDNI_SAYS[name]}"
 
     @property
     def reference(self) -> ShownVariant:
@@ -132,15 +164,13 @@ def experiment_section(
     cohort: CohortOutline, outline: ExperimentOutline, captions: Mapping[str, str]
 ) -> ExperimentSection:
     """Read one experiment's tables and embed its figures."""
-    summary, runs, tests = (pd.read_csv(outline.tables[name], sep="\t") for name in ("summary", "runs", "tests"))
-    splits = pd.concat(
-        [
-            read_table(path, ["subject", "institution", "fold"]).assign(variant="", repeat=repeat)
-            for repeat, path in enumerate(outline.splits)
-        ]
-    )
+    summary, tests = (pd.read_csv(outline.tables[name], sep="\t") for name in ("summary", "tests"))
+    splits = read_splits(outline)
+    scored = read_scored(outline)
+    runs, ratio = scored.runs, scored.ratio
     variants = outline.variants
-    answer = find_answer(runs, variants, outline.reference, outline.local, test_train_ratio(splits))
+    answer = find_answer(runs, variants, outline.reference, outline.local, ratio)
+    contest = find_contest(runs, variants, ratio)
     null = permutation_means(runs, variants) if outline.labels == "permuted" else None
     column, comparable = paper_cohort(cohort.name)
     institutions = int(splits["institution"].nunique())
@@ -151,8 +181,8 @@ def experiment_section(
         outline=outline,
         setting=_setting(outline, institutions, folds),
         protocol=PROTOCOLS[outline.protocol],
-        verdict=verdict(answer) if null is None else null_verdict(null),
-        sentences=sentences(answer) if null is None else null_sentences(null),
+        verdict=_verdict(answer, contest) if null is None else null_verdict(null),
+        sentences=_sentences(answer, contest) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
         runs=folds,
@@ -165,7 +195,23 @@ def experiment_section(
         exchanges=read_exchanges(variants),
         costs=read_costs(variants),
         pictures=read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}"),
+        contest=contest if null is None else None,
+        generated=read_generated(variants),
+        effects=effect_sentences(outline, scored) if null is None else [],
+        fidelity=fidelity_rows(read_fidelity(variants)),
+        why=why_sentences(cohort, outline, scored) if null is None else [],
     )
+
+
+def _verdict(answer: Answer, contest: Contest | None) -> str:
+    return verdict(answer) if contest is None else contest_verdict(contest)
+
+
+def _sentences(answer: Answer, contest: Contest | None) -> list[str]:
+    """The numbers behind the verdict; below FedNI's own, what the best federated method says about federation."""
+    if contest is None:
+        return sentences(answer)
+    return [contest_sentence(contest), f"{verdict(answer)}. {sentences(answer)[0]}", *sentences(answer)[1:]]
 
 
 def _as_in_the_paper(outline: ExperimentOutline) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.variants import ShownVariant, read_variant
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,12 @@ class ExperimentOutline:
         tables: paths called summary, runs, tests, gain.
         figures: name -> SVG.
         variants: in the order of the table.
+        cohort: name of its cohort.
+        figure: kind of the paper's figure that it draws (`paper_figures`), or `none`.
+        axes: settings on that figure's axes, such as `graph.k`.
+        paper: the paper's table or figure that it repeats, such as `fig8`.
+        group: name of the group of experiments that it belongs to, or empty.
+        members: the experiments of a group; empty for an experiment.
     """
 
     name: str
@@ -38,6 +44,12 @@ class ExperimentOutline:
     tables: dict[str, str]
     figures: dict[str, str]
     variants: tuple[ShownVariant, ...]
+    cohort: str = ""
+    figure: str = "none"
+    axes: tuple[str, ...] = ()
+    paper: str = ""
+    group: str = ""
+    members: tuple["ExperimentOutline", ...] = ()
 
     def variant(self, name: str) -> ShownVariant:
         """The variant of that name."""
@@ -104,13 +116,16 @@ def read_outline(values: Mapping[str, Any]) -> ReportOutline:
 
 
 def _cohort(values: Mapping[str, Any]) -> CohortOutline:
-    experiments = tuple(_experiment(item) for item in values["experiments"])
+    experiments = tuple(read_experiment({"cohort": values["name"], **item}) for item in values["experiments"])
     return CohortOutline(**{**values, "quality": tuple(values["quality"]), "experiments": experiments})
 
 
-def _experiment(values: Mapping[str, Any]) -> ExperimentOutline:
-    variants = tuple(
-        ShownVariant(**{**item, "costs": tuple(item["costs"]), "timings": tuple(item["timings"])})
-        for item in values["variants"]
-    )
-    return ExperimentOutline(**{**values, "splits": tuple(values["splits"]), "variants": variants})
+def read_experiment(values: Mapping[str, Any]) -> ExperimentOutline:
+    """One experiment, or a group of them, from builtins."""
+    lists: dict[str, Any] = {
+        "splits": tuple(values["splits"]),
+        "axes": tuple(values.get("axes", ())),
+        "variants": tuple(read_variant(item) for item in values["variants"]),
+        "members": tuple(read_experiment(item) for item in values.get("members", ())),
+    }
+    return ExperimentOutline(**{**values, **lists})

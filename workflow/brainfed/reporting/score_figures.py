@@ -9,7 +9,9 @@ from matplotlib.figure import Figure
 
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, SIGNIFICANT, Answer
+from brainfed.reporting.interval_rows import interval_row, paint_labels, text_column, value_column
 from brainfed.reporting.intervals import Interval, interval, signed
+from brainfed.reporting.rivals import RIVALS, Contest
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
 
@@ -25,15 +27,20 @@ METRIC_TITLES = {
 SHOWN_METRICS = ("auc", "accuracy")
 
 
-def headline_figure(answer: Answer) -> Figure:
-    """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging."""
-    rows = _headline_rows(answer)
+def headline_figure(answer: Answer, contest: Contest | None = None) -> Figure:
+    """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging.
+
+    Args:
+        answer: what the methods are chosen by.
+        contest: FedNI and its rivals, which stand below the best federated method.
+    """
+    rows = _headline_rows(answer, contest)
     figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
     axes = figure.add_subplot()
     for row, (_, variant, score) in enumerate(rows):
-        _interval_row(axes, row, score, variant.colour, size=8)
+        interval_row(axes, row, score, variant.colour, size=8)
     horizontal_rows(axes, [f"{role}: {variant.title}" for role, variant, _ in rows])
-    _paint_labels(axes, [variant.colour for _, variant, _ in rows])
+    paint_labels(axes, [variant.colour for _, variant, _ in rows])
     low = min([0.5, *(score.low if np.isfinite(score.low) else score.mean for *_, score in rows)])
     high = max([0.75, *(score.high if np.isfinite(score.high) else score.mean for *_, score in rows)])
     axes.set_xlim(low - 0.015, high + 0.015)
@@ -44,11 +51,11 @@ def headline_figure(answer: Answer) -> Figure:
     )  # fmt: skip
     axes.set_xlabel("AUC, mean over institutions and runs, with its corrected 95 % interval")
     axes.grid(axis="x")
-    _value_column(axes, [score for *_, score in rows])
+    value_column(axes, [score for *_, score in rows])
     return figure
 
 
-def _headline_rows(answer: Answer) -> list[tuple[str, ShownVariant, Interval]]:
+def _headline_rows(answer: Answer, contest: Contest | None) -> list[tuple[str, ShownVariant, Interval]]:
     """What each row stands for, its variant and its score, from above."""
     alone = "other sites\u2019 models, averaged" if answer.unseen else "institution alone"
     names = {POOLED: "pooled data", ALONE: alone, NO_IMAGING: "no imaging"}
@@ -60,7 +67,14 @@ def _headline_rows(answer: Answer) -> list[tuple[str, ShownVariant, Interval]]:
         return []
     above = [(names.get(role, role), *found[role]) for role in (POOLED, REFERENCE) if role in found]
     below = [(names[role], *found[role]) for role in (ALONE, LOCAL, NO_IMAGING) if role in found]
-    return [*above, ("federated", answer.chosen, answer.score), *below]
+    shown = {answer.chosen.name, *(variant.name for _, variant, _ in (*above, *below))}
+    asked: list[tuple[str, ShownVariant, Interval]] = []
+    if contest is not None:
+        asked = [("generated nodes", contest.challenger, contest.score)]
+        asked += [(RIVALS[rival.variant.name], rival.variant, rival.score) for rival in contest.rivals]
+    asked = [row for row in asked if row[1].name not in shown]
+    leading = "best federated" if asked else "federated"
+    return [*above, (leading, answer.chosen, answer.score), *asked, *below]
 
 
 def forest_figure(runs: pd.DataFrame, variants: Sequence[ShownVariant], reference: str, ratio: float) -> Figure:
@@ -71,14 +85,14 @@ def forest_figure(runs: pd.DataFrame, variants: Sequence[ShownVariant], referenc
     for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
         scores = [interval(runs, variant.name, metric, ratio) for variant in shown]
         for row, variant, score in zip(rows, shown, scores, strict=True):
-            _interval_row(axes, row, score, variant.colour, size=5.5)
+            interval_row(axes, row, score, variant.colour, size=5.5)
         _frame(axes, shown, rows, heads, first=number == 0)
         axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
         known = {variant.name: score.mean for variant, score in zip(shown, scores, strict=True)}
         if reference in known:
             axes.axvline(known[reference], color=INK, linewidth=0.8, alpha=0.5)
         axes.set_xlabel(f"{METRIC_TITLES[metric]} (mean of {max(score.runs for score in scores)} runs)")
-        _value_column(axes, scores, rows)
+        value_column(axes, scores, rows)
     return figure
 
 
@@ -100,12 +114,12 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
             test = held[variant.name]
             found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
             holds = float(test["p_holm"]) < SIGNIFICANT
-            _interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)
+            interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)
             notes.append(signed(found.mean) + (" *" if holds else ""))
         _frame(axes, shown, rows, heads, first=number == 0)
         axes.axvline(0, color=INK, linewidth=0.8, alpha=0.5)
         axes.set_xlabel(f"difference in {METRIC_TITLES[metric]}")
-        _text_column(axes, notes, rows)
+        text_column(axes, notes, rows)
     return figure
 
 
@@ -139,35 +153,9 @@ def _frame(
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
     if first:
-        _paint_labels(axes, [INK] * len(shown))
+        paint_labels(axes, [INK] * len(shown))
         for row, title, colour in heads:
             axes.annotate(
                 title, (0, row), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
                 color=colour, fontweight="bold", ha="right", va="center", fontsize=8,
             )  # fmt: skip
-
-
-def _paint_labels(axes: Axes, colours: Sequence[str]) -> None:
-    for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
-        label.set_color(colour)
-
-
-def _interval_row(axes: Axes, row: float, found: Interval, colour: str, *, size: float, hollow: bool = False) -> None:
-    if np.isfinite(found.low):
-        axes.plot(
-            [found.low, found.high], [row, row], color=colour, linewidth=size / 3, alpha=0.55, solid_capstyle="butt"
-        )
-    axes.plot(found.mean, row, "o", markersize=size, color=colour, markerfacecolor="white" if hollow else colour)
-
-
-def _value_column(axes: Axes, scores: Sequence[Interval], rows: Sequence[float] | None = None) -> None:
-    _text_column(axes, [f"{score.mean:.3f}" for score in scores], range(len(scores)) if rows is None else rows)
-
-
-def _text_column(axes: Axes, texts: Sequence[str], rows: Sequence[float]) -> None:
-    """Numbers in a column of their own to the right of the axes."""
-    for row, text in zip(rows, texts, strict=True):
-        axes.annotate(
-            text, (1, row), (5, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
-            fontsize=7.5,
-        )  # fmt: skip

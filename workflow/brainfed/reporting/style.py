@@ -3,6 +3,7 @@
 Glyphs are drawn as paths, so a figure looks alike in every viewer, with or without the font.
 """
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from brainfed.runtime.artefacts import atomic
 
@@ -29,6 +31,11 @@ COLD = "#2166ac"
 DIAGNOSIS_COLOURS = {1: PATIENT, 0: CONTROL}
 DIAGNOSIS_TITLES = {1: "patients", 0: "controls"}
 SEX_COLOURS = {"male": MALE, "female": FEMALE}
+PAPER = "#22262b"
+"""What the paper printed: always a hollow diamond."""
+REAL, GENERATED = "#7d8590", "#d55e00"
+SERIES = (("#d55e00", "o"), ("#0072b2", "s"), ("#008f68", "^"), ("#882255", "D"), ("#c9a227", "v"), ("#56a9cf", "P"))
+"""Colour and marker of lines that are no families; both differ, so that neither eye nor printer needs colour."""
 PIXELS_PER_INCH = 220
 
 SETTINGS: dict[Any, Any] = {
@@ -103,6 +110,21 @@ def note_figure(text: str) -> Figure:
     figure = new_figure(HALF, 0.8)
     figure.text(0.5, 0.5, text, ha="center", va="center", color=FAINT)
     return figure
+
+
+def headed(figure: Figure, finding: str, width: int = 118) -> None:
+    """What the picture says, in bold over all of it."""
+    figure.suptitle(textwrap.fill(finding, width), x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
+
+
+def key_below(figure: Figure, handles: list[Line2D], columns: int = 3) -> None:
+    """What the marks mean, under the axes."""
+    figure.legend(handles=handles, loc="outside lower left", ncols=columns, handlelength=1.8, columnspacing=1.6)
+
+
+def paper_mark(label: str) -> Line2D:
+    """The key's hollow diamond of a printed number."""
+    return Line2D([], [], marker="D", markersize=5.5, markerfacecolor="none", color=PAPER, linestyle="", label=label)
 
 
 def bare(axes: Axes) -> None:

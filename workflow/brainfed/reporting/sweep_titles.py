@@ -7,8 +7,24 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 
-STAGES = (GraphSettings, FeatureSettings)
+STAGES = (GraphSettings, FeatureSettings, InpaintingSettings, FusingSettings, FedSageSettings)
+GREEK = {"alpha": "\u03b1", "beta": "\u03b2"}
+ABBREVIATIONS = {
+    "fl-g-d": "FL-G-D",
+    "nofl-g-d": "NoFL-G-D",
+    "fl-d": "FL-D",
+    "fl-g": "FL-G",
+    "bfs": "BFS",
+    "gan": "GAN",
+    "knn": "kNN",
+    "pca": "PCA",
+    "rfe": "RFE",
+    "self10": "self-weight 10",
+}
+"""Ends of names and words in them that are not written as they sound; whole ends first."""
 NUMBERS = r"-?\d[\d.x]*(?:e[+-]?\d+)?"
 
 
@@ -44,7 +60,14 @@ def setting_in_words(key: str, value: object) -> str:
         shown = value.replace("x", " \u00d7 ")
     else:
         shown = str(value).strip("-").replace("-", " ").replace("_", " ")
-    return f"{key.replace('_', ' ').replace('-', ' ')} = {shown}"
+    name = key.replace("_", " ").replace("-", " ")
+    return f"{GREEK.get(name, name)} = {shown}"
+
+
+def label_in_words(label: str) -> str:
+    """`no BFS` for the end `-no-bfs` of a variant's name."""
+    label = label.strip("-")
+    return ABBREVIATIONS.get(label) or " ".join(ABBREVIATIONS.get(word, word) for word in label.split("-"))
 
 
 def _words(settings: Mapping[str, Any]) -> set[str]:

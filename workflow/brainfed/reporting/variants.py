@@ -1,10 +1,10 @@
 """How a variant is shown: its title, and one colour for each family of methods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from brainfed.reporting.sweep_titles import without_sweep
+from brainfed.reporting.sweep_titles import label_in_words, without_sweep
 
 FAMILY_COLOURS = {"floor": "#7d8590", "linear": "#0072b2", "graph": "#008f68", "federated": "#d55e00"}
 FAMILY_TITLES = {
@@ -29,6 +29,13 @@ class ShownVariant:
         settings: the method's resolved settings.
         costs: its `cost.json` of each repeat.
         timings: its `timing.json` of each repeat.
+        stages: settings of the shared stages that it reads: `features`, `graph`, `inpainting`, `fusing`.
+        histories: its `history.parquet` of each repeat.
+        fused: graphs with generated nodes that it is trained on, of all repeats.
+        feature_files: the imaging features behind them.
+        inpainting: `histories`, `costs` and `timings` of the generators that it reads, one a repeat (or repeat and
+            fold).
+        fidelity: what is known of its generated nodes against the true ones, a file a repeat.
     """
 
     name: str
@@ -38,6 +45,12 @@ class ShownVariant:
     settings: dict[str, Any] = field(default_factory=dict)
     costs: tuple[str, ...] = ()
     timings: tuple[str, ...] = ()
+    stages: dict[str, dict[str, Any]] = field(default_factory=dict)
+    histories: tuple[str, ...] = ()
+    fused: tuple[str, ...] = ()
+    feature_files: tuple[str, ...] = ()
+    inpainting: dict[str, list[str]] = field(default_factory=dict)
+    fidelity: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -45,10 +58,23 @@ class ShownVariant:
         of_method = self.name == self.method or self.name.startswith(f"{self.method}-")
         given = self.name.removeprefix(self.method) if of_method else f"-{self.name}"
         rest, swept = without_sweep(given, self.settings)
-        words = [rest.removeprefix("-").replace("-", " "), *swept] if of_method else swept
+        words = [label_in_words(rest), *swept] if of_method else swept
         title = self.method_title if of_method or not rest else rest.removeprefix("-")
-        told = ", ".join(word for word in words if word)
-        return f"{title} ({told})" if told else title
+        return _told(title, words)
+
+    @property
+    def unswept_title(self) -> str:
+        """The title without the settings that a sweep gave it."""
+        of_method = self.name == self.method or self.name.startswith(f"{self.method}-")
+        if not of_method:
+            return without_sweep(f"-{self.name}", self.settings)[0].removeprefix("-") or self.method_title
+        rest, _ = without_sweep(self.name.removeprefix(self.method), self.settings)
+        return _told(self.method_title, [label_in_words(rest)])
+
+    def setting(self, key: str) -> Any:
+        """A resolved setting: its own (`rounds`) or a stage's (`graph.k`); None where it has none of that name."""
+        stage, _, name = key.rpartition(".")
+        return (self.stages.get(stage, {}) if stage else self.settings).get(name)
 
     @property
     def colour(self) -> str:
@@ -71,6 +97,17 @@ class ShownVariant:
         if "rounds" in self.settings:
             return int(self.settings.get("local_epochs", 1))
         return int(self.settings.get("curve_every", 0))
+
+
+def read_variant(values: Mapping[str, Any]) -> ShownVariant:
+    """A variant from the builtins that a rule's parameters hold."""
+    lists = ("costs", "timings", "histories", "fused", "feature_files", "fidelity")
+    return ShownVariant(**{**values, **{name: tuple(values[name]) for name in lists if name in values}})
+
+
+def _told(title: str, words: Sequence[str]) -> str:
+    told = ", ".join(word for word in words if word)
+    return f"{title} ({told})" if told else title
 
 
 def by_family(variants: Sequence[ShownVariant]) -> list[ShownVariant]:

@@ -118,22 +118,27 @@ def assemble(
         institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
         fold=fold,
         labels=hidden,
-        features=tuple(_features(path, subjects) for path in features),
-        graphs=tuple(_graph(path, subjects) for path in graphs),
+        features=tuple(read_features(path, subjects) for path in features),
+        graphs=tuple(read_graph(path, subjects) for path in graphs),
         phenotypes=phenotypes_of(people),
         streams=streams,
-        fused=tuple(_fused(path, subjects) for path in fused),
+        fused=tuple(read_fused(path, subjects) for path in fused),
     )
     return inputs, truth
 
 
-def _features(path: Path | str, subjects: Sequence[str]) -> FloatArray:
+def read_features(path: Path | str, subjects: Sequence[str]) -> FloatArray:
+    """Features (n, d) in the order of `subjects`; errors as in `align`."""
     rows = align(read_arrays(path, ["features"]), "features", subjects, path)
     return np.asarray(rows, dtype=np.float32)
 
 
-def _graph(path: Path | str, subjects: Sequence[str]) -> Graph:
-    """The graph with its nodes in the order of `subjects` and its edges in order of (row, column)."""
+def read_graph(path: Path | str, subjects: Sequence[str]) -> Graph:
+    """The graph with its nodes in the order of `subjects` and its edges in order of (row, column).
+
+    Raises:
+        UserError: its subjects are others.
+    """
     file = read_arrays(path, ["row", "column", "weight"])
     place = {subject: position for position, subject in enumerate(subjects)}
     if sorted(file.subjects) != sorted(subjects):
@@ -144,7 +149,12 @@ def _graph(path: Path | str, subjects: Sequence[str]) -> Graph:
     return Graph(row[order], column[order], file.arrays["weight"][order], len(subjects))
 
 
-def _fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
+def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
+    """The graph of real and generated nodes.
+
+    Raises:
+        UserError: its subjects are not `subjects` in their order.
+    """
     file = read_arrays(path)
     if file.subjects != tuple(subjects):
         raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")

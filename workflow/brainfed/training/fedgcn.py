@@ -16,4 +16,5 @@ def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:
         graph=True,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        skip=settings.skip == "linear",
     )

@@ -17,5 +17,6 @@ def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
         graph=True,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        skip=settings.skip == "linear",
     )
     return without_generated(outcome, len(inputs.subjects))

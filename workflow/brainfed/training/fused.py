@@ -28,7 +28,7 @@ def with_generated(inputs: MethodInputs) -> MethodInputs:
         institution=np.concatenate([inputs.institution, institution]),
         fold=np.concatenate([inputs.fold, np.full(more, -1)]),
         labels=np.pad(inputs.labels, ((0, 0), (0, more)), constant_values=-1),
-        features=tuple(_features(inputs, positions, more)),
+        features=tuple(_features(inputs, positions, more)) if more else inputs.features,
         graphs=tuple(
             _graph(fused, place, subjects, subjects + more)
             for fused, place in zip(inputs.fused, positions, strict=True)

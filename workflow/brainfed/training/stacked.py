@@ -15,7 +15,7 @@ from brainfed.federation.exchange import Ledger
 from brainfed.federation.rounds import local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.state import Curves
-from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.models.stacked_network import CLASSES, Architecture, StackedNetwork
 from brainfed.runtime.run import Run
 from brainfed.training.crossings import record_help_for_unseen, record_pooling
 from brainfed.training.inputs import MethodInputs, Outcome
@@ -36,6 +36,7 @@ def train_stacked(
     crosses: Mapping[str, tuple[str, ...]],
     exchange: bool = True,
     pooled: bool = False,
+    skip: bool = False,
 ) -> Outcome:
     """Train and score; see `Outcome` for the shapes.
 
@@ -43,7 +44,7 @@ def train_stacked(
     none, by the mean of the other institutions' models, each with its own scaling.
     """
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
-    architecture = Architecture(inputs.features[0].shape[1], hidden, graph)
+    architecture = Architecture(inputs.features[0].shape[1], hidden, graph, skip)
     ledger = Ledger(crosses, _axes(architecture))
     subjects = len(inputs.subjects)
     round_scores = np.full((settings.rounds, inputs.folds, subjects), np.nan)
@@ -52,8 +53,10 @@ def train_stacked(
         record_pooling(inputs, ledger)
     for folds in _chunks(inputs, architecture, dtype, pooled=pooled):
         trained = members(inputs, folds, pooled=pooled, standardise=standardise)
-        stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype)
-        network = StackedNetwork(architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype)
+        stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype, skip=skip)
+        network = StackedNetwork(
+            architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype, stack.own
+        )
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
         curves = run_rounds(
             network,
@@ -67,7 +70,7 @@ def train_stacked(
             run.progress,
             exchange=exchange,
         )
-        _collect(inputs, stack, curves, folds, round_scores, losses)
+        collect(inputs, stack, curves, folds, round_scores, losses)
         if not pooled:
             record_help_for_unseen(stack, {} if exchange else network.stacks(), chunk_ledger)
         if not exchange and not pooled:
@@ -95,13 +98,15 @@ def _chunks(
     numbers = 4 * trainers * architecture.parameters
     if len(inputs.features) > 1 or len(inputs.graphs) > 1:
         numbers += 2 * len(inputs.subjects) * architecture.features
+    if len(inputs.features) > 1 and architecture.skip:
+        numbers += 2 * len(inputs.subjects) * architecture.features
     size = numbers * torch.empty(0, dtype=dtype).element_size()
     side_by_side = max(1, STACK_BYTES // size)
     folds = tuple(range(inputs.folds))
     return [folds[start : start + side_by_side] for start in range(0, inputs.folds, side_by_side)]
 
 
-def _collect(
+def collect(
     inputs: MethodInputs,
     stack: Stack,
     curves: Curves,
@@ -109,6 +114,7 @@ def _collect(
     round_scores: NDArray[np.float64],
     losses: NDArray[np.float64],
 ) -> None:
+    """Write what the rounds of `folds` left into round_scores (T, F, n) and losses (T, M, F)."""
     for position, fold in enumerate(folds):
         losses[:, :, fold] = curves.losses[:, :, position]
         for index, member in enumerate(stack.members):
@@ -154,9 +160,12 @@ def _score_elsewhere(
     mean = None if scaling.mean is None else scaling.mean[position : position + 1]
     sd = None if scaling.sd is None else scaling.sd[position : position + 1]
     visitor = (Member(stack.members[unseen].nodes, mean, sd),)
-    visited = stack_inputs(inputs, visitor, (fold,), graph=network.architecture.graph, device=device, dtype=dtype)
+    architecture = network.architecture
+    visited = stack_inputs(
+        inputs, visitor, (fold,), graph=architecture.graph, device=device, dtype=dtype, skip=architecture.skip
+    )
     model = StackedNetwork(
-        network.architecture, visited.designs, visited.propagation, (fold,), inputs.streams, device, dtype
+        architecture, visited.designs, visited.propagation, (fold,), inputs.streams, device, dtype, visited.own
     )
     model.load({name: view[teacher, position : position + 1] for name, view in network.stacks().items()})
     return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)
@@ -165,12 +174,12 @@ def _score_elsewhere(
 def _operations(
     inputs: MethodInputs, architecture: Architecture, settings: FederationSettings, *, exchange: bool, pooled: bool
 ) -> int:
-    """Multiplications and additions of the first layer, forward and weight gradient, over all steps and folds.
+    """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
 
     Institutions of equal size are taken for granted where a round draws some of them.
     """
     subjects = len(inputs.subjects)
     sizes = [subjects] if pooled else [len(inputs.members(m)) for m in range(len(inputs.institutions))]
     steps = local_steps(sizes, settings, inputs.streams, exchange=exchange)
-    d, hidden = architecture.widths[:2]
-    return round(steps / len(sizes) * 2 * 2 * subjects * d * hidden * inputs.folds)
+    columns = architecture.widths[1] + architecture.skip * CLASSES
+    return round(steps / len(sizes) * 2 * 2 * subjects * architecture.features * columns * inputs.folds)

@@ -41,12 +41,14 @@ class Stack:
         designs: one a trainer, see `models.first_layer`.
         propagation: (M, 1 or F, n, n) zero-padded, or None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
+        own: without propagation, what a skip connection reads; none without one.
     """
 
     members: tuple[Member, ...]
     designs: tuple[Design, ...]
     propagation: Tensor | None
     labels: Tensor
+    own: tuple[Design, ...] = ()
 
 
 def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standardise: bool) -> tuple[Member, ...]:
@@ -84,6 +86,7 @@ def stack_inputs(
     graph: bool,
     device: torch.device,
     dtype: torch.dtype,
+    skip: bool = False,
 ) -> Stack:
     """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
     width = max(len(member.nodes) for member in trained)
@@ -92,15 +95,28 @@ def stack_inputs(
         labels[index, :, : len(member.nodes)] = torch.from_numpy(
             inputs.labels[np.asarray(folds)[:, None], member.nodes]
         )
-    per_fold = len(inputs.features) > 1 or (graph and len(inputs.graphs) > 1)
     propagation = _propagation(inputs, trained, folds, width, dtype) if graph else None
+    designs = _designs(inputs, trained, folds, propagation, device, dtype)
+    own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
+    moved = None if propagation is None else propagation.to(device)
+    return Stack(trained, designs, moved, labels.to(device), own)
+
+
+def _designs(
+    inputs: MethodInputs,
+    trained: tuple[Member, ...],
+    folds: Sequence[int],
+    propagation: Tensor | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> tuple[Design, ...]:
+    per_fold = len(inputs.features) > 1 or (propagation is not None and len(inputs.graphs) > 1)
+    design = _fold_design if per_fold else _shared_design
     designs: list[Design] = []
     for index, member in enumerate(trained):
         block = None if propagation is None else propagation[index, :, : len(member.nodes), : len(member.nodes)]
-        design = _fold_design if per_fold else _shared_design
         designs.append(design(inputs, member, folds, block, device, dtype))
-    moved = None if propagation is None else propagation.to(device)
-    return Stack(trained, tuple(designs), moved, labels.to(device))
+    return tuple(designs)
 
 
 def _propagation(

@@ -1,0 +1,71 @@
+"""What the search chooses among: federated settings, and as many penalties for each central linear model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.methods.fedgcn import FedGCNSettings
+from brainfed.methods.fedmlp import FedMLPSettings
+from brainfed.methods.logistic import LogisticSettings
+from brainfed.methods.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.ridge import RidgeSettings
+from brainfed.runtime.run import Run
+from brainfed.training import fedgcn, fedmlp, logistic, logistic_federated, ridge
+from brainfed.training.inputs import MethodInputs, Outcome
+
+REFERENCE = "ridge-central"
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+COSTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+Train = Callable[[MethodInputs, Any, Run], Outcome]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting of one method.
+
+    Attributes:
+        search: in which search it competes; the kind of score is the same for all of a search.
+        name: how the tables call it.
+        train: the method's entry point.
+        settings: of the method.
+    """
+
+    search: str
+    name: str
+    train: Train
+    settings: Any
+
+
+def candidates() -> tuple[Candidate, ...]:
+    """Eight federated settings without noise, and as many penalties for each central model."""
+    often: dict[str, Any] = {"noise": 0.0, "rounds": 100, "local_epochs": 1, "optimiser_state": "keep"}
+    seldom: dict[str, Any] = {"noise": 0.0, "rounds": 10, "local_epochs": 10}
+    linear, mlp, gcn = FederatedLogisticSettings, FedMLPSettings, FedGCNSettings
+    federated: list[tuple[str, Train, FederationSettings]] = [
+        ("logistic", logistic_federated.train, linear(**seldom, learning_rate=1e-3)),
+        ("logistic", logistic_federated.train, linear(**seldom, learning_rate=3e-4, weight_decay=10.0)),
+        ("logistic", logistic_federated.train, linear(**often, learning_rate=3e-4, weight_decay=3.0)),
+        ("logistic", logistic_federated.train, linear(**often, learning_rate=3e-4, weight_decay=30.0)),
+        ("fedmlp", fedmlp.train, mlp(**seldom, learning_rate=1e-3)),
+        ("fedmlp", fedmlp.train, mlp(**often, learning_rate=1e-4, weight_decay=0.1)),
+        ("fedgcn-skip", fedgcn.train, gcn(**often, learning_rate=3e-4, weight_decay=3.0, skip="linear")),
+        ("fedgcn-skip", fedgcn.train, gcn(**often, learning_rate=3e-4, weight_decay=30.0, skip="linear")),
+    ]
+    return (
+        *(Candidate("federated", f"{name} {_described(own)}", train, own) for name, train, own in federated),
+        *(Candidate(REFERENCE, f"alpha {alpha:g}", ridge.train, RidgeSettings(alphas=(alpha,))) for alpha in PENALTIES),
+        *(Candidate("logistic-central", f"C {c:g}", logistic.train, LogisticSettings(costs=(c,))) for c in COSTS),
+    )
+
+
+def _described(settings: FederationSettings) -> str:
+    return f"{settings.rounds}x{settings.local_epochs} rate {settings.learning_rate:g} decay {settings.weight_decay:g}"
+
+
+def hastened(candidate: Candidate) -> Candidate:
+    """The candidate with a tenth of its rounds."""
+    if not isinstance(candidate.settings, FederationSettings):
+        return candidate
+    return replace(candidate, settings=replace(candidate.settings, rounds=max(1, candidate.settings.rounds // 10)))

@@ -1,0 +1,211 @@
+"""Experiments as targets: sweeps of splits, the twin with one repeat, and the experiments of the paper."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.targets import config_of, reports_of, swept_split, targets_of
+from brainfed.runtime.errors import UserError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+CONFIG = """
+project: study
+cohorts:
+  ours: {source: simulate}
+split: {count: 2, folds: 3, repeats: 4}
+experiments:
+  methods: {variants: [ridge-central, fedgcn]}
+  clients: {variants: [ridge-central, fedgcn], default: false, split: {count: [2, 4], share: 0.1}}
+"""
+
+
+def plan(**changes):
+    return load_plan(overlay(yaml.safe_load(CONFIG), changes))
+
+
+def test_a_list_in_a_split_makes_a_group_of_experiments():
+    planned = plan()
+    members = planned.group("clients")
+    assert [(found.name, found.split.count, found.split.share) for found in members] == [
+        ("clients-count2", 2, 0.1),
+        ("clients-count4", 4, 0.1),
+    ]
+    assert members[0].regime != members[1].regime
+    assert planned.group("methods") == (planned.experiments["methods"],)
+
+
+def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
+    planned = plan()
+    whole, twin = planned.experiments["clients-count4"], planned.experiments["clients-quick-count4"]
+    assert (whole.repeats, twin.repeats) == (4, 1)
+    assert twin.regime == whole.regime
+    assert twin.variants == whole.variants
+    assert twin.group == "clients-quick"
+    assert not twin.default
+
+
+def test_targets_are_the_experiments_as_the_config_calls_them_and_all_of_them():
+    targets = targets_of(plan())
+    assert targets == {
+        "methods": ("methods",),
+        "clients": ("clients-count2", "clients-count4"),
+        "methods-quick": ("methods-quick",),
+        "clients-quick": ("clients-quick-count2", "clients-quick-count4"),
+        "paper": ("methods", "clients-count2", "clients-count4"),
+        "paper-quick": ("methods-quick", "clients-quick-count2", "clients-quick-count4"),
+    }
+
+
+def test_the_projects_own_report_has_the_default_experiments_and_each_target_one_of_its_own():
+    reports = reports_of(plan())
+    assert reports["study"] == ("methods",)
+    assert reports["study-clients"] == ("clients-count2", "clients-count4")
+    assert set(reports) == {"study"} | {f"study-{target}" for target in targets_of(plan())}
+
+
+@pytest.mark.parametrize(
+    ("experiments", "words"),
+    [
+        ({"clients": {"split": {"count": []}}}, r"experiments\.clients\.split\.count: .* empty list"),
+        ({"clients": {"split": {"count": [2, 2]}}}, r"experiments\.clients: .*'clients-count2' twice"),
+        ({"clients-count4": {"variants": ["ridge-central"]}}, r"another experiment 'clients-count4'"),
+        ({"clients": {"split": {"count": [2, 20]}}}, r"experiments\.clients\.split: share: 20 institutions of 0\.1"),
+        ({"clients": {"split": {"institutions": "sites"}}}, r"experiments\.clients\.split: share"),
+        ({"fast-quick": {}}, r"experiments\.fast-quick: a name may not end in -quick"),
+        ({"paper": {}}, r"experiments\.paper: `snakemake paper` means something else"),
+        ({"tables": {}}, r"experiments\.tables: `snakemake tables` means something else"),
+        ({"methods": {"figure": "pie"}}, r"experiments\.methods\.figure: expected one of none, bars"),
+    ],
+    ids=str,
+)
+def test_an_experiment_that_cannot_be_is_refused(experiments, words):
+    with pytest.raises(UserError, match=words):
+        plan(experiments=experiments)
+
+
+@pytest.fixture(params=["config", "abide"])
+def shipped(request, monkeypatch):
+    """The plan of a shipped config."""
+    monkeypatch.chdir(REPOSITORY)
+    return load_plan(yaml.safe_load((REPOSITORY / "config" / f"{request.param}.yaml").read_text()))
+
+
+def variants_of(planned, group):
+    return {variant.name: variant for variant in planned.group(group)[0].variants}
+
+
+def test_every_table_and_figure_of_the_paper_is_shipped(shipped):
+    papers = {experiment.settings.paper for experiment in shipped.experiments.values()} - {""}
+    assert papers == {"table5", "table6", *(f"fig{number}" for number in range(2, 10))}
+    by_name = [name for name, found in shipped.experiments.items() if found.settings.paper and found.default]
+    assert by_name == []
+
+
+def test_the_default_run_has_every_method_of_table_5(shipped):
+    methods = {
+        variant.method.name
+        for experiment in shipped.experiments.values()
+        if experiment.default
+        for variant in experiment.variants
+    }
+    assert {"localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni"} <= methods
+
+
+def test_the_sweep_of_k_shares_the_features_and_has_a_graph_a_value(shipped):
+    found = variants_of(shipped, "fig8")
+    assert len({variant.features.name for variant in found.values()}) == 1
+    assert {found[f"fedni-k-k{k}"].graph.settings.k for k in (3, 5, 10, 15, 20, 25, 30, 40)} == {
+        3, 5, 10, 15, 20, 25, 30, 40,
+    }  # fmt: skip
+    assert len({variant.fused.name for variant in found.values() if variant.fused}) == 8
+
+
+def test_the_sweep_of_epochs_shares_graph_and_generator(shipped):
+    found = variants_of(shipped, "fig9").values()
+    assert [(variant.settings["rounds"], variant.settings["local_epochs"]) for variant in found] == [
+        (100, epochs) for epochs in (1, 5, 10, 15, 20)
+    ]
+    assert len({variant.fused.name for variant in found}) == 1
+
+
+def test_the_surface_has_six_by_six_weights_on_one_graph_and_fedsage_beside(shipped):
+    found = variants_of(shipped, "fig6")
+    weights = {
+        (variant.fused.inpainting.settings["alpha"], variant.fused.inpainting.settings["beta"])
+        for variant in found.values()
+        if variant.method.name == "fedni"
+    }
+    values = (0.01, 0.05, 0.1, 0.5, 1, 5)
+    assert weights == {(alpha, beta) for alpha in values for beta in values}
+    assert len({variant.graph.name for variant in found.values()}) == 1
+    assert "fedsage-plus" in found
+    assert shipped.group("fig6")[0].repeats == 1
+
+
+def test_two_to_ten_institutions_hold_a_tenth_each(shipped):
+    assert [(found.split.count, found.split.share) for found in shipped.group("fig7")] == [
+        (count, 0.1) for count in (2, 4, 6, 8, 10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "key", "value"),
+    [
+        ("fedni-no-bfs", "inpainting", "masking", "random"),
+        ("fedni-no-discriminator", "inpainting", "discriminator", False),
+        ("fedni-no-edge", "fusing", "edges", "binary"),
+    ],
+)
+def test_an_ablation_differs_from_fedni_in_one_setting(shipped, name, stage, key, value):
+    found = variants_of(shipped, "fig2")
+    settings = {
+        "inpainting": lambda variant: variant.fused.inpainting.settings,
+        "fusing": lambda variant: vars(variant.fused.settings),
+    }
+    for kind, of in settings.items():
+        changed = {key: value} if kind == stage else {}
+        assert of(found[name]) == of(found["fedni"]) | changed
+    assert found[name].settings == found["fedni"].settings
+
+
+def test_the_strategies_of_federation_are_the_papers_four(shipped):
+    found = variants_of(shipped, "fig3").values()
+    assert sorted(variant.fused.inpainting.settings["federated"] for variant in found) == [
+        "both",
+        "discriminator",
+        "generator",
+        "none",
+    ]
+
+
+def test_fidelity_is_scored_where_the_true_neighbours_are_known(shipped):
+    for variant in variants_of(shipped, "fidelity").values():
+        assert variant.graph.settings.scope == "global_cut"
+
+
+def test_a_report_shows_the_config_of_its_own_experiments():
+    planned = plan(
+        variants={
+            "wide": {"method": "fedgcn", "graph": {"k": [3, 5]}},
+            "slow": {"method": "fedgcn", "rounds": 30},
+            "unused": {"method": "fedgcn", "rounds": 40},
+        },
+        experiments={
+            "clients": {"variants": ["ridge-central", "wide-k5"]},
+            "methods": {"variants": ["ridge-central", "slow"]},
+        },
+    )
+    shown = config_of(planned, planned.group("clients-quick"))
+    assert set(shown["experiments"]) == {"clients"}
+    assert set(shown["variants"]) == {"wide"}
+    assert shown["split"] == config_of(planned, planned.group("methods"))["split"]
+
+
+def test_the_experiments_of_a_group_are_told_apart_by_what_is_swept():
+    planned = plan()
+    assert swept_split(planned, planned.experiments["clients-count4"]) == {"count": 4}
+    assert swept_split(planned, planned.experiments["clients-quick-count2"]) == {"count": 2}
+    assert swept_split(planned, planned.experiments["methods"]) == {}

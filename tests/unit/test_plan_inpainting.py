@@ -1,0 +1,193 @@
+"""Which generators and fused graphs a config asks for, who shares them, and who may not have one."""
+
+import pytest
+import yaml
+
+from brainfed.configuration.loading import load_plan, overlay
+from brainfed.runtime.errors import UserError
+
+CONFIG = """
+project: study
+cohorts:
+  ours: {source: simulate}
+split: {count: 2, folds: 3, repeats: 2}
+variants:
+  first: {method: fedni}
+  second: {method: fedni, rounds: 3}
+  sage: {method: fedsage-plus}
+experiments:
+  methods: {variants: [ridge-central, fedgcn, first, second, sage]}
+"""
+
+
+def plan(**changes):
+    return load_plan(overlay(yaml.safe_load(CONFIG), changes))
+
+
+def variant(planned, name, experiment="methods"):
+    return next(found for found in planned.experiments[experiment].variants if found.name == name)
+
+
+def names(planned, name="first"):
+    """What a variant's files are called, from the top down."""
+    found = variant(planned, name)
+    return {
+        "features": found.features.name,
+        "graph": found.graph.name,
+        "inpainting": found.fused.inpainting.name,
+        "fused": found.fused.name,
+    }
+
+
+def moved(name="first", **changes):
+    """The kinds of names that a change moves."""
+    before, after = names(plan(), name), names(plan(**changes), name)
+    return {kind for kind in before if before[kind] != after[kind]}
+
+
+def test_names_begin_with_the_inpainter():
+    found = names(plan())
+    assert found["inpainting"].startswith("fedni-")
+    assert found["fused"].startswith("fedni-")
+    assert names(plan(), "sage")["inpainting"].startswith("fedsage-")
+
+
+def test_two_variants_with_the_same_inpainting_share_generator_and_fused_graph():
+    planned = plan()
+    assert variant(planned, "first").fused == variant(planned, "second").fused
+    assert len(planned.inpaintings) == len(planned.fused) == 2
+    assert variant(planned, "first").graph == variant(planned, "fedgcn").graph
+
+
+def test_variants_that_fuse_differently_share_the_generator_alone():
+    planned = plan(variants={"second": {"fusing": {"edges": "binary"}}})
+    first, second = names(planned, "first"), names(planned, "second")
+    assert first["inpainting"] == second["inpainting"]
+    assert first["fused"] != second["fused"]
+
+
+def test_a_method_without_inpainter_has_no_fused_graph():
+    assert variant(plan(), "fedgcn").fused is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds"),
+    [
+        ({"inpainting": {"alpha": 0.5}}, {"inpainting", "fused"}),
+        ({"variants": {"first": {"inpainting": {"masking": "random"}}}}, {"inpainting", "fused"}),
+        ({"fusing": {"cap": 1.0}}, {"fused"}),
+        ({"variants": {"first": {"fusing": {"nodes": "random"}}}}, {"fused"}),
+        ({"graph": {"k": 5}}, {"graph", "inpainting", "fused"}),
+        ({"features": {"fisher_z": True}}, {"features", "graph", "inpainting", "fused"}),
+        ({"protocol": "inductive"}, {"graph", "inpainting", "fused"}),
+        ({"variants": {"first": {"learning_rate": 0.1, "local_epochs": 3}}}, set()),
+        ({"experiments": {"methods": {"labels": "permuted"}}}, set()),
+        ({"split": {"repeats": 7}}, set()),
+        ({"inpainting": {"alpha": 1}}, set()),
+    ],
+    ids=str,
+)
+def test_a_change_renames_what_depends_on_it(changes, kinds):
+    assert moved(**changes) == kinds
+
+
+def test_the_projects_inpainting_is_fednis_alone():
+    assert moved("sage", inpainting={"rounds": 7}) == set()
+    planned = plan(inpainting={"rounds": 7})
+    assert variant(planned, "first").fused.inpainting.settings["rounds"] == 7
+    assert variant(planned, "sage").fused.inpainting.settings["rounds"] == 20
+
+
+def test_a_variant_may_set_its_own_inpainters_keys():
+    planned = plan(variants={"sage": {"inpainting": {"fgen_width": 32}}})
+    assert variant(planned, "sage").fused.inpainting.settings["fgen_width"] == 32
+
+
+def test_fusing_is_the_projects_then_the_methods_then_the_variants():
+    planned = plan(fusing={"edges": "similarity", "cap": 0.25, "nodes": "random"})
+    first, sage = variant(planned, "first").fused.settings, variant(planned, "sage").fused.settings
+    assert (first.edges, first.cap, first.nodes) == ("similarity", 0.25, "random")
+    assert (sage.edges, sage.cap, sage.nodes) == ("binary", None, "random")
+    own = plan(fusing={"cap": 0.25}, variants={"sage": {"fusing": {"cap": 0.75}}})
+    assert variant(own, "sage").fused.settings.cap == 0.75
+
+
+def test_one_subject_gets_at_most_k_nodes_or_fedsages_number_of_targets():
+    planned = plan(graph={"k": 7})
+    assert variant(planned, "first").fused.inpainting.most == 7
+    assert variant(planned, "sage").fused.inpainting.most == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "by_fold"),
+    [
+        ({}, False),
+        ({"protocol": "inductive"}, True),
+        ({"features": {"connectivity": "tangent"}}, True),
+        ({"features": {"selection": "rfe"}}, True),
+        ({"graph": {"embedding": "rfe"}}, True),
+    ],
+    ids=str,
+)
+def test_a_generator_stands_on_the_fold_axis_where_its_graph_does(changes, by_fold):
+    fused = variant(plan(**changes), "first").fused
+    assert fused.by_fold is fused.inpainting.by_fold is fused.inpainting.graph.by_fold is by_fold
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        ({"method": "fedgcn", "inpainting": {"alpha": 1}}, r"variants\.wrong\.inpainting: .*'fedgcn' reads no inpaint"),
+        ({"method": "fedgcn", "fusing": {"cap": 1}}, r"variants\.wrong\.fusing: .*'fedgcn' reads no fusing"),
+        (
+            {"method": "fedni", "inpainting": {"alfa": 1}},
+            r"variants\.wrong\.inpainting: .*'alfa'; did you mean 'alpha'",
+        ),
+        ({"method": "fedsage-plus", "inpainting": {"alpha": 1}}, r"variants\.wrong\.inpainting: unknown key 'alpha'"),
+        ({"method": "fedni", "fusing": {"edges": "binar"}}, r"variants\.wrong\.fusing: .*did you mean 'binary'"),
+        ({"method": "fedni", "inpainting": 3}, r"variants\.wrong\.inpainting: expected keys with values, found 3"),
+        ({"method": "fedni", "inpainting": {"hidden_least": 0.5}}, r"variants\.wrong\.inpainting: hidden_least: 0.5"),
+        ({"method": "fedni", "inpainting": {"alpha": []}}, r"variants\.wrong\.inpainting\.alpha: .* empty list"),
+    ],
+    ids=str,
+)
+def test_settings_that_do_not_fit_are_refused(definition, words):
+    with pytest.raises(UserError, match=words):
+        plan(variants={"wrong": definition})
+
+
+@pytest.mark.parametrize(
+    ("stage", "value"), [("fusing", {"edges": "binary"}), ("inpainting", {"discriminator": False})]
+)
+def test_variants_that_differ_in_their_fused_graph_alone_are_two(stage, value):
+    twins = {"first": {"method": "fedni"}, "second": {"rounds": 10}}
+    with pytest.raises(UserError, match="'first' and 'second' have the same settings"):
+        plan(variants=twins)
+    twins["second"][stage] = value
+    assert variant(plan(variants=twins), "second").fused != variant(plan(variants=twins), "first").fused
+
+
+def test_a_sweep_of_two_weights_is_their_product_on_one_graph():
+    planned = plan(
+        variants={"weights": {"method": "fedni", "inpainting": {"alpha": [0.1, 1], "beta": [0.1, 1]}}},
+        experiments={"methods": {"variants": ["ridge-central", "weights"]}},
+    )
+    found = [found.name for found in planned.experiments["methods"].variants[1:]]
+    assert found == [
+        "weights-alpha0.1-beta0.1",
+        "weights-alpha0.1-beta1",
+        "weights-alpha1-beta0.1",
+        "weights-alpha1-beta1",
+    ]
+    assert len(planned.graphs) == 1
+    assert len(planned.inpaintings) == 4
+    assert names(planned, "weights-alpha1-beta1") == names(plan(), "first")
+
+
+def test_a_sweep_of_the_classifier_trains_one_generator():
+    planned = plan(
+        variants={"epochs": {"method": "fedni", "local_epochs": [1, 5]}},
+        experiments={"methods": {"variants": ["ridge-central", "epochs"]}},
+    )
+    assert len(planned.experiments["methods"].variants) == 3
+    assert len(planned.inpaintings) == len(planned.fused) == 1

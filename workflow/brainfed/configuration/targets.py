@@ -1,0 +1,48 @@
+"""What may be asked for by name: every experiment, all of them, and each again with one repeat."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from brainfed.configuration.names import ALL_EXPERIMENTS, TWIN
+from brainfed.configuration.plan import Plan
+from brainfed.configuration.stages import Experiment
+
+
+def targets_of(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Target -> the experiments that it stands for: an experiment, a sweep of splits, or all that the config names."""
+    targets: dict[str, tuple[str, ...]] = {}
+    for group in dict.fromkeys(experiment.group for experiment in plan.experiments.values()):
+        targets[group] = tuple(experiment.name for experiment in plan.group(group))
+    all_of = {"": ALL_EXPERIMENTS, TWIN: ALL_EXPERIMENTS + TWIN}
+    for ending, target in all_of.items():
+        groups = [group for group in targets if group.endswith(TWIN) == bool(ending)]
+        targets[target] = tuple(name for group in groups for name in targets[group])
+    return targets
+
+
+def reports_of(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Name of a report -> its experiments: the project's own, and one a target."""
+    default = tuple(name for name, experiment in plan.experiments.items() if experiment.default)
+    project = plan.project.project
+    return {project: default} | {f"{project}-{target}": names for target, names in targets_of(plan).items()}
+
+
+def config_of(plan: Plan, experiments: Sequence[Experiment]) -> dict[str, Any]:
+    """The resolved config with these experiments alone, and with the variants that they name."""
+    config = asdict(plan.project)
+    shown = {experiment.group.removesuffix(TWIN) for experiment in experiments}
+    named = {f"{name}-" for experiment in experiments for name in experiment.settings.variants}
+    config["experiments"] = {name: value for name, value in config["experiments"].items() if name in shown}
+    config["variants"] = {
+        name: value
+        for name, value in config["variants"].items()
+        if any(member.startswith(f"{name}-") for member in named)
+    }
+    return config
+
+
+def swept_split(plan: Plan, experiment: Experiment) -> dict[str, Any]:
+    """Where the split of its group is swept: the keys, and the values that this experiment has of them."""
+    written = plan.project.experiments[experiment.group.removesuffix(TWIN)].split
+    return {key: experiment.settings.split[key] for key, value in written.items() if isinstance(value, list)}

@@ -1,0 +1,130 @@
+"""From the definition of a variant to its method, its settings and the stages that it reads."""
+
+from dataclasses import asdict
+from typing import Any
+
+from brainfed.configuration.names import known
+from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.stages import (
+    FeatureStage,
+    FusingStage,
+    GraphStage,
+    InpaintingStage,
+    Regime,
+    Variant,
+    stage_name,
+)
+from brainfed.configuration.sweeps import STAGE_KEYS, Definition, stage_settings
+from brainfed.configuration.validation import validate
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.methods.method import Method
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.errors import UserError
+
+
+def check_definition(project: ProjectSettings, name: str, definition: Definition) -> None:
+    """Validate a variant that no experiment need name.
+
+    Raises:
+        UserError: an unknown method or setting, with the nearest valid name.
+    """
+    where = f"variants.{name}"
+    method, _ = _method_settings(where, definition)
+    _features(project, definition, where)
+    _graph(project, method, definition, where)
+    if method.inpainter is not None:
+        _inpainting(project, method, definition, where)
+        _fusing(project, method, definition, where)
+
+
+def resolve_variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
+    """A variant under a regime, with its stages.
+
+    Raises:
+        UserError: an unknown method or setting, with the nearest valid name.
+    """
+    where = f"variants.{name}"
+    method, settings = _method_settings(where, definition)
+    features = graph = fused = None
+    if method.features:
+        features = _feature_stage(_features(project, definition, where), regime)
+    if method.graph != "none" and features is not None:
+        graph = _graph_stage(_graph(project, method, definition, where), features, regime)
+    if method.inpainter is not None and graph is not None:
+        inpainting = _inpainting_stage(_inpainting(project, method, definition, where), method, graph)
+        fused = _fusing_stage(_fusing(project, method, definition, where), inpainting)
+    return Variant(name, method, settings, features, graph, fused)
+
+
+def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[str, Any]]:
+    """The method that a variant names, and all its settings."""
+    if "method" not in definition:
+        raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
+    method: Method = known(str(definition["method"]), METHODS, f"{where}.method", "method")
+    read = stage_settings(method)
+    for stage in STAGE_KEYS:
+        if definition.get(stage) and stage not in read:
+            raise UserError(f"{where}.{stage}: method {method.name!r} reads no {stage}; remove the key.")
+    own = {key: value for key, value in definition.items() if key != "method" and key not in STAGE_KEYS}
+    return method, asdict(validate(method.settings, own, where))
+
+
+def _own(definition: Definition, stage: str) -> dict[str, Any]:
+    """A variant's own settings of a stage."""
+    return dict(definition.get(stage) or {})
+
+
+def _features(project: ProjectSettings, definition: Definition, where: str) -> FeatureSettings:
+    return validate(FeatureSettings, asdict(project.features) | _own(definition, "features"), f"{where}.features")
+
+
+def _graph(project: ProjectSettings, method: Method, definition: Definition, where: str) -> GraphSettings:
+    scopes = {"none": project.graph.scope, "local": "local", "global": "global"}
+    if project.graph.scope == "global_cut" and method.graph == "local":
+        scopes["local"] = "global_cut"
+    given = {"scope": scopes[method.graph]} | _own(definition, "graph")
+    settings = validate(GraphSettings, asdict(project.graph) | given, f"{where}.graph")
+    if method.graph == "local" and settings.scope == "global":
+        raise UserError(
+            f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph joins; "
+            "use `local`, or `global_cut` for a simulation."
+        )
+    return settings
+
+
+def _inpainting(project: ProjectSettings, method: Method, definition: Definition, where: str) -> dict[str, Any]:
+    """Settings of the method's inpainter; the project's are those of FedNI's alone."""
+    assert method.inpainter is not None
+    kind = method.inpainter.settings
+    below = asdict(project.inpainting) if kind is InpaintingSettings else {}
+    return asdict(validate(kind, below | _own(definition, "inpainting"), f"{where}.inpainting"))
+
+
+def _fusing(project: ProjectSettings, method: Method, definition: Definition, where: str) -> FusingSettings:
+    given = asdict(project.fusing) | dict(method.fusing) | _own(definition, "fusing")
+    return validate(FusingSettings, given, f"{where}.fusing")
+
+
+def _feature_stage(settings: FeatureSettings, regime: Regime) -> FeatureStage:
+    split = regime.split if settings.fitted else ""
+    return FeatureStage(stage_name(settings.connectivity, [asdict(settings), split]), settings, split)
+
+
+def _graph_stage(settings: GraphSettings, features: FeatureStage, regime: Regime) -> GraphStage:
+    content = [features.name, regime.split, regime.protocol, asdict(settings)]
+    slug = f"{settings.scope.replace('_', '-')}-k{settings.k}"
+    return GraphStage(stage_name(slug, content), settings, features, regime.split, regime.protocol)
+
+
+def _inpainting_stage(settings: dict[str, Any], method: Method, graph: GraphStage) -> InpaintingStage:
+    assert method.inpainter is not None
+    inpainter = method.inpainter
+    name = stage_name(inpainter.name, [graph.name, inpainter.name, settings])
+    return InpaintingStage(name, inpainter, settings, graph)
+
+
+def _fusing_stage(settings: FusingSettings, inpainting: InpaintingStage) -> FusingStage:
+    name = stage_name(inpainting.inpainter.name, [inpainting.name, asdict(settings)])
+    return FusingStage(name, settings, inpainting)

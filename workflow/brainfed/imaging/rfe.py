@@ -1,0 +1,111 @@
+"""Recursive feature elimination with a ridge classifier (FedNI Sec. III-A; Parisot et al. 2018, Sec. 2.3).
+
+Fit the classifier, drop the tenth of the features with the smallest weights, fit again. With d >> n the
+ridge weights are exact in n dimensions: w = Z' (Z Z' + I)^-1 t, and dropping features takes their part
+out of the (n, n) Gram matrix. Labels are used, so only training subjects of a fold may come here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+
+from brainfed.federation.exchange import Ledger
+from brainfed.runtime.errors import UserError
+
+PENALTY = 1.0
+"""Of the ridge classifier on z-scored features, scikit-learn's default."""
+
+DROPPED = 0.1
+"""Share of the remaining features that a step drops, at least one."""
+
+CROSSES = {"feature-rank": ("features",), "selected-features": ("selected",)}
+
+FloatMatrix = NDArray[np.float32] | NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which features are kept, and what left the institutions for it.
+
+    Attributes:
+        columns: (selected,) ascending.
+        crossings: rows of the ledger.
+    """
+
+    columns: IntArray
+    crossings: tuple[dict[str, int | str], ...]
+
+
+def both_classes(labels: IntArray) -> bool:
+    """Whether there are labelled subjects of either class; -1 is no label."""
+    return bool((labels == 0).any() and (labels == 1).any())
+
+
+def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
+    """Rank (d,) of every feature, 0 for the one that is kept longest.
+
+    Features dropped in one step are ranked by their weight in it, so the features of rank below k are
+    those that an elimination down to k would keep.
+
+    Args:
+        features: (n, d) of training subjects; z-scored here with their own moments.
+        labels: (n,) in {0, 1}, both present.
+    """
+    mean, deviation = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
+    columns = ((features - mean) / np.where(np.ptp(features, axis=0) == 0, 1.0, deviation)).T.copy()
+    targets = 2.0 * labels - 1.0
+    targets -= targets.mean()
+    gram = columns.T @ columns
+    ridge = PENALTY * np.eye(len(gram))
+    remaining = np.arange(len(columns))
+    ranks = np.empty(len(columns), dtype=np.int64)
+    while len(remaining):
+        weights = columns @ solve(gram + ridge, targets, assume_a="pos")
+        order = np.argsort(np.abs(weights), kind="stable")
+        count = max(1, int(DROPPED * len(remaining)))
+        dropped, kept = order[:count], np.sort(order[count:])
+        ranks[remaining[dropped]] = len(remaining) - 1 - np.arange(count)
+        gram -= columns[dropped].T @ columns[dropped]
+        remaining, columns = remaining[kept], columns[kept]
+    return ranks
+
+
+def select_features(features: FloatMatrix, labels: IntArray, institution: IntArray, selected: int) -> Selection:
+    """The features with the best mean rank over institutions, each ranking on its own training subjects.
+
+    Every institution with both classes counts the same; one number a feature leaves it. Central
+    methods use the same features, so that methods are compared on one input.
+
+    Args:
+        features: (n, d) of all subjects.
+        labels: (n,) in {0, 1}, -1 where the label must not be used.
+        institution: (n,) codes.
+        selected: number of features to keep.
+
+    Raises:
+        UserError: there are fewer features than that, or no institution has both classes.
+    """
+    dimensions = features.shape[1]
+    if selected > dimensions:
+        raise UserError(
+            f"features.selected: expected at most {dimensions}, the number of connections, found {selected}; lower it."
+        )
+    ledger = Ledger(CROSSES, {"features": dimensions, "selected": selected})
+    ranks = []
+    for code in np.unique(institution).tolist():
+        members = np.flatnonzero(institution == code)
+        own = members[labels[members] >= 0]
+        if both_classes(labels[own]):
+            ranks.append(elimination_ranks(features[own], labels[own]))
+            ledger.record("feature-rank", (dimensions,), 4, direction="upload", round_index=0, subjects=len(members))
+        ledger.record("selected-features", (selected,), 4, direction="download", round_index=0, subjects=len(members))
+    if not ranks:
+        raise UserError(
+            "features.selection: expected an institution with training subjects of both diagnoses, found none; "
+            "use fewer institutions, or `selection: none`."
+        )
+    best = np.argsort(np.mean(ranks, axis=0), kind="stable")[:selected]
+    return Selection(np.sort(best), ledger.rows())

@@ -1,0 +1,34 @@
+"""How many nodes each subject's missing neighbours become (FedNI Sec. III-B.2)."""
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def allot(
+    count: NDArray[np.float64], *, rounding: Literal["round", "truncate"], most: int, cap: float | None
+) -> NDArray[np.int64]:
+    """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
+
+    Each is made whole (`round`: halves to the even side) and brought into 0 ... `most`. Where all together
+    exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of its share,
+    and the largest remainders one more, equal ones in order of id.
+
+    Raises:
+        ValueError: a count is not finite.
+    """
+    if not np.isfinite(count).all():
+        raise ValueError("predicted numbers of missing neighbours are not finite")
+    whole = np.rint(count) if rounding == "round" else np.trunc(count)
+    wanted = np.clip(whole, 0, most).astype(np.int64)
+    total = int(wanted.sum())
+    # Rounding first mends products such as 0.29 * 100 = 28.999...
+    limit = total if cap is None else math.floor(round(cap * len(count), 9))
+    if total <= limit:
+        return wanted
+    given, remainder = np.divmod(wanted * limit, total)
+    first = np.argsort(-remainder, kind="stable")[: limit - int(given.sum())]
+    given[first] += 1
+    return np.asarray(given, dtype=np.int64)

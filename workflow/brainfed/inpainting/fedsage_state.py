@@ -1,0 +1,87 @@
+"""The state of a half-trained set of FedSage+ generators, kept so that a killed job resumes to the same bytes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from brainfed.federation.exchange import Ledger
+from brainfed.models.fedsage_generator import MissingNeighbourGenerator
+from brainfed.runtime.checkpoints import Checkpoint
+
+HistoryRow = tuple[int, int, str, float]
+
+
+@dataclass
+class TrainingState:
+    """What changes while the generators train.
+
+    Attributes:
+        generators: by institution's code; they never meet.
+        ledger: what has crossed.
+        history: (institution, round, loss, value) so far.
+        optimiser: of the owner that trains; None before the first step.
+        done: number of steps done, over all owners.
+    """
+
+    generators: Mapping[int, MissingNeighbourGenerator]
+    ledger: Ledger
+    history: list[HistoryRow] = field(default_factory=list)
+    optimiser: torch.optim.Optimizer | None = None
+    done: int = 0
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep everything that later steps depend on; losses as an array, for one that diverged is not JSON."""
+        if checkpoint.path is None:
+            return
+        arrays = arrays_of(self.generators)
+        if self.optimiser is not None:
+            for index, parameter in enumerate(self.optimiser.param_groups[0]["params"]):
+                for name, value in self.optimiser.state[parameter].items():
+                    arrays[f"adam/{index}/{name}"] = value.cpu().numpy()
+        arrays["history"] = np.array([value for *_, value in self.history])
+        metadata = {"crossings": list(self.ledger.rows()), "history": [row[:3] for row in self.history]}
+        checkpoint.save(self.done, arrays, metadata)
+
+    def resume(self, checkpoint: Checkpoint) -> dict[str, NDArray[Any]]:
+        """Take up what was kept; the arrays from which `restore_optimiser` goes on, none without a kept state."""
+        found = checkpoint.load()
+        if found is None:
+            return {}
+        self.done, arrays, metadata = found
+        load_arrays(self.generators, arrays)
+        self.ledger.restore(metadata["crossings"])
+        rows = zip(metadata["history"], arrays["history"], strict=True)
+        self.history = [(int(code), int(number), str(loss), float(value)) for (code, number, loss), value in rows]
+        return arrays
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Adam's moments and step of a resumed state."""
+    for index, parameter in enumerate(optimiser.param_groups[0]["params"]):
+        prefix = f"adam/{index}/"
+        optimiser.state[parameter] = {
+            name.removeprefix(prefix): torch.from_numpy(value).to(parameter.device)
+            for name, value in arrays.items()
+            if name.startswith(prefix)
+        }
+
+
+def arrays_of(generators: Mapping[int, MissingNeighbourGenerator]) -> dict[str, NDArray[Any]]:
+    """All weights, `{institution}/{name}`."""
+    return {
+        f"{institution}/{name}": value.detach().cpu().numpy()
+        for institution, generator in generators.items()
+        for name, value in generator.state_dict().items()
+    }
+
+
+@torch.no_grad()
+def load_arrays(generators: Mapping[int, MissingNeighbourGenerator], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Take the weights that `arrays_of` gave."""
+    for institution, generator in generators.items():
+        for name, value in generator.state_dict().items():
+            value.copy_(torch.from_numpy(arrays[f"{institution}/{name}"]))

@@ -1,0 +1,118 @@
+"""The two losses that FedSage+'s generators descend: the owner's own, then fGen's at every other owner's.
+
+Zhang et al. 2021, eq. 2 and 4 with weights of one. The mended classifier's cross-entropy is left out, so that the
+generator sees no label: it is trained once a repeat and shared by the folds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.privacy import normal
+from brainfed.inpainting.fedsage_losses import count_loss, feature_loss
+from brainfed.inpainting.fedsage_owner import Owner
+from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.fedsage_visit import record_visit
+from brainfed.models.fedsage_generator import ENCODER_WIDTH, FeatureGenerator, MissingNeighbourGenerator
+from brainfed.runtime.streams import Streams
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Noise and dropout of one part of a repeat, from keyed streams, drawn on the CPU.
+
+    Attributes:
+        streams: of the repeat.
+        part: `all`, or `fold-f`.
+        dropout: the rate.
+    """
+
+    streams: Streams
+    part: str
+    dropout: float
+
+    def noise(self, like: Tensor, *key: int | str) -> Tensor:
+        """Standard normal numbers in the shape, type and place of `like`."""
+        return normal(self.streams, like.shape, "fedsage-noise", self.part, *key).to(like)
+
+    def keep(self, like: Tensor, width: int, *key: int | str) -> Tensor:
+        """(n, width) factors 0 or 1 / (1 - rate) for the n rows of `like`."""
+        random = torch.Generator().manual_seed(self.streams.key("fedsage-dropout", self.part, *key))
+        kept = torch.rand(len(like), width, generator=random) >= self.dropout
+        return kept.to(like) / (1 - self.dropout)
+
+
+def local_losses(
+    generator: MissingNeighbourGenerator, owner: Owner, draws: Draws, settings: FedSageSettings, epoch: int
+) -> dict[str, Tensor]:
+    """The owner's `count` and `feature` losses in one local epoch."""
+    key = (owner.institution, "local", epoch)
+    keep = draws.keep(owner.propagated, ENCODER_WIDTH, "encoder", *key)
+    embeddings = generator.encoder(owner.propagated, owner.propagation, keep)
+    return {
+        "count": count_loss(generator.dgen(embeddings), owner.counts),
+        "feature": _visit(generator.fgen, embeddings[owner.targeted], owner, draws, settings, key),
+    }
+
+
+@torch.no_grad()
+def target_embeddings(generator: MissingNeighbourGenerator, owner: Owner) -> Tensor:
+    """(t, 128) of the owner's nodes that miss neighbours, by its own encoder, which no longer trains."""
+    embeddings: Tensor = generator.encoder(owner.propagated, owner.propagation)
+    return embeddings[owner.targeted]
+
+
+def federated_gradient(
+    fgen: FeatureGenerator,
+    visitor: Owner,
+    owners: Sequence[Owner],
+    embeddings: Mapping[int, Tensor],
+    draws: Draws,
+    settings: FedSageSettings,
+    number: int,
+    ledger: Ledger,
+) -> dict[str, float]:
+    """Add to fGen's gradient that of its loss at home and at every other owner that has something to compare.
+
+    Args:
+        fgen: of `visitor`.
+        visitor: whose feature generator trains.
+        owners: all of them.
+        embeddings: institution -> (t, 128), each by its own encoder.
+        draws: of the repeat.
+        settings: of the training.
+        number: of the round.
+        ledger: records what crosses.
+
+    Returns:
+        `feature`: the loss at home; `feature_elsewhere`: the sum of the others'.
+    """
+    values = {"feature": 0.0, "feature_elsewhere": 0.0}
+    for host in owners:
+        if len(host.targeted) == 0:
+            continue
+        key = (visitor.institution, "federated", number, host.institution)
+        loss = _visit(fgen, embeddings[host.institution], host, draws, settings, key)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if host is visitor:
+            values["feature"] = float(loss.detach())
+        else:
+            values["feature_elsewhere"] += float(loss.detach())
+            record_visit(fgen, visitor, host, settings, number, ledger)
+    return values
+
+
+def _visit(
+    fgen: FeatureGenerator,
+    embeddings: Tensor,
+    host: Owner,
+    draws: Draws,
+    settings: FedSageSettings,
+    key: tuple[int | str, ...],
+) -> Tensor:
+    noisy = embeddings + draws.noise(embeddings, *key)
+    generated = fgen(noisy, draws.keep(noisy, settings.fgen_width, "fgen", *key))
+    return feature_loss(generated, host.missing, host.neighbours, host.visible)

@@ -1,0 +1,37 @@
+"""FedSage+: FedAvg over GraphSAGE classifiers on graphs mended by FedSage+'s generators (Zhang et al. 2021)."""
+
+from dataclasses import dataclass
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.inpainter import FEDSAGE
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FedSagePlusSettings(FederationSettings):
+    """The classifier's settings; `inpainting` and `fusing` are stages of their own."""
+
+    hidden: tuple[int, int] = setting((64, 32), "Widths of the two GraphSAGE layers.")
+    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+
+
+METHOD = Method(
+    name="fedsage-plus",
+    title="FedSage+",
+    settings=FedSagePlusSettings,
+    entry="brainfed.training.fedsage_plus:train",
+    family="federated",
+    graph="local",
+    inpainter=FEDSAGE,
+    fusing={"cap": None, "rounding": "truncate", "edges": "binary"},
+    gpu=True,
+    crosses={
+        **NETWORK_CROSSES,
+        "weight-own-0": ("features", "hidden-0"),
+        "weight-own-1": ("hidden-0", "hidden-1"),
+        **MOMENTS_CROSS,
+    },
+    variants={"fedsage-plus": {}},
+)

@@ -1,0 +1,95 @@
+"""FedSage+'s generator of missing neighbours (Zhang et al. 2021, Sec. 4.1): encoder, dGen and fGen.
+
+    z = relu(P relu(P X W_1 + b_1) W_2 + b_2),   P = D^-1 A with the self-loops in A
+    count = relu(z w + b)
+    features = tanh(W_c relu(W_b relu(W_a (z + noise)))),   `targets` vectors a node
+
+Dropout lies before W_2 and before W_c. Noise and dropout are drawn by the caller, from keyed streams.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import Linear, Module
+from torch.nn.functional import relu
+
+ENCODER_WIDTH = 32
+LATENT = 128
+FGEN_WIDTH = 256
+
+
+@dataclass(frozen=True)
+class GeneratorShape:
+    """d features, `targets` generated neighbours a node, width before fGen's last layer."""
+
+    features: int
+    targets: int
+    fgen_width: int
+
+
+class Encoder(Module):
+    """Two graph convolutions d -> 32 -> 128 with row-normalised propagation."""
+
+    def __init__(self, shape: GeneratorShape) -> None:
+        super().__init__()
+        self.first = Linear(shape.features, ENCODER_WIDTH)
+        self.second = Linear(ENCODER_WIDTH, LATENT)
+
+    def forward(self, propagated: Tensor, propagation: Tensor, keep: Tensor | float = 1.0) -> Tensor:
+        """(n, 128) embeddings.
+
+        Args:
+            propagated: (n, d) P X.
+            propagation: (n, n) P.
+            keep: (n, 32) dropout's factors.
+        """
+        hidden = relu(self.first(propagated)) * keep
+        return relu(propagation @ (hidden @ self.second.weight.T) + self.second.bias)
+
+
+class CountGenerator(Module):
+    """dGen: the number of missing neighbours.
+
+    Its bias starts at one: a ReLU that began below zero for every subject would never learn.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.output = Linear(LATENT, 1)
+        torch.nn.init.ones_(self.output.bias)
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        """(n,) counts from embeddings (n, 128)."""
+        return relu(self.output(embeddings))[:, 0]
+
+
+class FeatureGenerator(Module):
+    """fGen: the features of the missing neighbours."""
+
+    def __init__(self, shape: GeneratorShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.first = Linear(LATENT, FGEN_WIDTH)
+        self.second = Linear(FGEN_WIDTH, shape.fgen_width)
+        self.output = Linear(shape.fgen_width, shape.targets * shape.features)
+
+    def forward(self, noisy: Tensor, keep: Tensor | float = 1.0) -> Tensor:
+        """(n, targets, d) features.
+
+        Args:
+            noisy: (n, 128) embeddings plus standard normal noise.
+            keep: (n, fgen_width) dropout's factors.
+        """
+        hidden = relu(self.second(relu(self.first(noisy)))) * keep
+        return torch.tanh(self.output(hidden)).view(len(noisy), self.shape.targets, self.shape.features)
+
+
+class MissingNeighbourGenerator(Module):
+    """One institution's encoder, dGen and fGen."""
+
+    def __init__(self, shape: GeneratorShape) -> None:
+        super().__init__()
+        self.encoder = Encoder(shape)
+        self.dgen = CountGenerator()
+        self.fgen = FeatureGenerator(shape)

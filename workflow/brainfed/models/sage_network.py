@@ -1,0 +1,82 @@
+"""FedSage+'s classifier, GraphSAGE with mean aggregation (Hamilton et al. 2017), stacked as FedNI's Table IV is.
+
+    h_1 = elu(M X W_0 + X V_0 + b_0),   h_2 = M h_1 W_1 + h_1 V_1 + b_1,   logits = h_2 W_2 + b_2
+
+M averages over a node's neighbours, itself not among them. X V_0 is what a skip connection of the stacked
+network is, only that it ends in the first layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import elu
+
+from brainfed.models.first_layer import Design, FirstLayer, FoldDesign
+from brainfed.models.stacked_network import Architecture, StackedNetwork, initial_weight
+from brainfed.runtime.streams import Streams
+
+LAYERS = 3
+
+
+class SageNetwork(StackedNetwork):
+    """M institutions x F folds, trained side by side.
+
+    Args:
+        features: d.
+        hidden: widths of the two GraphSAGE layers.
+        own: one design an institution, without propagation.
+        means: (M, 1 or F, n, n) rows of 1 / degree, zero-padded; one a fold where the designs are `FoldDesign`s.
+        folds: the numbers of the folds that are stacked, which key the initial weights.
+        streams: of the repeat.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        hidden: tuple[int, int],
+        own: tuple[Design, ...],
+        means: Tensor,
+        folds: Sequence[int],
+        streams: Streams,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        architecture = Architecture(features, hidden, graph=True)
+        averaged = tuple(
+            averaged_design(design, means[index, :, : design.nodes, : design.nodes]) for index, design in enumerate(own)
+        )
+        super().__init__(architecture, averaged, means, folds, streams, device, dtype, own)
+        first, second = (
+            torch.stack([own_weight(streams, layer, fold, *architecture.widths[layer : layer + 2]) for fold in folds])
+            for layer in range(2)
+        )
+        self.skip = FirstLayer(first.to(device, dtype), len(own))
+        self.weights.append(torch.nn.Parameter(second.to(device, dtype).repeat(len(own), 1, 1, 1)))
+
+    def stacks(self) -> dict[str, Tensor]:
+        """Views (M, F, ...) of all learnable tensors by name, without gradient."""
+        views = super().stacks()
+        own = {"weight-own-0": views.pop("weight-skip"), "weight-own-1": views.pop(f"weight-{LAYERS}")}
+        return views | own
+
+    def logits(self, hidden: Tensor, past: Tensor | None) -> Tensor:
+        """(M, F, n, 2) from the first layer's products (M, F, n, h): over neighbours, and of the nodes themselves."""
+        assert past is not None and self.propagation is not None
+        second, last, own = self.weights
+        first = elu(hidden + past + self.biases[0])
+        return (self.propagation @ (first @ second) + first @ own + self.biases[1]) @ last + self.biases[2]
+
+
+def own_weight(streams: Streams, layer: int, fold: int, rows: int, columns: int) -> Tensor:
+    """Glorot's start (rows, columns) of V_layer, drawn as if it were a further layer of the network."""
+    return initial_weight(streams, LAYERS + layer, fold, rows, columns)
+
+
+def averaged_design(design: Design, means: Tensor) -> Design:
+    """The same institution's design after averaging over neighbours: means (1 or F, n, n)."""
+    if isinstance(design, FoldDesign):
+        return FoldDesign(means @ design.rows)
+    nodes, training_means = design.rows[: design.nodes], design.rows[design.nodes :]
+    return replace(design, rows=torch.cat([means[0] @ nodes, training_means]), row_sums=means[0].sum(dim=1))

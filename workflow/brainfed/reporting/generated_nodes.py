@@ -1,0 +1,102 @@
+"""What the generated nodes do: how many there are, whom they are joined to, and what they change in the scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from brainfed.reporting.intervals import Interval, signed
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import read_arrays
+
+WITHOUT = {"fedni": "fedgcn"}
+"""Method that generates nodes -> the same classifier without them."""
+
+
+@dataclass(frozen=True)
+class GeneratedNodes:
+    """Generated nodes of one variant, mean over its fused graphs.
+
+    Attributes:
+        variant: whose.
+        subjects: of one fused graph.
+        generated: generated nodes of one fused graph.
+        predicted: predicted number of missing neighbours a subject, before rounding and cap.
+        predicted_sd: its standard deviation over subjects.
+        neighbours: subjects that a generated node is joined to.
+        reached: share of the subjects that receive from at least one generated node.
+    """
+
+    variant: ShownVariant
+    subjects: int
+    generated: float
+    predicted: float
+    predicted_sd: float
+    neighbours: float
+    reached: float
+
+    @property
+    def each(self) -> float:
+        """Generated nodes a subject."""
+        return self.generated / self.subjects
+
+
+def read_generated(variants: Sequence[ShownVariant]) -> list[GeneratedNodes]:
+    """Every variant that is trained on fused graphs."""
+    return [_read(variant) for variant in variants if variant.fused]
+
+
+def _read(variant: ShownVariant) -> GeneratedNodes:
+    counted = [_count(path) for path in variant.fused]
+    subjects, *means = (float(np.mean(column)) for column in zip(*counted, strict=True))
+    return GeneratedNodes(variant, round(subjects), *means)
+
+
+def _count(path: str) -> tuple[float, ...]:
+    arrays = read_arrays(path, ["row", "column", "parent", "count"]).arrays
+    subjects, generated = len(arrays["count"]), len(arrays["parent"])
+    joined = (arrays["row"] < subjects) & (arrays["column"] >= subjects)
+    reached = len(np.unique(arrays["row"][joined])) / subjects
+    neighbours = int(joined.sum()) / generated if generated else 0.0
+    count = arrays["count"]
+    return subjects, generated, float(count.mean()), float(count.std()), neighbours, reached
+
+
+def effect_sentences(outline: ExperimentOutline, scored: Scored) -> list[str]:
+    """What the scores owe to the generated nodes: beside the same classifier without them, and beside random ones."""
+    held = {variant.name: variant for variant in outline.variants}
+    said = []
+    for name, without in WITHOUT.items():
+        if name not in held:
+            continue
+        if without in held:
+            said.append(_effect(held[name], held[without], "the same classifier without them", scored))
+        random = [
+            variant
+            for variant in outline.variants
+            if variant.method == name and variant.setting("fusing.nodes") == "random"
+        ]
+        said += [_effect(held[name], variant, "as many nodes drawn at random", scored) for variant in random]
+    return said
+
+
+def _effect(own: ShownVariant, other: ShownVariant, role: str, scored: Scored) -> str:
+    parts = []
+    for metric, title in (("accuracy", "accuracy"), ("auc", "AUC")):
+        difference, p = scored.differences(other.name, [own.name], metric)[own.name]
+        parts.append(f"{_spread(difference)} in {title} ({_judged(p)})")
+    return f"{own.title} minus {other.title}, {role}: {' and '.join(parts)}."
+
+
+def _spread(found: Interval) -> str:
+    if not np.isfinite(found.low):
+        return signed(found.mean)
+    return f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
+
+
+def _judged(p: float) -> str:
+    if not np.isfinite(p):
+        return "too few runs to be tested"
+    return "significant" if significant(p) else "not significant"

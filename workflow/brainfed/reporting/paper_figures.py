@@ -1,0 +1,50 @@
+"""The figures of the paper, drawn from an experiment: one kind each."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from brainfed.reporting.ablation_figure import ablation_figure
+from brainfed.reporting.clients_figure import clients_figure
+from brainfed.reporting.cost_figure import cost_figure
+from brainfed.reporting.distribution_figure import distribution_figure
+from brainfed.reporting.fidelity_figure import fidelity_figure
+from brainfed.reporting.outline import ExperimentOutline, read_experiment
+from brainfed.reporting.rounds_figure import rounds_figure
+from brainfed.reporting.scored import read_scored
+from brainfed.reporting.style import drawing, save_svg
+from brainfed.reporting.surface_figure import surface_figure
+from brainfed.reporting.sweep_figure import sweep_figure
+from brainfed.runtime.errors import UserError
+
+KINDS: Mapping[str, Callable[[ExperimentOutline], Figure]] = {
+    "bars": lambda outline: ablation_figure(outline, read_scored(outline)),
+    "line": lambda outline: sweep_figure(outline, read_scored(outline)),
+    "surface": lambda outline: surface_figure(outline, read_scored(outline)),
+    "rounds": rounds_figure,
+    "distribution": distribution_figure,
+    "clients": lambda outline: clients_figure(
+        outline.members, {member.name: read_scored(member) for member in outline.members}
+    ),
+    "cost": cost_figure,
+    "fidelity": fidelity_figure,
+}
+"""Kind -> what draws it."""
+
+
+def draw(kind: str, experiment: Mapping[str, Any], output: str) -> None:
+    """Draw one figure of an experiment, or of a group of experiments, as SVG.
+
+    Args:
+        kind: one of `KINDS`.
+        experiment: its outline as builtins (`outline.ExperimentOutline`); a group's has `members`.
+        output: the SVG's path.
+
+    Raises:
+        UserError: there is no such kind of figure.
+    """
+    if kind not in KINDS:
+        raise UserError(f"report: there is no figure of the kind {kind!r}; it must be one of {', '.join(KINDS)}.")
+    with drawing():
+        save_svg(KINDS[kind](read_experiment(experiment)), output)

@@ -1,0 +1,58 @@
+"""What the two phases of an inpainting method cost in one run, and what the paper prints (FedNI Table VI)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import read_arrays, read_table
+
+
+@dataclass(frozen=True)
+class PhaseCost:
+    """One phase of one run.
+
+    Attributes:
+        phase: `inpainting` or `classifier`.
+        operations: multiplications and additions of one pass over one institution's graph: two a weight and node.
+        parameters: weights of one institution's model.
+        seconds: of training; a classifier's is a share of the job that trains all folds side by side.
+        devices: where it ran.
+    """
+
+    phase: str
+    operations: float
+    parameters: float
+    seconds: float
+    devices: tuple[str, ...]
+
+
+def phase_costs(outline: ExperimentOutline, variant: ShownVariant) -> tuple[PhaseCost, PhaseCost]:
+    """Inpainting and classifier of a variant that generates nodes, means over repeats."""
+    split = read_table(outline.splits[0], ["subject", "institution", "fold"])
+    institutions, folds = split["institution"].nunique(), split["fold"].nunique()
+    generated = len(read_arrays(variant.fused[0], ["parent"]).arrays["parent"])
+    subjects = len(split) / institutions
+    trained = variant.inpainting["timings"]
+    first = _phase("inpainting", variant.inpainting["costs"], trained, subjects, len(trained))
+    nodes = subjects + generated / institutions
+    return first, _phase("classifier", variant.costs, variant.timings, nodes, outline.repeats * folds)
+
+
+def _phase(phase: str, costs: Sequence[str], timings: Sequence[str], nodes: float, runs: int) -> PhaseCost:
+    parameters = float(_read(costs[0])["counts"]["parameters"])
+    taken = [_read(path) for path in timings]
+    return PhaseCost(
+        phase,
+        2 * parameters * nodes,
+        parameters,
+        sum(float(timing["seconds"]) for timing in taken) / runs,
+        tuple(sorted({str(timing["device"]) for timing in taken})),
+    )
+
+
+def _read(path: str) -> dict[str, Any]:
+    return dict(json.loads(Path(path).read_text(encoding="utf-8")))

@@ -1,0 +1,67 @@
+"""The scores of an experiment as its pictures need them: means with intervals, differences with tests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.experiment import test_train_ratio
+from brainfed.evaluation.scores import INSTITUTION
+from brainfed.evaluation.statistics import compare
+from brainfed.reporting.answer import SIGNIFICANT
+from brainfed.reporting.intervals import Interval, interval, values
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.runtime.artefacts import read_table
+
+
+@dataclass(frozen=True)
+class Scored:
+    """All runs of an experiment.
+
+    Attributes:
+        runs: variant, repeat, fold, scope, metric, value.
+        ratio: n_test / n_train of a run.
+    """
+
+    runs: pd.DataFrame
+    ratio: float
+
+    def interval(self, variant: str, metric: str) -> Interval:
+        """Mean over institutions and runs with its corrected 95 % interval."""
+        return interval(self.runs, variant, metric, self.ratio)
+
+    def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
+        """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""
+        family = self.runs[self.runs["variant"].isin([reference, *others])]
+        rows = compare(family, reference, metric, INSTITUTION, self.ratio).to_dict("records")
+        return {
+            str(row["variant"]): (
+                Interval(
+                    float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]),
+                    len(values(self.runs, str(row["variant"]), metric)),
+                ),
+                float(row["p_holm"]),
+            )
+            for row in rows
+        }  # fmt: skip
+
+
+def read_scored(outline: ExperimentOutline) -> Scored:
+    """Read the runs of an experiment and the size of its test folds."""
+    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), test_train_ratio(read_splits(outline)))
+
+
+def read_splits(outline: ExperimentOutline) -> pd.DataFrame:
+    """subject, institution, fold, repeat of every repeat; `variant` is empty."""
+    return pd.concat(
+        [
+            read_table(path, ["subject", "institution", "fold"]).assign(variant="", repeat=repeat)
+            for repeat, path in enumerate(outline.splits)
+        ]
+    )
+
+
+def significant(p: float) -> bool:
+    """Whether a corrected p holds; too few runs hold nothing."""
+    return bool(np.isfinite(p)) and p < SIGNIFICANT

@@ -1,0 +1,136 @@
+"""Accuracy and AUC against one swept setting (FedNI Fig. 8: the number of neighbours k)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from brainfed.reporting.ablation_figure import METRICS
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.paper_numbers import FEDNI_FULL, paper_cohort
+from brainfed.reporting.printed import VARIED
+from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.style import (
+    FAINT,
+    PAPER,
+    SERIES,
+    WIDE,
+    headed,
+    key_below,
+    new_figure,
+    note_figure,
+    paper_mark,
+)
+from brainfed.reporting.sweep_series import Series, axis_title, sweep_series
+
+FloatVector = NDArray[np.float64]
+FAR_APART = 50
+"""Ratio of the largest to the smallest value from which on the axis is logarithmic."""
+DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
+
+
+def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
+    """A line with intervals a method; methods without the setting are level lines."""
+    axis = outline.axes[0]
+    series = sweep_series(outline.variants, axis)
+    swept = [one for one in series if one.swept]
+    if not swept:
+        return note_figure(f"no variant of this experiment sweeps {axis_title(axis)}")
+    level = [one for one in series if not one.swept]
+    values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
+    figure = new_figure(WIDE, 3.35 + 0.16 * (-(-len(series) // 3)))
+    for axes, (metric, title) in zip(figure.subplots(1, 2), METRICS, strict=True):
+        places = _frame(axes, values)
+        for number, one in enumerate(swept):
+            _line(axes, one, places, scored, metric, number, len(swept))
+        for number, one in enumerate(level):
+            mean = scored.interval(one.variants[0].name, metric).mean
+            axes.axhline(mean, color=FAINT, linestyle=DASHES[number % len(DASHES)], linewidth=1.1)
+        _paper(axes, outline, axis, places, metric)
+        axes.set_xlabel(axis_title(axis) + (" (neighbours of a subject)" if axis == "graph.k" else ""))
+        axes.set_ylabel(f"{title} (mean over runs)")
+    headed(figure, sweep_finding(swept[0], scored, axis))
+    key_below(figure, _key(outline, swept, level, axis))
+    return figure
+
+
+def sweep_finding(series: Series, scored: Scored, axis: str) -> str:
+    """Where the first line is highest, and whether that differs from the paper's own choice, or the lowest value."""
+    name = axis_title(axis)
+    means = [scored.interval(variant.name, "accuracy").mean for variant in series.variants]
+    best = int(np.argmax(means))
+    usual = VARIED.get(axis)
+    base = series.values.index(usual) if usual in series.values else 0
+    told = f"{series.title} is most accurate at {name} = {series.values[best]} ({means[best]:.3f})"
+    reference = series.variants[base].name
+    others = [variant.name for variant in series.variants if variant.name != reference]
+    tests = scored.differences(reference, others, "accuracy")
+    if not any(np.isfinite(p) for _, p in tests.values()):
+        return f"{told}; too few runs to test it"
+    count = sum(significant(p) for _, p in tests.values())
+    compared = f"{name} = {series.values[base]}"
+    if not count:
+        return f"{told}; no value differs significantly from {compared}"
+    return f"{told}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {compared}"
+
+
+def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
+    """Ticks at the swept values; the place of each."""
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if len(numbers) == len(values):
+        places = dict(zip(values, numbers, strict=True))
+        if numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART:
+            axes.set_xscale("log")
+    else:
+        places = {value: float(index) for index, value in enumerate(values)}
+    axes.set_xticks(list(places.values()), [str(value) for value in values])
+    axes.minorticks_off()
+    axes.grid(axis="y")
+    return places
+
+
+def _line(
+    axes: Axes, one: Series, places: dict[object, float], scored: Scored, metric: str, number: int, count: int
+) -> None:
+    colour, marker = SERIES[number % len(SERIES)]
+    found = [scored.interval(variant.name, metric) for variant in one.variants]
+    x = _beside(axes, np.array([places[value] for value in one.values]), number - (count - 1) / 2)
+    mean = np.array([score.mean for score in found])
+    reach = np.nan_to_num(np.array([[score.mean - score.low, score.high - score.mean] for score in found])).T
+    axes.errorbar(
+        x, mean, yerr=reach, color=colour, marker=marker, markersize=5, linewidth=1.4, elinewidth=1.1, ecolor=colour
+    )
+
+
+def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
+    """Points moved sideways by some hundredths of the line's length, so that intervals do not hide each other."""
+    if axes.get_xscale() == "log":
+        return np.asarray(x * (x[-1] / x[0]) ** (0.012 * steps), dtype=np.float64)
+    return np.asarray(x + 0.012 * steps * (x[-1] - x[0]), dtype=np.float64)
+
+
+def _paper(axes: Axes, outline: ExperimentOutline, axis: str, places: dict[object, float], metric: str) -> None:
+    """FedNI's own number of Table V at the value that the paper uses."""
+    if _printed(outline, axis) and VARIED[axis] in places:
+        value = FEDNI_FULL.value(paper_cohort(outline.cohort)[0], metric)
+        axes.plot(places[VARIED[axis]], value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
+
+
+def _printed(outline: ExperimentOutline, axis: str) -> bool:
+    return axis in VARIED and any(variant.method == "fedni" for variant in outline.variants)
+
+
+def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str) -> list[Line2D]:
+    lines = [
+        Line2D([], [], color=colour, marker=marker, markersize=5, label=one.title)
+        for one, (colour, marker) in zip(swept, SERIES * len(swept), strict=False)
+    ]
+    lines += [
+        Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
+        for number, one in enumerate(level)
+    ]
+    told = f"FedNI in the paper, Table V ({axis_title(axis)} = {VARIED.get(axis)})"
+    return [*lines, *([paper_mark(told)] if _printed(outline, axis) else [])]

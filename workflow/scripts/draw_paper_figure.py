@@ -1,0 +1,8 @@
+"""Draw a figure that the paper has too, of one experiment or of a sweep of splits."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.reporting.paper_figures import draw
+
+    draw(snakemake.params.kind, snakemake.params.experiment, snakemake.output.figure)

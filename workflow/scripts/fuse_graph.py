@@ -1,0 +1,45 @@
+"""Ask a trained generator for missing neighbours and join them to the population graph."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake, gpu=True) as running:
+    from dataclasses import fields
+    from importlib import import_module
+
+    from brainfed.graphs.settings import GraphSettings
+    from brainfed.inpainting.fusing import fuse
+    from brainfed.inpainting.settings import FusingSettings
+    from brainfed.runtime.artefacts import read_arrays, write_arrays
+    from brainfed.runtime.run import Run
+    from brainfed.runtime.settings import restore
+    from brainfed.runtime.streams import Streams
+    from brainfed.training.inpainting_inputs import inpainting_inputs
+
+    def resolve(path: str) -> object:
+        """`module:name` -> the object."""
+        module, name = path.split(":")
+        return getattr(import_module(module), name)
+
+    params, files = snakemake.params, snakemake.input
+    inputs = inpainting_inputs(
+        split=files.split,
+        participants=files.participants,
+        features=files.features,
+        graph=files.graph,
+        graph_settings=restore(GraphSettings, params.graph),
+        protocol=params.protocol,
+        part=snakemake.wildcards.part,
+        streams=Streams(params.seed, params.repeat),
+    )
+    generator = resolve(params.entry)(
+        inputs,
+        restore(resolve(params.settings_class), params.inpainting),
+        read_arrays(files.generator),
+        Run(running.device, progress=running.progress),
+    )
+    fused = fuse(inputs, generator, restore(FusingSettings, params.settings), params.most)
+    write_arrays(
+        snakemake.output.fused,
+        {field.name: getattr(fused, field.name) for field in fields(fused)},
+        {"subjects": list(inputs.subjects), "settings": params.settings},
+    )

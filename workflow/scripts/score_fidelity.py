@@ -1,0 +1,26 @@
+"""Compare generated neighbours with those that were cut away."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.graphs.settings import GraphSettings
+    from brainfed.inpainting.fidelity import fidelity
+    from brainfed.runtime.artefacts import canonical_json, write_text
+    from brainfed.runtime.settings import restore
+    from brainfed.runtime.streams import Streams
+    from brainfed.training.assemble import read_fused
+    from brainfed.training.inpainting_inputs import inpainting_inputs, read_cut
+
+    params, files = snakemake.params, snakemake.input
+    inputs = inpainting_inputs(
+        split=files.split,
+        participants=files.participants,
+        features=files.features,
+        graph=files.graph,
+        graph_settings=restore(GraphSettings, params.graph),
+        protocol=params.protocol,
+        part=params.part,
+        streams=Streams(params.seed, params.repeat),
+    )
+    scored = fidelity(inputs, read_fused(files.fused, inputs.subjects), read_cut(files.graph, inputs.subjects))
+    write_text(snakemake.output.fidelity, canonical_json(scored.to_json()) + "\n")

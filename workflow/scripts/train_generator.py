@@ -1,0 +1,59 @@
+"""Train a generator of missing neighbours on one repeat, or on one of its folds."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake, gpu=True) as running:
+    from importlib import import_module
+    from importlib.metadata import version
+
+    from brainfed.graphs.settings import GraphSettings
+    from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
+    from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+    from brainfed.runtime.run import Run
+    from brainfed.runtime.settings import restore
+    from brainfed.runtime.streams import Streams
+    from brainfed.training.inpainting_inputs import inpainting_inputs
+
+    def resolve(path: str) -> object:
+        """`module:name` -> the object."""
+        module, name = path.split(":")
+        return getattr(import_module(module), name)
+
+    params, files = snakemake.params, snakemake.input
+    inputs = inpainting_inputs(
+        split=files.split,
+        participants=files.participants,
+        features=files.features,
+        graph=files.graph,
+        graph_settings=restore(GraphSettings, params.graph),
+        protocol=params.protocol,
+        part=snakemake.wildcards.part,
+        streams=Streams(params.seed, params.repeat),
+    )
+    keys = ("code", "settings", "graph", "protocol", "seed", "repeat", "threads")
+    digest = inputs_digest(
+        {key: params[key] for key in keys}
+        | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},
+        list(files),
+    )
+    generator = snakemake.output.generator
+    checkpoint = Checkpoint(checkpoint_path(generator, digest), digest)
+    trained = resolve(params.entry)(
+        inputs,
+        restore(resolve(params.settings_class), params.settings),
+        Run(running.device, checkpoint=checkpoint, progress=running.progress),
+    )
+    write_arrays(
+        generator,
+        trained.arrays,
+        {
+            "subjects": list(inputs.subjects),
+            "institutions": list(inputs.institutions),
+            "settings": params.settings,
+        },
+    )
+    write_table(snakemake.output.history, trained.history)
+    cost = {"counts": trained.counts, "crossings": list(trained.crossings)}
+    write_text(snakemake.output.cost, canonical_json(cost) + "\n")
+    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    checkpoint.remove()

@@ -103,6 +103,7 @@ rule fit_connectivity:
     input:
         series=lambda wc: shard_files(wc, ".safetensors"),
         split=lambda wc: split_file(wc, PLAN.features[wc.features].split),
+        participants="results/{cohort}/cohort/participants.parquet",
     output:
         features="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}.safetensors",
     log:

@@ -211,7 +211,10 @@ def _sentences(answer: Answer, contest: Contest | None) -> list[str]:
     """The numbers behind the verdict; below FedNI's own, what the best federated method says about federation."""
     if contest is None:
         return sentences(answer)
-    return [contest_sentence(contest), f"{verdict(answer)}. {sentences(answer)[0]}", *sentences(answer)[1:]]
+    chosen, *others = sentences(answer)
+    if answer.chosen == contest.challenger and answer.candidates > 1:
+        chosen = f"{contest.challenger.title} is the best of {answer.candidates} federated methods."
+    return [contest_sentence(contest), f"{verdict(answer)}. {chosen}", *others]
 
 
 def _as_in_the_paper(outline: ExperimentOutline) -> bool:

@@ -123,8 +123,8 @@ def contest_verdict(contest: Contest) -> str:
     """Who leads, and whom FedNI beats: the first screen's one line."""
     own, leader = contest.challenger.title, contest.leader.title
     if contest.leader == contest.challenger:
-        return f"{own} scores highest; it {contest_clause(contest)}"
-    return f"{leader} scores highest; {own} {contest_clause(contest)}"
+        return f"{own} has the highest AUC; it {contest_clause(contest)}"
+    return f"{leader} has the highest AUC; {own} {contest_clause(contest)}"
 
 
 def contest_sentence(contest: Contest) -> str:

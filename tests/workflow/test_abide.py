@@ -1,6 +1,7 @@
 """The whole workflow on 100 real subjects of ABIDE I, from text files to tables."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,13 +32,19 @@ VARIANTS = [
     "fedmlp",
     "fedgcn",
     "localgcn",
+    "fedni",
+    "fedsage-plus",
 ]
 CONFIG = {
-    "extends": "abide.yaml",
+    "extends": "config/abide.yaml",
     "project": "hundred",
     "threads": 1,
     "split": {"count": 3, "folds": 3, "repeats": 1},
     "cohorts": {"abide": {"shards": 2, "on_invalid": "drop"}},
+    "variants": {
+        "fedni": {"method": "fedni", "inpainting": {"rounds": 2, "local_epochs": 2}},
+        "fedsage-plus": {"method": "fedsage-plus", "inpainting": {"rounds": 2, "local_epochs": 2}},
+    },
     "experiments": {"methods": {"variants": VARIANTS}},
 }
 
@@ -69,7 +76,7 @@ def abide(tmp_path_factory) -> Project:
     )
     exchange_for_twins(series_folder(folder), data / "abide" / "timeseries.npz")
     copy_workflow(folder)
-    (folder / "abide.yaml").write_text((REPOSITORY / "config" / "abide.yaml").read_text())
+    shutil.copytree(REPOSITORY / "config", folder / "config")
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False))
     project = Project(folder)
     project.snakemake("tables", "--cores", "2")

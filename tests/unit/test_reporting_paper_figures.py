@@ -1,0 +1,274 @@
+"""The paper's figures from made-up experiments: nothing clipped, words apart, numbers and findings right."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from brainfed.reporting.ablation_figure import ablation_finding
+from brainfed.reporting.distribution_figure import read_nodes
+from brainfed.reporting.fidelity_figure import fidelity_finding
+from brainfed.reporting.fidelity_table import fidelity_rows, read_fidelity
+from brainfed.reporting.outline import read_experiment
+from brainfed.reporting.paper_figures import KINDS, draw
+from brainfed.reporting.phase_costs import phase_costs
+from brainfed.reporting.scored import read_scored
+from brainfed.reporting.style import drawing
+from brainfed.reporting.surface_figure import surface, surface_finding
+from brainfed.reporting.sweep_figure import sweep_finding
+from brainfed.reporting.sweep_series import sweep_series
+from brainfed.runtime.errors import UserError
+from report_experiments import GENERATED, SUBJECTS, experiment, variant_outline, write_fidelity
+
+KS = (3, 5, 10, 40)
+WEIGHTS = (0.01, 1.0, 5.0)
+
+
+def bars(folder):
+    off = {"inpainting": {"discriminator": False}}
+    rows = [
+        (variant_outline(folder, "fedni", "fedni"), 0.66, 0.70),
+        (variant_outline(folder, "fedni-no-edge", "fedni", fusing={"edges": "binary"}), 0.61, 0.70),
+        (variant_outline(folder, "fedni-no-discriminator", "fedni", **off), 0.66, 0.69),
+        (variant_outline(folder, "fedgcn", "fedgcn"), 0.655, 0.69),
+    ]
+    return experiment(folder, "bars", rows, name="fig2", paper="fig2")
+
+
+def line(folder):
+    rows = [
+        (variant_outline(folder, f"{method}-k-k{k}", method, graph={"k": k}), 0.64 + shift + bump, 0.68 + shift + bump)
+        for method, shift in (("fedni", 0.01), ("fedgcn", 0.0))
+        for k, bump in zip(KS, (-0.05, 0.0, 0.01, 0.02), strict=True)
+    ]
+    rows.append((variant_outline(folder, "ridge-central", "ridge"), 0.68, 0.74))
+    return experiment(folder, "line", rows, name="fig8", axes=["graph.k"], reference="fedni-k-k10")
+
+
+def plane(folder):
+    rows = [
+        (
+            variant_outline(folder, f"fedni-weights-alpha{a}-beta{b}", "fedni", inpainting={"alpha": a, "beta": b}),
+            0.60 + 0.01 * row + 0.02 * column,
+            0.7,
+        )
+        for row, a in enumerate(WEIGHTS)
+        for column, b in enumerate(WEIGHTS)
+    ]
+    rows.append((variant_outline(folder, "fedsage-plus", "fedsage-plus"), 0.615, 0.66))
+    axes = ["inpainting.alpha", "inpainting.beta"]
+    return experiment(folder, "surface", rows, name="fig6", axes=axes, reference="fedsage-plus")
+
+
+def rounds(folder):
+    rows = [
+        (
+            variant_outline(folder, f"fedni-local-epochs{e}", "fedni", settings={"rounds": 30, "local_epochs": e}),
+            0.65,
+            0.7,
+        )
+        for e in (1, 5, 20)
+    ]
+    return experiment(folder, "rounds", rows, name="fig9", axes=["local_epochs"])
+
+
+def distribution(folder):
+    off = {"inpainting": {"discriminator": False}, "spread": 0.1}
+    rows = [
+        (variant_outline(folder, "fedni", "fedni", spread=0.5), 0.66, 0.7),
+        (variant_outline(folder, "fedni-no-discriminator", "fedni", **off), 0.66, 0.7),
+    ]
+    return experiment(folder, "distribution", rows, name="fig5")
+
+
+def clients(folder):
+    members = [
+        experiment(
+            folder, "clients",
+            [(variant_outline(folder, "fedni", "fedni"), 0.6 + 0.01 * count, 0.62 + 0.01 * count),
+             (variant_outline(folder, "fedgcn", "fedgcn"), 0.6, 0.62)],
+            name=f"fig7-count{count}", count=count,
+        ) | {"group": "fig7"}
+        for count in (2, 6, 10)
+    ]  # fmt: skip
+    return members[0] | {"name": "fig7", "members": members}
+
+
+def cost(folder):
+    rows = [(variant_outline(folder, name, name), 0.66, 0.7) for name in ("fedgcn", "fedsage-plus", "fedni")]
+    return experiment(folder, "cost", rows, name="table6")
+
+
+def fidelity(folder):
+    rows = []
+    for name, generated in (("fedni-cut", 0.12), ("fedni-cut-no-discriminator", 0.25)):
+        outline = variant_outline(folder, name, "fedni", graph={"scope": "global_cut"})
+        outline["fidelity"] = [write_fidelity(folder / f"{name}-{repeat}.json", generated) for repeat in range(2)]
+        rows.append((outline, 0.66, 0.7))
+    return experiment(folder, "fidelity", rows, name="fidelity")
+
+
+EXPERIMENTS = {"bars": bars, "line": line, "surface": plane, "rounds": rounds, "distribution": distribution,
+               "clients": clients, "cost": cost, "fidelity": fidelity}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outlines(tmp_path_factory):
+    return {kind: make(tmp_path_factory.mktemp(kind)) for kind, make in EXPERIMENTS.items()}
+
+
+def test_every_kind_has_a_made_up_experiment():
+    assert set(EXPERIMENTS) == set(KINDS)
+
+
+def drawn(outline):
+    """A figure and its renderer, after the layout has settled."""
+    with drawing():
+        figure = KINDS[outline["figure"]](read_experiment(outline))
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+    return figure, canvas.get_renderer()
+
+
+@pytest.mark.parametrize("kind", EXPERIMENTS)
+def test_nothing_reaches_over_the_edge(kind, outlines):
+    figure, renderer = drawn(outlines[kind])
+    box = figure.get_tightbbox(renderer)
+    width, height = figure.get_size_inches()
+    assert box.x0 >= -0.02
+    assert box.y0 >= -0.02
+    assert box.x1 <= width + 0.02
+    assert box.y1 <= height + 0.02
+
+
+@pytest.mark.parametrize("kind", EXPERIMENTS)
+def test_titles_and_names_of_axes_keep_apart(kind, outlines):
+    figure, renderer = drawn(outlines[kind])
+    words = [figure._suptitle]
+    for axes in figure.axes:
+        words += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title]
+    boxes = [text.get_window_extent(renderer) for text in words if text.get_text()]
+    assert len(boxes) > 3
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+@pytest.mark.parametrize("kind", EXPERIMENTS)
+def test_the_same_experiment_gives_the_same_bytes(kind, outlines, tmp_path):
+    for name in ("first.svg", "second.svg"):
+        draw(kind, outlines[kind], str(tmp_path / name))
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+
+
+def test_an_unknown_kind_is_a_mistake(outlines, tmp_path):
+    with pytest.raises(UserError, match=r"no figure of the kind 'pie'; it must be one of bars, line"):
+        draw("pie", outlines["bars"], str(tmp_path / "pie.svg"))
+
+
+def test_an_ablation_names_what_survives_the_correction(outlines):
+    """Without edges the accuracy is .05 lower, far beyond the wobble of .008; the AUC is the same."""
+    outline = read_experiment(outlines["bars"])
+    assert ablation_finding(outline, read_scored(outline)) == (
+        "Accuracy: FedNI (no edge) significantly below FedNI; AUC: nothing differs significantly from FedNI"
+    )
+
+
+def test_hollow_diamonds_are_what_the_paper_printed(outlines):
+    """Fig. 2 and Table V on ABIDE: FedNI .667, without edges .650, without discriminator .660, FedGCN .644."""
+    figure, _ = drawn(outlines["bars"])
+    printed = [mark.get_xdata()[0] for mark in figure.axes[0].lines if mark.get_marker() == "D"]
+    assert printed == [0.667, 0.650, 0.660, 0.644]
+    assert [text.get_text() for text in figure.axes[0].texts][:2] == ["0.660", "0.610   \u22120.050 *"]
+
+
+def test_a_sweep_has_a_line_a_method_and_a_level_for_the_rest(outlines):
+    outline = read_experiment(outlines["line"])
+    series = sweep_series(outline.variants, "graph.k")
+    assert [one.title for one in series] == ["FedNI", "FedGCN", "Ridge (central)"]
+    assert [one.values for one in series] == [KS, KS, (None,)]
+    assert [one.swept for one in series] == [True, True, False]
+
+
+def test_a_sweep_is_tested_against_the_paper_s_own_choice(outlines):
+    outline = read_experiment(outlines["line"])
+    (series, *_) = sweep_series(outline.variants, "graph.k")
+    assert sweep_finding(series, read_scored(outline), "graph.k") == (
+        "FedNI is most accurate at k = 40 (0.670); 1 of 3 values differs significantly from k = 10"
+    )
+
+
+def test_the_surface_counts_the_pairs_above_the_plane(outlines):
+    """.60 + .01 row + .02 column beside .615: 0, 1, 2 in rows of .60 .62 .64, .61 .63 .65, .62 .64 .66."""
+    outline = read_experiment(outlines["surface"])
+    scored = read_scored(outline)
+    grid = surface(outline, scored)
+    assert grid.rows == grid.columns == WEIGHTS
+    assert grid.mean == pytest.approx(np.array([[0.60, 0.62, 0.64], [0.61, 0.63, 0.65], [0.62, 0.64, 0.66]]))
+    found = surface_finding(grid, outline.variant("fedsage-plus"), scored)
+    assert found.startswith("FedNI is above FedSage+ (0.615) at 7 of 9 pairs, ")
+
+
+def test_curves_end_where_the_history_does(outlines):
+    figure, _ = drawn(outlines["rounds"])
+    losses = [line.get_ydata() for line in figure.axes[0].lines]
+    assert [len(curve) for curve in losses] == [30, 30, 30]
+    assert losses[0][-1] == pytest.approx(0.69 * np.exp(-0.012 * 30))
+    assert figure._suptitle.get_text().startswith("After 30 rounds the accuracy is highest with E = ")
+
+
+def test_the_spread_of_generated_nodes(outlines):
+    """Generated are half as far from their mean as the first hundred real nodes from theirs."""
+    variant = read_experiment(outlines["distribution"]).variant("fedni")
+    nodes = read_nodes(variant)
+    assert nodes.generated.shape == (GENERATED, 66)
+    first = np.sqrt(nodes.real[:GENERATED].var(axis=0).sum() / nodes.real.var(axis=0).sum())
+    assert nodes.spread == pytest.approx(0.5 * first, rel=1e-5)
+
+
+def test_clients_are_on_the_axis_by_their_number(outlines):
+    figure, _ = drawn(outlines["clients"])
+    assert [int(tick) for tick in figure.axes[0].get_xticks()] == [2, 6, 10]
+    assert figure._suptitle.get_text().startswith("FedNI: accuracy 0.620 [")
+
+
+def test_the_cost_of_both_phases(outlines):
+    """200 subjects in 5 institutions and 100 generated nodes: 40 and 60 nodes; (300 + 320) / 2 s; 81 s in 10 folds."""
+    outline = read_experiment(outlines["cost"])
+    first, second = phase_costs(outline, outline.variant("fedni"))
+    assert SUBJECTS == 200
+    assert (first.operations, first.parameters, first.seconds) == (2 * 4_080_000 * 40, 4_080_000, 310)
+    assert (second.operations, second.parameters) == (2 * 474_594 * 60, 474_594)
+    assert second.seconds == pytest.approx(81 / 10)
+
+
+def test_a_generator_that_knows_less_than_the_mean_neighbour_is_told_so(outlines):
+    poor, good = read_fidelity(read_experiment(outlines["fidelity"]).variants)
+    assert poor.gain.mean == pytest.approx(0.12 - 0.20)
+    assert poor.gain.reach == pytest.approx(1.96 * 0.01)
+    assert fidelity_finding(poor) == (
+        "FedNI (cut): generated features are further from the true missing neighbours than the mean of the visible "
+        "ones (centred cosine \u22120.080 [\u22120.100, \u22120.060])"
+    )
+    assert "are closer to the true missing neighbours" in fidelity_finding(good)
+
+
+def test_every_measure_of_fidelity_stands_beside_its_baselines(outlines):
+    rows = fidelity_rows(read_fidelity(read_experiment(outlines["fidelity"]).variants))
+    found = {(row.measure, row.variant.name): row for row in rows}
+    assert len(rows) == len(found) == 12
+    centred = found["features: centred cosine", "fedni-cut"]
+    assert centred.baselines == {"mean of the visible neighbours": 0.20, "the subject itself": 0.09}
+    assert centred.beaten_by == "mean of the visible neighbours"
+    assert found["features: centred cosine", "fedni-cut-no-discriminator"].beaten_by == ""
+    assert found["number missing: rank correlation", "fedni-cut"].beaten_by == "number of visible neighbours"
+    assert found["recovered edges: F1", "fedni-cut"].beaten_by == "the visible neighbours"
+    assert found["sex that agrees (share)", "fedni-cut"].beaten_by == "the subject itself"
+
+
+def test_an_experiment_without_what_a_figure_needs_says_so(tmp_path):
+    only = [(variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.6, 0.65)]
+    for kind, axes in (("line", ["graph.k"]), ("surface", ["inpainting.alpha", "inpainting.beta"]), ("cost", []),
+                       ("distribution", []), ("fidelity", [])):  # fmt: skip
+        figure, _ = drawn(experiment(tmp_path, kind, only, axes=axes))
+        (said,) = figure.texts
+        assert said.get_text()

@@ -1,0 +1,87 @@
+"""Experiments as targets: named alone, with one repeat, all of them, and never part of a run that names nothing."""
+
+from collections import Counter
+
+import pytest
+
+from workflow.project import CONFIG
+
+pytestmark = pytest.mark.workflow
+
+SWEEP = {"sweep": {"method": "fedgcn", "rounds": 1, "local_epochs": 1, "graph": {"k": [3, 4, 5]}}}
+CURVE = {
+    "default": False,
+    "figure": "line",
+    "axes": ["graph.k"],
+    "variants": ["sweep"],
+    "reference": "sweep-k3",
+    "split": {"repeats": 3},
+}
+CLIENTS = {
+    "default": False,
+    "figure": "clients",
+    "axes": ["split.count"],
+    "variants": ["ridge-central", "quick"],
+    "split": {"count": [2, 3], "share": 0.3},
+}
+
+
+@pytest.fixture
+def project(finished, tmp_path):
+    """The finished tiny project with a sweep of k and one of the number of institutions."""
+    project = finished.copy(tmp_path / "project")
+    project.configure(
+        variants=CONFIG["variants"] | SWEEP,
+        experiments=CONFIG["experiments"] | {"curve": CURVE, "clients": CLIENTS},
+    )
+    return project
+
+
+def work(planned):
+    """What is computed before anything is drawn."""
+    drawn = ("draw_", "write_report")
+    return Counter({rule: count for rule, count in planned.items() if not rule.startswith(drawn)})
+
+
+def test_a_run_that_names_nothing_leaves_them_out(project):
+    assert project.planned() == Counter()
+    assert "curve" not in project.snakemake("-n", "all").stdout
+
+
+def test_a_sweep_of_k_builds_its_graphs_and_computes_no_features(project):
+    planned = project.planned("curve")
+    assert work(planned) == Counter(split_subjects=2, build_graph=9, train_method=9, score_experiment=1)
+    assert (planned["draw_line"], planned["draw_experiment"], planned["write_report"]) == (1, 1, 1)
+    assert planned["draw_graphs"] == 0
+
+
+def test_the_twin_has_one_repeat(project):
+    assert work(project.planned("curve-quick")) == Counter(build_graph=3, train_method=3, score_experiment=1)
+
+
+def test_all_of_them_at_once_share_their_work(project):
+    planned = project.planned("paper-quick")
+    assert work(planned) == Counter(split_subjects=2, build_graph=5, train_method=7, score_experiment=4)
+    assert (planned["draw_line"], planned["draw_clients"]) == (1, 1)
+
+
+def test_a_sweep_of_splits_ends_in_one_figure_and_a_report_of_its_own(project):
+    project.snakemake("clients-quick", "--cores", "2")
+    results = project.folder / "results"
+    assert (results / "tiny" / "figures" / "clients-quick" / "clients.svg").is_file()
+    assert {path.name for path in (results / "tiny" / "tables").glob("clients-quick-count?.tsv")} == {
+        "clients-quick-count2.tsv",
+        "clients-quick-count3.tsv",
+    }
+    assert [path.name for path in (results / "reports").glob("*.html")] == ["tiny-clients-quick.html"]
+    page = (results / "reports" / "tiny-clients-quick.html").read_text()
+    assert "count = 2" in page
+    assert "count = 3" in page
+    assert project.planned("clients-quick") == Counter()
+
+
+def test_an_experiment_may_not_bear_a_rules_name(project):
+    project.configure(experiments=CONFIG["experiments"] | {"build_graph": {"default": False}})
+    done = project.snakemake("-n", "tables", check=False)
+    assert done.returncode != 0
+    assert "experiments.build_graph" in done.stdout + done.stderr

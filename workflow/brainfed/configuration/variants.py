@@ -52,10 +52,26 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
         features = _feature_stage(_features(project, definition, where), regime)
     if method.graph != "none" and features is not None:
         graph = _graph_stage(_graph(project, method, definition, where), features, regime)
+    _refuse_true_labels(where, features, graph, regime)
     if method.inpainter is not None and graph is not None:
         inpainting = _inpainting_stage(_inpainting(project, method, definition, where), method, graph)
         fused = _fusing_stage(_fusing(project, method, definition, where), inpainting)
     return Variant(name, method, settings, features, graph, fused)
+
+
+def _refuse_true_labels(where: str, features: FeatureStage | None, graph: GraphStage | None, regime: Regime) -> None:
+    """Features and graphs that are chosen by the true diagnoses have no place in a null control."""
+    if regime.labels != "permuted":
+        return
+    for key, reads in (
+        ("features.selection", features is not None and features.settings.reads_labels),
+        ("graph.embedding", graph is not None and graph.settings.fitted),
+    ):
+        if reads:
+            raise UserError(
+                f"{where}.{key}: expected no rfe under `labels: permuted`, found rfe, which is fitted on the true "
+                "diagnoses; leave the variant out of the experiment with permuted labels."
+            )
 
 
 def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[str, Any]]:

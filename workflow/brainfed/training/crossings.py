@@ -1,9 +1,13 @@
 """What leaves an institution beside the weights of the rounds, written into the ledger."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import torch
 from torch import Tensor
 
 from brainfed.federation.exchange import Ledger
+from brainfed.runtime.artefacts import read_arrays
 from brainfed.training.inputs import MethodInputs
 from brainfed.training.stacking import Stack
 
@@ -33,6 +37,11 @@ def record_help_for_unseen(stack: Stack, weights: dict[str, Tensor], ledger: Led
         shapes |= {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
         for name, (shape, size) in shapes.items():
             ledger.record(name, shape, size, direction="upload", round_index=0, subjects=len(member.nodes))
+
+
+def crossings_of_features(files: Sequence[Path | str]) -> tuple[dict[str, int | str], ...]:
+    """What the choice of features sent between institutions, in the first fold; nothing where all are used."""
+    return tuple(read_arrays(files[0], []).metadata.get("crossings", ())) if files else ()
 
 
 def crossings_of_graph(inputs: MethodInputs, scope: str) -> tuple[dict[str, int | str], ...]:

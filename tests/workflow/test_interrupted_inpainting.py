@@ -1,0 +1,70 @@
+"""A generator's training that is killed outright goes on from its last round, to the same bytes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.errors import UserError
+from workflow.project import new_project
+
+pytestmark = pytest.mark.workflow
+
+KILLED_IN = 17
+GENERATOR = ("tables", "--cores", "1", "--until", "train_generator")
+SETTINGS = {
+    "inpainting": {"rounds": 30, "local_epochs": 3},
+    "variants": {"whole": {"method": "fedni", "rounds": 1, "local_epochs": 1}},
+    "experiments": {"methods": {"variants": ["ridge-central", "whole"], "reference": "ridge-central"}},
+}
+
+
+def rounds_done(folder):
+    """Rounds that the newest checkpoint below a folder holds; 0 without one."""
+    for path in folder.rglob(".generator.safetensors.*.checkpoint"):
+        try:
+            return int(read_arrays(path, []).metadata["round"]) + 1
+        except UserError:
+            continue
+    return 0
+
+
+def run_until_killed(project):
+    """Start the workflow and SIGKILL it with all its jobs while round `KILLED_IN` runs; rounds that were kept."""
+    results = project.folder / "results"
+    command = [sys.executable, "-m", "snakemake", *GENERATOR, "--configfile", "config.yaml"]
+    environment = os.environ | {"PYTHONPATH": str(project.folder / "workflow")}
+    with subprocess.Popen(
+        command, cwd=project.folder, env=environment, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as running:  # fmt: skip
+        while running.poll() is None and rounds_done(results) < KILLED_IN - 1:
+            time.sleep(0.002)
+        assert running.poll() is None, "the workflow ended before it could be killed"
+        os.killpg(running.pid, signal.SIGKILL)
+    return rounds_done(results)
+
+
+def made_by_inpainting(project):
+    results = project.folder / "results" / "tiny"
+    made = (path for path in results.glob("inpainting/**/*") if path.is_file() and path.name != "timing.json")
+    return {path.relative_to(results): path.read_bytes() for path in made}
+
+
+def test_killed_in_round_17_it_resumes_to_the_same_bytes(tmp_path):
+    whole, killed = (new_project(tmp_path / name, **SETTINGS) for name in ("whole", "killed"))
+    whole.snakemake(*GENERATOR)
+    kept = run_until_killed(killed)
+    assert KILLED_IN - 1 <= kept < 30
+    assert not list(killed.folder.glob("results/tiny/inpainting/*/repeat-0/all/generator.safetensors"))
+
+    killed.snakemake("--unlock")
+    killed.snakemake(*GENERATOR)
+    expected, found = made_by_inpainting(whole), made_by_inpainting(killed)
+    assert found.keys() == expected.keys() and len(expected) == 3
+    assert [path for path in expected if found[path] != expected[path]] == []
+    assert not list((killed.folder / "results").rglob("*.checkpoint"))

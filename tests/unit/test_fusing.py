@@ -112,8 +112,7 @@ def plain(inputs, fused):
         home, parent = fused.institution[g - n], fused.parent[g - n]
         members = inputs.members(home).tolist()
         sigma = mean_distance(position[members if settings.scope == "local" else inputs.fitted.nonzero()[0]])
-        others = [*members, *(n + other for other in np.flatnonzero(fused.institution == home) if n + other != g)]
-        weights = {j: pair_weight(position, compared, sigma, settings.age_gap, g, j) for j in others}
+        weights = {j: pair_weight(position, compared, sigma, settings.age_gap, g, j) for j in members}
         kept = {j: weights[j] for j in best_partners(weights, settings.k)}
         if parent not in kept:
             kept[parent] = weights[parent] or min(kept.values(), default=1.0)
@@ -167,13 +166,6 @@ def test_equally_near_subjects_are_kept_in_order_of_id():
     assert (row > 0).tolist() == [True, False, True, True]
 
 
-def test_a_subject_comes_before_a_generated_node_that_is_as_near():
-    # The nodes at 2 and 2 lie on the subject at 2 and on each other.
-    inputs, generator = line(0, 2, 5, number=[2, 0, 0], features=[2, 2], k=1)
-    adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 5)
-    assert (adjacency[3:] > 0).tolist() == [[True, True, False, True, False], [True, True, False, False, True]]
-
-
 def test_a_node_alike_to_nobody_is_joined_to_its_parent_with_weight_one():
     inputs, generator = line(0, 1, 3, number=[0, 1, 0], features=[2], born_sex=[-1])
     assert dense(fuse(inputs, generator, NO_CAP, most=10), 4)[3].tolist() == [0, 1, 0, 1]
@@ -187,13 +179,18 @@ def test_a_node_too_far_for_single_precision_is_joined_to_its_parent_with_weight
     assert (fused.weight > 0).all()
 
 
-def test_generated_nodes_are_neighbours_of_each_other():
-    # Both nodes are of sex 1, nobody else is: each keeps the other and its parent, at the other's weight.
+def test_generated_nodes_are_no_neighbours_of_each_other():
+    # Both nodes are of sex 1, nobody else is: each keeps its parent alone, at weight one.
     inputs, generator = line(0, 1, 3, 7, number=[1, 0, 0, 1], features=[2, 3], born_sex=[1, 1])
     adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 6)
-    near = np.exp(-1 / (2 * (23 / 6) ** 2))
-    np.testing.assert_allclose(adjacency[4], [near, 0, 0, 0, 1, near], rtol=1e-6)
-    np.testing.assert_allclose(adjacency[5], [0, 0, 0, near, near, 1], rtol=1e-6)
+    assert adjacency[4].tolist() == [1, 0, 0, 0, 1, 0]
+    assert adjacency[5].tolist() == [0, 0, 0, 1, 0, 1]
+
+
+def test_however_near_the_others_lie_a_generated_node_keeps_k_subjects():
+    inputs, generator = line(0, 2, 5, number=[2, 0, 0], features=[2, 2], k=2)
+    adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 5)
+    assert ((adjacency[3:, :3] > 0).sum(axis=1) >= 2).all() and not adjacency[3, 4] and not adjacency[4, 3]
 
 
 def test_a_generated_node_is_from_its_parents_site():

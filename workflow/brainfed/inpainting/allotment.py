@@ -8,13 +8,19 @@ from numpy.typing import NDArray
 
 
 def allot(
-    count: NDArray[np.float64], *, rounding: Literal["round", "truncate"], most: int, cap: float | None
+    count: NDArray[np.float64],
+    *,
+    rounding: Literal["round", "truncate"],
+    most: int,
+    cap: float | None,
+    lot: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
 
     Each is made whole (`round`: halves to the even side) and brought into 0 ... `most`. Where all together
     exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of its share,
-    and the largest remainders one more, equal ones in order of id.
+    and the largest remainders one more. Of equal remainders the larger predicted number comes first, of equal
+    numbers the smaller `lot` (n,), drawn at random: ids are often in the order of the diagnosis and decide nothing.
 
     Raises:
         ValueError: a count is not finite.
@@ -29,6 +35,6 @@ def allot(
     if total <= limit:
         return wanted
     given, remainder = np.divmod(wanted * limit, total)
-    first = np.argsort(-remainder, kind="stable")[: limit - int(given.sum())]
+    first = np.lexsort((lot, -count, -remainder))[: limit - int(given.sum())]
     given[first] += 1
     return np.asarray(given, dtype=np.int64)

@@ -1,7 +1,7 @@
 """What one institution trains its FedSage+ generator on: a random tenth of its nodes is hidden (Zhang et al. 2021).
 
 The impaired graph is induced on the visible nodes. A visible node's hidden neighbours are counted, and
-the first of them, in order of id, are the targets of its generated features.
+some of them, drawn at random, are the targets of its generated features.
 """
 
 from dataclasses import dataclass
@@ -87,7 +87,9 @@ def _owner(
     hidden = hidden_nodes(inputs, institution, settings.hidden_fraction)
     visible = np.setdiff1d(members, hidden)
     missed = _edges(inputs.graph, visible, hidden)
-    first = missed & (missed.cumsum(axis=1) <= settings.targets)
+    lot = inputs.streams.numpy("fedsage-targets", inputs.part, institution).permutation(len(hidden))
+    first = np.zeros_like(missed)
+    first[:, lot] = missed[:, lot] & (missed[:, lot].cumsum(axis=1) <= settings.targets)
     targeted = np.flatnonzero(missed.any(axis=1))
     propagation = torch.from_numpy(row_normalised(inputs.graph, visible)).to(device, dtype)
     return Owner(

@@ -1,7 +1,7 @@
 """Join generated nodes to the population graph (FedNI Sec. III-B.2): what the classifier is trained on.
 
-A generated node finds its neighbours as a subject does (FedNI Sec. III-A), among the subjects that may be
-learnt from and the generated nodes of its own institution. Edges among subjects stay as they are.
+A generated node finds its neighbours as a subject does (FedNI Sec. III-A), among the subjects of its own
+institution that may be learnt from. Edges among subjects stay as they are.
 """
 
 import numpy as np
@@ -70,7 +70,8 @@ def _parents(inputs: InpaintingInputs, count: FloatArray, settings: FusingSettin
     number = np.zeros(len(inputs.subjects), dtype=np.int64)
     for institution in range(len(inputs.institutions)):
         members = inputs.members(institution)
-        number[members] = allot(count[members], rounding=settings.rounding, most=most, cap=settings.cap)
+        lot = inputs.streams.numpy("allotment", inputs.part, institution).permutation(len(members))
+        number[members] = allot(count[members], rounding=settings.rounding, most=most, cap=settings.cap, lot=lot)
     return np.repeat(np.arange(len(number)), number)
 
 
@@ -137,15 +138,13 @@ def _phenotypes(inputs: InpaintingInputs, parents: IntArray, born: Generated) ->
 def _neighbours(
     nodes: Nodes, new: IntArray, existing: IntArray, parents: IntArray, sigma: float, settings: GraphSettings
 ) -> Edges:
-    """Edges from nodes `new` (g,) to the k most similar of `existing` and each other, and to `parents` (g,)."""
-    queries = nodes.take(new)
-    real = nearest(queries, nodes.take(existing), sigma, k=settings.k, age_gap=settings.age_gap)
-    generated = nearest(queries, None, sigma, k=settings.k, age_gap=settings.age_gap)
-    row = np.append(real.row, generated.row)
-    column = np.append(existing[real.column], new[generated.column])
-    weight = np.append(real.weight, generated.weight)
-    kept = _strongest(row, column, weight, settings.k)
-    row, column, weight = row[kept], column[kept], weight[kept]
+    """Edges from nodes `new` (g,) to the k most similar of `existing`, and to `parents` (g,).
+
+    New nodes are no neighbours of each other: they lie close together, and would crowd out the subjects.
+    """
+    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=settings.k, age_gap=settings.age_gap)
+    felt = real.weight.astype(np.float32) > 0
+    row, column, weight = real.row[felt], existing[real.column[felt]], real.weight[felt]
 
     smallest = np.full(len(new), np.inf)
     np.minimum.at(smallest, row, weight)
@@ -156,13 +155,6 @@ def _neighbours(
     own = _paired_similarity(nodes.take(new[apart]), nodes.take(parents[apart]), sigma, settings.age_gap)
     own = np.where(own.astype(np.float32) > 0, own, smallest[apart])
     return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
-
-
-def _strongest(row: IntArray, column: IntArray, weight: FloatArray, k: int) -> IntArray:
-    """Which edges are the k largest of their row and not lost in float32; equal ones in order of their column."""
-    order = np.lexsort((column, -weight, row))
-    rank = np.arange(len(order)) - np.searchsorted(row[order], row[order])
-    return order[(rank < k) & (weight[order].astype(np.float32) > 0)]
 
 
 def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:

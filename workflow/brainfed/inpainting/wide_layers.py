@@ -23,7 +23,7 @@ class Products:
     """How the large products are formed, and how many operations they took so far.
 
     Attributes:
-        low: bfloat16 factors, their sums float32; else the tensors' own format.
+        low: bfloat16 factors and block products, added up in float32; else the tensors' own format.
         operations: multiplications and additions.
     """
 

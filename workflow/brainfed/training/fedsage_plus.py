@@ -49,7 +49,7 @@ def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) ->
         curves = run_rounds(
             network,
             stack.labels,
-            [len(member.nodes) for member in trained],
+            [inputs.subjects_among(member.nodes) for member in trained],
             settings,
             folds,
             inputs.streams,
@@ -101,7 +101,7 @@ def _means(
 
 def _operations(inputs: MethodInputs, settings: FedSagePlusSettings) -> int:
     """Multiplications and additions on the features, forward and weight gradient, over all steps and folds."""
-    sizes = [len(inputs.members(institution)) for institution in range(len(inputs.institutions))]
+    sizes = [inputs.subjects_among(inputs.members(institution)) for institution in range(len(inputs.institutions))]
     steps = local_steps(sizes, settings, inputs.streams)
     columns = 2 * settings.hidden[0]
     return round(steps / len(sizes) * 2 * 2 * inputs.features[0].size * columns * inputs.folds)

@@ -72,6 +72,10 @@ class MethodInputs:
         """Positions of an institution's subjects."""
         return np.flatnonzero(self.institution == institution)
 
+    def subjects_among(self, nodes: IntArray) -> int:
+        """How many of these nodes are people: generated ones are tested in no fold."""
+        return int((self.fold[nodes] >= 0).sum())
+
 
 @dataclass(frozen=True)
 class Outcome:

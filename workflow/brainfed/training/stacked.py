@@ -61,7 +61,7 @@ def train_stacked(
         curves = run_rounds(
             network,
             stack.labels,
-            [len(member.nodes) for member in trained],
+            [inputs.subjects_among(member.nodes) for member in trained],
             settings,
             folds,
             inputs.streams,
@@ -178,8 +178,9 @@ def _operations(
 
     Institutions of equal size are taken for granted where a round draws some of them.
     """
-    subjects = len(inputs.subjects)
-    sizes = [subjects] if pooled else [len(inputs.members(m)) for m in range(len(inputs.institutions))]
+    nodes = len(inputs.subjects)
+    groups = [np.arange(nodes)] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    sizes = [inputs.subjects_among(group) for group in groups]
     steps = local_steps(sizes, settings, inputs.streams, exchange=exchange)
     columns = architecture.widths[1] + architecture.skip * CLASSES
-    return round(steps / len(sizes) * 2 * 2 * subjects * architecture.features * columns * inputs.folds)
+    return round(steps / len(sizes) * 2 * 2 * nodes * architecture.features * columns * inputs.folds)

@@ -41,7 +41,8 @@ def plain_losses(generator, discriminator, nodes, masked, k):
 def plain_gradients(generator, discriminator, nodes, masked, settings, k):
     """Fill every `.grad` from the losses; the losses by name as numbers."""
     losses = plain_losses(generator, discriminator, nodes, masked, k)
-    total = settings.alpha * losses["reconstruction"] + losses["count"] + losses.get("phenotype", 0.0)
+    squared = losses["reconstruction"] * (nodes.features.shape[1] if settings.reconstruction == "sum" else 1)
+    total = settings.alpha * squared + losses["count"] + losses.get("phenotype", 0.0)
     total = total + settings.beta * losses.get("adversarial", 0.0)
     own = list(generator.parameters())
     by_generator = torch.autograd.grad(total, own, retain_graph=True)

@@ -34,8 +34,9 @@ def gradients(module):
 @pytest.mark.parametrize("block", [7, 40, 1000])
 @pytest.mark.parametrize("phenotypes", [("sex", "age"), ("sex",), ("age",), ()])
 @pytest.mark.parametrize("with_discriminator", [True, False])
-def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discriminator):
-    settings = InpaintingSettings(alpha=0.7, beta=1.3)
+@pytest.mark.parametrize("reconstruction", ["sum", "mean"])
+def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discriminator, reconstruction):
+    settings = InpaintingSettings(alpha=0.7, beta=1.3, reconstruction=reconstruction)
     nodes, masked, generator, discriminator = pieces(settings, phenotypes)
     discriminator = discriminator if with_discriminator else None
     twins = deepcopy(generator), deepcopy(discriminator)

@@ -72,6 +72,7 @@ def test_the_projects_own_report_has_the_default_experiments_and_each_target_one
         ({"clients": {"split": {"count": []}}}, r"experiments\.clients\.split\.count: .* empty list"),
         ({"clients": {"split": {"count": [2, 2]}}}, r"experiments\.clients: .*'clients-count2' twice"),
         ({"clients-count4": {"variants": ["ridge-central"]}}, r"another experiment 'clients-count4'"),
+        ({"clients-quick-count4": {"variants": ["ridge-central"]}}, r"another experiment 'clients-quick-count4'"),
         ({"clients": {"split": {"count": [2, 20]}}}, r"experiments\.clients\.split: share: 20 institutions of 0\.1"),
         ({"clients": {"split": {"institutions": "sites"}}}, r"experiments\.clients\.split: share"),
         ({"fast-quick": {}}, r"experiments\.fast-quick: a name may not end in -quick"),
@@ -84,6 +85,37 @@ def test_the_projects_own_report_has_the_default_experiments_and_each_target_one
 def test_an_experiment_that_cannot_be_is_refused(experiments, words):
     with pytest.raises(UserError, match=words):
         plan(experiments=experiments)
+
+
+SWEEP = {"wide": {"method": "fedgcn", "graph": {"k": [3, 5]}}}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "words"),
+    [
+        ({"figure": "line"}, r"experiments\.methods\.axes: .*'line' is drawn against 1 swept setting\(s\), found 0"),
+        ({"figure": "surface", "axes": ["graph.k"]}, r"axes: .*'surface' is drawn against 2 .* found 1"),
+        (
+            {"figure": "line", "axes": ["graph.kk"]},
+            r"axes: no variant has the setting 'graph\.kk'; did you mean 'graph\.k'",
+        ),
+        ({"figure": "line", "axes": ["inpainting.alpha"]}, r"axes: no variant has the setting 'inpainting\.alpha'"),
+        ({"figure": "clients"}, r"experiments\.methods\.figure: `clients` compares splits"),
+        ({"figure": "distribution"}, r"figure: `distribution` is of generated nodes, which no variant has"),
+        ({"figure": "fidelity"}, r"figure: `fidelity` needs a variant of FedNI with `graph: {scope: global_cut}`"),
+    ],
+    ids=str,
+)
+def test_a_figure_that_could_not_be_drawn_is_refused_before_any_training(experiment, words):
+    with pytest.raises(UserError, match=words):
+        plan(variants=SWEEP, experiments={"methods": {"variants": ["ridge-central", "wide"]} | experiment})
+
+
+def test_a_figure_may_be_drawn_against_settings_of_stages_methods_and_splits():
+    drawn = {"variants": ["ridge-central", "wide"], "figure": "line"}
+    for axis in ("graph.k", "rounds", "split.count"):
+        planned = plan(variants=SWEEP, experiments={"methods": drawn | {"axes": [axis]}})
+        assert planned.experiments["methods"].settings.axes == (axis,)
 
 
 @pytest.fixture(params=["config", "abide"])

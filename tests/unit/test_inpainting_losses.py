@@ -11,8 +11,9 @@ from brainfed.inpainting.losses import (
     discriminator_loss,
     generator_loss,
     phenotype_loss,
-    reconstruction_loss,
 )
+from brainfed.inpainting.wide_layers import Products, Upstream, WideLayers
+from brainfed.models.generator import Generator
 
 LN2 = math.log(2)
 LN3 = math.log(3)
@@ -28,10 +29,20 @@ def test_count_loss_is_the_squared_error_of_the_share_of_k():
     assert float(loss) == pytest.approx((0 + 0.25**2 + 0) / 3)
 
 
-def test_reconstruction_loss_is_a_mean_over_pairs_and_features():
-    generated = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-    target = torch.tensor([[1.0, 0.0], [0.0, 4.0]])
-    assert float(reconstruction_loss(generated, target)) == pytest.approx((0 + 4 + 9 + 0) / 4)
+@torch.no_grad()
+def test_reconstruction_loss_is_the_squared_error_a_feature_and_its_weight_reaches_the_gradient():
+    generated = torch.tensor([[0.5, -0.5], [0.1, 0.4]], dtype=torch.float64)
+    features = torch.tensor([[0.0, 0.4], [0.5, 0.5]], dtype=torch.float64)
+    generator, wide = Generator(2, sex=False, age=False).double(), WideLayers(Products())
+    generator.feature_2.weight.fill_(0)
+    source = torch.zeros(2, 256, dtype=torch.float64)
+    # the nodes 1 and 0 are the targets: errors 0, -1, 0.1, 0
+    upstream = Upstream(torch.tensor([1, 0]), 3.0, None, None)
+    loss, _ = wide.backward(generator, source, generated, features, None, upstream)
+    assert float(loss) == pytest.approx((0 + 1 + 0.01 + 0) / 4)
+    # 3 * 2 * error / 4 through the slope of tanh, 1 - generated^2, summed over the pairs
+    expected = [1.5 * 0.1 * (1 - 0.1**2), 1.5 * -1 * (1 - 0.5**2)]
+    assert generator.feature_2.bias.grad.tolist() == pytest.approx(expected)
 
 
 def test_generator_loss_is_minus_the_log_of_being_taken_for_real():

@@ -9,7 +9,8 @@ from brainfed.reporting.document import render
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.pictures import read_pictures
 from brainfed.runtime.errors import UserError
-from report_project import CAPTIONS, outline_of, write_project
+from report_experiments import write_fidelity
+from report_project import CAPTIONS, outline_of, with_figure, write_project
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +111,66 @@ def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
     assert "phenotypes: resources/inside.tsv" in page
     assert "- outside.tsv" in page
     assert "- data/{subject}.1D" in page
+
+
+def test_the_page_says_what_the_generated_nodes_do(outline):
+    text = words(page_of(outline))
+    for said in (
+        "What the generated nodes do",
+        "FedNI minus FedGCN, the same classifier without them:",
+        "FedNI minus FedNI (random nodes), as many nodes drawn at random:",
+        "neither on the uploads of the generator (inpainting) nor on those of the classifier",
+        "inpainting a repeat",
+        "FedNI inpainting encoder (2 tensors) 2.0 MB 2.0 MB 0.01",
+        "Subgraph federated learning with missing neighbor generation",
+    ):
+        assert said in text
+
+
+def test_without_a_generator_nothing_is_said_of_one(outline):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
+    text = words(page_of(outline))
+    assert "What the generated nodes do" not in text
+    assert "inpainting a repeat" not in text
+    assert "Subgraph federated learning" not in text
+
+
+def test_fidelity_stands_beside_its_baselines(outline, tmp_path):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
+    own["fidelity"] = [write_fidelity(tmp_path / "repeat-0.json")]
+    text = words(page_of(outline))
+    assert "Generated against true neighbours" in text
+    beside = "mean of the visible neighbours 0.200, the subject itself 0.090"
+    assert f"features: centred cosine FedNI 0.120 {beside} no better than: mean of the visible neighbours" in text
+
+
+def test_the_figure_of_a_group_is_shown_once(outline):
+    experiments = outline["cohorts"][0]["experiments"]
+    first = with_figure(experiments[0]) | {"group": "clients"}
+    experiments += [first | {"name": f"clients-count{count}"} for count in (2, 4)]
+    page = page_of(outline)
+    assert page.count('id="figure-bars-') == 1
+    assert page.count('id="figure-forest-') == 3
+
+
+def test_an_experiment_with_a_figure_says_what_the_figure_says(outline):
+    experiments = outline["cohorts"][0]["experiments"]
+    experiments.append(with_figure(experiments[0]))
+    text = words(page_of(outline))
+    finding = "Accuracy: nothing differs significantly from Ridge (central); AUC: Majority class significantly below"
+    assert f"Generated nodes against random ones : {finding}" in text
+    assert text.count(finding) == 2
+    assert "The paper, Fig. 4: FedNI beats inpainting at random by .018 in accuracy on ABIDE." in text
+
+
+def test_a_page_of_one_figure_opens_with_it(outline):
+    experiments = outline["cohorts"][0]["experiments"]
+    experiments[:] = [with_figure(experiments[0])]
+    page = page_of(outline)
+    heading = re.search(r"<h1>(.*?)</h1>", page)[1]
+    assert heading.startswith("Accuracy: nothing differs significantly from Ridge (central)")
+    head = page[: page.index("<nav")]
+    assert "Accuracy and AUC side by side" in head
+    assert page.count('alt="Accuracy and AUC side by side') == 1

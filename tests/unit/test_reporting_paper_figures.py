@@ -1,6 +1,7 @@
 """The paper's figures from made-up experiments: nothing clipped, words apart, numbers and findings right."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -142,15 +143,25 @@ def test_nothing_reaches_over_the_edge(kind, outlines):
     assert box.y1 <= height + 0.02
 
 
+def shown_ticks(axes):
+    """Labels of the ticks inside the axes: matplotlib keeps others that it does not draw."""
+    labels = []
+    for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        ticks = [tick for tick in axis.get_major_ticks() if min(limits) <= tick.get_loc() <= max(limits)]
+        labels += [tick.label1 for tick in ticks if tick.label1.get_visible()]
+    return labels
+
+
 @pytest.mark.parametrize("kind", EXPERIMENTS)
-def test_titles_and_names_of_axes_keep_apart(kind, outlines):
+def test_words_and_numbers_keep_apart(kind, outlines):
     figure, renderer = drawn(outlines[kind])
     words = [figure._suptitle]
     for axes in figure.axes:
-        words += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title]
-    boxes = [text.get_window_extent(renderer) for text in words if text.get_text()]
-    assert len(boxes) > 3
-    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+        words += [axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title, *axes.texts, *shown_ticks(axes)]
+    held = [(text.get_text(), text.get_window_extent(renderer)) for text in words if text.get_text()]
+    assert len(held) > 10
+    pairs = itertools.combinations(held, 2)
+    assert [(one, other) for (one, box), (other, beside) in pairs if box.overlaps(beside)] == []
 
 
 @pytest.mark.parametrize("kind", EXPERIMENTS)
@@ -258,11 +269,16 @@ def test_every_measure_of_fidelity_stands_beside_its_baselines(outlines):
     assert len(rows) == len(found) == 12
     centred = found["features: centred cosine", "fedni-cut"]
     assert centred.baselines == {"mean of the visible neighbours": 0.20, "the subject itself": 0.09}
-    assert centred.beaten_by == "mean of the visible neighbours"
-    assert found["features: centred cosine", "fedni-cut-no-discriminator"].beaten_by == ""
-    assert found["number missing: rank correlation", "fedni-cut"].beaten_by == "number of visible neighbours"
-    assert found["recovered edges: F1", "fedni-cut"].beaten_by == "the visible neighbours"
-    assert found["sex that agrees (share)", "fedni-cut"].beaten_by == "the subject itself"
+    assert centred.verdict == "no better than: mean of the visible neighbours"
+    verdicts = {
+        ("features: centred cosine", "fedni-cut-no-discriminator"): "above every baseline",
+        ("number missing: rank correlation", "fedni-cut"): "no better than: number of visible neighbours",
+        ("recovered edges: F1", "fedni-cut"): "no better than: the visible neighbours",
+        ("sex that agrees (share)", "fedni-cut"): "no better than: the subject itself",
+    }
+    assert {key: found[key].verdict for key in verdicts} == verdicts
+    assert replace(centred, generated=float("nan")).verdict == "\u2013"
+    assert replace(centred, baselines={}).verdict == "\u2013"
 
 
 def test_an_experiment_without_what_a_figure_needs_says_so(tmp_path):

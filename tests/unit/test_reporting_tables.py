@@ -188,6 +188,12 @@ def test_readable_numbers():
         ("fedgcn-phenotypes-sex-age-k5", "FedGCN (phenotypes = sex age, k = 5)"),
         ("fedgcn-age-gap2", "FedGCN (age gap = 2)"),
         ("width-hidden8x4", "width (hidden = 8 \u00d7 4)"),
+        ("fedgcn-no-bfs", "FedGCN (no BFS)"),
+        ("fedgcn-knn-rfe", "FedGCN (kNN RFE)"),
+        ("fedgcn-fl-g-d", "FedGCN (FL-G-D)"),
+        ("fedgcn-alpha0.01-beta5", "FedGCN (\u03b1 = 0.01, \u03b2 = 5)"),
+        ("fedgcn-federated-generator", "FedGCN (federated = generator)"),
+        ("fedgcn-hidden-fraction0.2", "FedGCN (hidden fraction = 0.2)"),
         ("plain", "plain"),
     ],
 )

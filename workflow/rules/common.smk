@@ -24,6 +24,7 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
     )
 
 from brainfed.cohort.listing import list_cohort
+from brainfed.configuration.figures import knows_truth
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.plan import split_content
 from brainfed.configuration.targets import (
@@ -212,9 +213,9 @@ def method_files(wildcards, experiment, name):
 
 
 @cache
-def code_of(script, entry):
-    """The digest of a script and of the entry point that it resolves; the same for all jobs of a variant."""
-    return code_digest(script, entry, base=BASE)
+def code_of(*roots):
+    """The digest of a script, and of the entry point that it resolves, where several rules or jobs have the same."""
+    return code_digest(*roots, base=BASE)
 
 
 def class_path(kind):

@@ -160,7 +160,7 @@ for kind, title in PAPER_FIGURES.items():
             mem_mb=3000,
             runtime=20,
         params:
-            code=code_digest("scripts/draw_paper_figure.py", base=BASE),
+            code=code_of("scripts/draw_paper_figure.py"),
             kind=kind,
             experiment=lambda wc: figure_outline(wc.cohort, wc.experiment),
         message:

@@ -78,22 +78,8 @@ def shown_variant(variant):
         "method_title": variant.method.title,
         "family": variant.method.family,
         "settings": variant.settings,
-        "stages": stages_of(variant),
+        "stages": variant.stages(),
     }
-
-
-def stages_of(variant):
-    """The settings of every stage that a variant reads."""
-    stages = {
-        "features": asdict(variant.features.settings) if variant.features else {},
-        "graph": asdict(variant.graph.settings) if variant.graph else {},
-        "inpainting": {},
-        "fusing": {},
-    }
-    if variant.fused:
-        stages["inpainting"] = variant.fused.inpainting.settings
-        stages["fusing"] = asdict(variant.fused.settings)
-    return stages
 
 
 def atlas_file(wildcards, kind):
@@ -159,8 +145,7 @@ def generator_files(cohort, experiment, variant, name):
 
 def fidelity_files(cohort, experiment, variant):
     """How generated compare with true neighbours, where those are known and have a phenotype."""
-    known = graph_scope(variant) == "global_cut" and variant.fused is not None
-    if not known or variant.fused.inpainting.inpainter.name != "fedni":
+    if not knows_truth(variant):
         return []
     return [
         f"results/{cohort}/fidelity/{variant.fused.name}/repeat-{repeat}.json"

@@ -1,10 +1,11 @@
 """From a validated config to named stages: what runs, under which name, with which settings."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from brainfed.cohort.split_settings import SplitSettings
+from brainfed.configuration.figures import check_figure
 from brainfed.configuration.names import TWIN, check_names, known
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.stages import (
@@ -62,18 +63,18 @@ def make_plan(project: ProjectSettings) -> Plan:
     definitions = expand({**SHIPPED_VARIANTS, **project.variants})
     for name, definition in definitions.single.items():
         check_definition(project, name, definition)
-    experiments = list(_experiments(project, definitions))
-    variants = [variant for experiment in experiments for variant in experiment.variants]
+    experiments = _experiments(project, definitions)
+    variants = [variant for experiment in experiments.values() for variant in experiment.variants]
     fused = [variant.fused for variant in variants if variant.fused]
     return Plan(
         project,
-        {experiment.regime.split: experiment.split for experiment in experiments},
+        {experiment.regime.split: experiment.split for experiment in experiments.values()},
         _by_name(variant.features for variant in variants),
         _by_name(variant.graph for variant in variants),
         _by_name(stage.inpainting for stage in fused),
         _by_name(fused),
-        {experiment.regime.name: experiment.regime for experiment in experiments},
-        {experiment.name: experiment for experiment in experiments},
+        {experiment.regime.name: experiment.regime for experiment in experiments.values()},
+        experiments,
     )
 
 
@@ -89,23 +90,33 @@ def _by_name(stages: Iterable[Stage | None]) -> dict[str, Stage]:
     return {stage.name: stage for stage in stages if stage is not None}
 
 
-def _experiments(project: ProjectSettings, definitions: Definitions) -> Iterator[Experiment]:
-    """Every experiment, one for each value of a swept split; then the twin of each, with one repeat."""
-    found: dict[str, Experiment] = {}
-    for group, settings in project.experiments.items():
-        for name, split in expand_split(group, settings.split).items():
-            if name in found or (name != group and name in project.experiments):
-                raise UserError(f"experiments.{group}: there is another experiment {name!r}; rename one of them.")
-            found[name] = _experiment(project, name, group, replace(settings, split=split), definitions)
-    yield from found.values()
-    for experiment in found.values():
-        yield replace(
-            experiment,
-            name=experiment.group + TWIN + experiment.name.removeprefix(experiment.group),
-            group=experiment.group + TWIN,
-            split=replace(experiment.split, repeats=1),
-            default=False,
-        )
+def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str, Experiment]:
+    """Every experiment, one for each value of a swept split, and after them the twin of each, with one repeat."""
+    found = [
+        _experiment(project, name, group, replace(settings, split=split), definitions)
+        for group, settings in project.experiments.items()
+        for name, split in expand_split(group, settings.split).items()
+    ]
+    by_name: dict[str, Experiment] = {}
+    for experiment in [*found, *map(_twin, found)]:
+        if experiment.name in by_name:
+            group = by_name[experiment.name].group
+            raise UserError(
+                f"experiments.{group}: there is another experiment {experiment.name!r}; rename one of them."
+            )
+        by_name[experiment.name] = experiment
+    return by_name
+
+
+def _twin(experiment: Experiment) -> Experiment:
+    """The same with one repeat."""
+    return replace(
+        experiment,
+        name=experiment.group + TWIN + experiment.name.removeprefix(experiment.group),
+        group=experiment.group + TWIN,
+        split=replace(experiment.split, repeats=1),
+        default=False,
+    )
 
 
 def _experiment(
@@ -125,6 +136,7 @@ def _experiment(
     known(settings.local, definitions.single, f"{where}.local", "variant")
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
+    check_figure(where, settings, variants, swept=name != group)
     cohorts = settings.cohorts or tuple(project.cohorts)
     return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
 

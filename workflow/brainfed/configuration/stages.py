@@ -6,7 +6,7 @@ it, so two variants that share it share its files, and switching a setting back 
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from brainfed.cohort.split_settings import SplitSettings
@@ -117,6 +117,15 @@ class Variant:
     features: FeatureStage | None
     graph: GraphStage | None
     fused: FusingStage | None
+
+    def stages(self) -> dict[str, dict[str, Any]]:
+        """Name of every stage -> its settings, none where it reads none."""
+        return {
+            "features": asdict(self.features.settings) if self.features else {},
+            "graph": asdict(self.graph.settings) if self.graph else {},
+            "inpainting": self.fused.inpainting.settings if self.fused else {},
+            "fusing": asdict(self.fused.settings) if self.fused else {},
+        }
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ def train_step(
     """Fill the gradients of alpha L_rec + beta L_gen + L_num + L_pheno and of L_dis (FedNI eq. 6, 8 to 12).
 
     Returns:
-        every loss of `LOSSES` by name; those of the discriminator are missing where there is none.
+        every loss of `LOSSES` by name, the reconstruction as a mean over features whatever its weight; those of the
+        discriminator are missing where there is none.
     """
     first = generator.encoder_0.weight
     with torch.no_grad():
@@ -116,7 +117,8 @@ def _train_wide(
         judged_back = settings.beta / first.sigma * by_products
         losses |= adversarial
     with torch.no_grad():
-        upstream = Upstream(target, settings.alpha, judged_back, told_back)
+        weight = settings.alpha * (fake.shape[1] if settings.reconstruction == "sum" else 1)
+        upstream = Upstream(target, weight, judged_back, told_back)
         reconstruction, back = wide.backward(generator, source, fake, nodes.features, judge, upstream)
     return {"reconstruction": float(reconstruction), **losses}, back
 

@@ -1,4 +1,4 @@
-"""The losses of FedNI's generator and discriminator (FedNI eq. 6, 8 to 12).
+"""The narrow losses of FedNI's generator and discriminator (FedNI eq. 6, 9, 11, 12); eq. 8 is in `wide_layers`.
 
 Eq. 9 and 11 as printed have no lower bound; they are the usual losses with the roles of the labels
 turned round. Here: binary cross-entropy with logits, real 1 and generated 0, the generator's own
@@ -23,11 +23,6 @@ def count_loss(predicted: Tensor, hidden: Tensor, k: int) -> Tensor:
         k: the graph's k, the same scale for every institution.
     """
     return ((predicted - hidden.clamp(max=k) / k) ** 2).mean()
-
-
-def reconstruction_loss(generated: Tensor, target: Tensor) -> Tensor:
-    """Eq. 8: squared error, mean over pairs and features (p, d)."""
-    return ((generated - target) ** 2).mean()
 
 
 def generator_loss(fake: Tensor) -> Tensor:

@@ -33,6 +33,11 @@ class InpaintingSettings:
     pairing: Literal["order", "hungarian"] = setting(
         "order", "Draws and hidden neighbours of one node are paired in order of id, or by the smallest total error."
     )
+    reconstruction: Literal["sum", "mean"] = setting(
+        "sum",
+        "Squared error of a hidden neighbour (FedNI eq. 8): summed over its features, as printed, or their mean. At "
+        "thousands of features the mean's gradient is lost beside the other losses'.",
+    )
     alpha: float = setting(1.0, "Weight of the reconstruction loss (FedNI eq. 10).", minimum=0)
     beta: float = setting(1.0, "Weight of the adversarial loss (FedNI eq. 10).", minimum=0)
     discriminator: bool = setting(True, "Train against a discriminator; off: reconstruction alone.")

@@ -56,7 +56,7 @@ class Upstream:
 
     Attributes:
         target: (p,) rows of X that the generated features (p, d) are to meet.
-        weight: of the squared error's mean, alpha.
+        weight: of the squared error's mean over pairs and features.
         judged: (p, 128) of the generator's losses by fake @ judge.T; None without a discriminator.
         told: (p, 32) of them by the phenotype head's first product; None without one.
     """
@@ -123,7 +123,8 @@ class WideLayers:
             upstream: what the losses ask for.
 
         Returns:
-            the reconstruction loss, and the gradient of all by `source` (p, 256).
+            the squared error, a mean over pairs and features (eq. 8 divided by d), and the gradient of all losses by
+            `source` (p, 256).
         """
         weight = generator.feature_2.weight
         gradient, bias_gradient = gradient_of(weight), gradient_of(generator.feature_2.bias)

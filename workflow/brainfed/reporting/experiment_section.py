@@ -176,13 +176,15 @@ def experiment_section(
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
     scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
+    pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
+    finding = pictures[outline.figure].finding if outline.figure in pictures else ""
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
         setting=_setting(outline, institutions, folds),
         protocol=PROTOCOLS[outline.protocol],
-        verdict=_verdict(answer, contest) if null is None else null_verdict(null),
-        sentences=_sentences(answer, contest) if null is None else null_sentences(null),
+        verdict=_verdict(answer, contest, finding) if null is None else null_verdict(null),
+        sentences=_sentences(answer, contest, finding) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
         runs=folds,
@@ -194,7 +196,7 @@ def experiment_section(
         paper_comparable=comparable,
         exchanges=read_exchanges(variants),
         costs=read_costs(variants),
-        pictures=read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}"),
+        pictures=pictures,
         contest=contest if null is None else None,
         generated=read_generated(variants),
         effects=effect_sentences(outline, scored) if null is None else [],
@@ -203,14 +205,19 @@ def experiment_section(
     )
 
 
-def _verdict(answer: Answer, contest: Contest | None) -> str:
+def _verdict(answer: Answer, contest: Contest | None, finding: str) -> str:
+    """What its own figure says, where the experiment has one; else whom FedNI beats; else whether federation pays."""
+    if finding:
+        return finding
     return verdict(answer) if contest is None else contest_verdict(contest)
 
 
-def _sentences(answer: Answer, contest: Contest | None) -> list[str]:
+def _sentences(answer: Answer, contest: Contest | None, finding: str) -> list[str]:
     """The numbers behind the verdict; below FedNI's own, what the best federated method says about federation."""
     if contest is None:
-        return sentences(answer)
+        return [] if finding else sentences(answer)
+    if finding:
+        return [contest_sentence(contest)]
     chosen, *others = sentences(answer)
     if answer.chosen == contest.challenger and answer.candidates > 1:
         chosen = f"{contest.challenger.title} is the best of {answer.candidates} federated methods."

@@ -105,10 +105,14 @@ class FidelityRow:
     baselines: dict[str, float]
 
     @property
-    def beaten_by(self) -> str:
-        """The strongest baseline that is as good or better; empty where the generated nodes lead."""
+    def verdict(self) -> str:
+        """The strongest baseline whose mean is as good or better, if any; a dash where there is nothing to compare."""
+        if not np.isfinite(self.generated) or not any(np.isfinite(value) for value in self.baselines.values()):
+            return "\u2013"
         above = {name: value for name, value in self.baselines.items() if value >= self.generated}
-        return max(above, key=lambda name: above[name]) if above else ""
+        if not above:
+            return "above every baseline"
+        return f"no better than: {max(above, key=lambda name: above[name])}"
 
 
 def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:

@@ -4,6 +4,8 @@ An image of its own keeps the ids and styles of one SVG away from those of all o
 """
 
 import base64
+import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +15,23 @@ from brainfed.runtime.errors import UserError
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure of the page."""
+    """One figure of the page.
+
+    Attributes:
+        name: kind of figure.
+        anchor: unique on the page.
+        address: the SVG as an address.
+        caption: in plain text.
+        alternative: words for who cannot see it.
+        finding: what it says of itself; empty where it leaves that to the reader.
+    """
 
     name: str
+    anchor: str
     address: str
     caption: str
     alternative: str
+    finding: str = ""
 
 
 def read_captions(files: Sequence[str | Path]) -> dict[str, str]:
@@ -44,6 +57,11 @@ def read_pictures(figures: Mapping[str, str], captions: Mapping[str, str], subje
 
 
 def _picture(name: str, path: str, caption: str, subject: str) -> Picture:
-    content = base64.b64encode(Path(path).read_bytes()).decode("ascii")
+    content = Path(path).read_bytes()
+    encoded = base64.b64encode(content).decode("ascii")
     first = caption.split(". ")[0].rstrip(".:")
-    return Picture(name, f"data:image/svg+xml;base64,{content}", caption, f"{first} ({subject})")
+    title = re.search(r"<dc:title>(.*?)</dc:title>", content.decode("utf-8"), flags=re.DOTALL)
+    finding = html.unescape(title[1]) if title else ""
+    alternative = f"{first} ({subject})" + (f": {finding}" if finding else "")
+    anchor = "-".join(["figure", name, *re.findall(r"[\w.]+", subject.lower())])
+    return Picture(name, anchor, f"data:image/svg+xml;base64,{encoded}", caption, alternative, finding)

@@ -100,9 +100,12 @@ def placed_figure(width: float, height: float) -> Figure:
 
 
 def save_svg(figure: Figure, path: str | Path) -> None:
-    """Write a figure without date or version, so that equal figures are equal files."""
+    """Write a figure without date or version, so that equal figures are equal files; its finding is the SVG's title."""
+    metadata: dict[str, str | None] = {"Date": None, "Creator": None}
+    if figure.get_suptitle():
+        metadata["Title"] = " ".join(figure.get_suptitle().split())
     with atomic(path) as temporary:
-        figure.savefig(temporary, format="svg", dpi=PIXELS_PER_INCH, metadata={"Date": None, "Creator": None})
+        figure.savefig(temporary, format="svg", dpi=PIXELS_PER_INCH, metadata=metadata)
 
 
 def note_figure(text: str) -> Figure:

@@ -1,0 +1,114 @@
+"""What the page says of generated nodes: how many, what they change, what their training sends and costs; and why."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.reporting.exchange_table import read_costs, read_exchanges
+from brainfed.reporting.generated_nodes import effect_sentences, read_generated
+from brainfed.reporting.outline import CohortOutline, read_experiment
+from brainfed.reporting.scored import read_scored
+from brainfed.reporting.why_words import homophily_sentences, why_sentences
+from brainfed.runtime.artefacts import write_arrays, write_tsv
+from report_experiments import experiment, variant_outline
+
+
+def cohort_with(figures):
+    return CohortOutline("toy", "timeseries", "toy", "", "", "", "", "", "", (), figures, ())
+
+
+def test_generated_nodes_are_counted_from_the_fused_graph(tmp_path):
+    """Three subjects, two generated nodes of the first; node 3 is joined to 0 and 1, node 4 to 0 and to node 3."""
+    edges = [(0, 0), (0, 3), (0, 4), (1, 1), (1, 3), (2, 2), (3, 0), (3, 1), (3, 3), (3, 4), (4, 0), (4, 3), (4, 4)]
+    row, column = np.array(edges).T
+    arrays = {"row": row, "column": column, "parent": np.zeros(2, dtype=np.int64), "count": np.array([2.4, 0.6, 0.0])}
+    write_arrays(tmp_path / "fused.safetensors", arrays, {})
+    outline = variant_outline(tmp_path, "fedni", "fedni") | {"fused": [str(tmp_path / "fused.safetensors")] * 2}
+    variants = read_experiment(experiment(tmp_path, "none", [(outline, 0.6, 0.6)])).variants
+    (found,) = read_generated(variants)
+    assert (found.subjects, found.generated) == (3, 2)
+    assert found.each == pytest.approx(2 / 3)
+    assert found.predicted == pytest.approx(1.0)
+    assert found.predicted_sd == pytest.approx(np.sqrt((1.4**2 + 0.4**2 + 1) / 3))
+    assert found.neighbours == pytest.approx(3 / 2)
+    assert found.reached == pytest.approx(2 / 3)
+
+
+def test_a_method_without_generated_nodes_has_no_row(tmp_path):
+    outline = experiment(tmp_path, "none", [(variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.6, 0.6)])
+    assert read_generated(read_experiment(outline).variants) == []
+
+
+def test_what_the_scores_owe_to_the_nodes(tmp_path):
+    rows = [
+        (variant_outline(tmp_path, "fedni", "fedni"), 0.66, 0.70),
+        (variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.60, 0.70),
+        (variant_outline(tmp_path, "fedni-random-nodes", "fedni", fusing={"nodes": "random"}), 0.66, 0.71),
+    ]
+    outline = read_experiment(experiment(tmp_path, "none", rows))
+    without, random = effect_sentences(outline, read_scored(outline))
+    assert without.startswith("FedNI minus FedGCN, the same classifier without them: +0.060 [")
+    assert "in accuracy (significant) and 0.000 [" in without
+    assert without.endswith("in AUC (not significant).")
+    assert random.startswith("FedNI minus FedNI (random nodes), as many nodes drawn at random: 0.000 [")
+
+
+def test_both_phases_of_an_exchange_stand_apart(tmp_path):
+    rows = [(variant_outline(tmp_path, name, name), 0.6, 0.6) for name in ("fedgcn", "fedni")]
+    variants = read_experiment(experiment(tmp_path, "none", rows)).variants
+    found = read_exchanges(variants)
+    assert [(one.variant.name, one.phase) for one in found] == [
+        ("fedgcn", "classifier"), ("fedni", "inpainting"), ("fedni", "classifier")
+    ]  # fmt: skip
+    inpainting = found[1]
+    assert inpainting.kinds == ["encoder"]
+    assert (inpainting.volume("upload"), inpainting.volume("download")) == (10_137_600, 10_137_600)
+    assert [one.noise for one in found] == [0.01, 0.01, 0.01]
+
+
+def test_both_phases_of_a_cost_stand_apart(tmp_path):
+    """Generators of 300 and 320 s, classifiers of 40 and 41 s; 10 + 30 rounds."""
+    rows = [(variant_outline(tmp_path, name, name), 0.6, 0.6) for name in ("fedgcn", "fedni")]
+    plain, own = read_costs(read_experiment(experiment(tmp_path, "none", rows)).variants)
+    assert (own.seconds, own.inpainting_seconds, own.memory, own.rounds) == (40.5, 310.0, 900.0, 40)
+    assert own.operations == {"inpainting": 29_000_000_000_000, "classifier": 127_543_680_000}
+    assert np.isnan(plain.inpainting_seconds)
+    assert (plain.rounds, plain.operations, plain.memory) == (10, {"classifier": 127_543_680_000}, 500.0)
+
+
+def test_homophily_is_told_beside_chance():
+    table = pd.DataFrame(
+        [("inside institutions", "diagnosis", 0.53, 0.50), ("inside institutions", "diagnosis", 0.51, 0.50),
+         ("inside institutions", "sex", 1.0, 0.7)],
+        columns=["title", "label", "found", "chance"],
+    )  # fmt: skip
+    (said,) = homophily_sentences(table)
+    assert said.startswith("Edges that join equal diagnoses: 52 % (inside institutions; by chance 50 %).")
+    assert homophily_sentences(table.assign(found=np.nan)) == []
+
+
+def test_what_repairs_the_plain_network_is_named(tmp_path):
+    rows = [
+        (variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.6, 0.60),
+        (variant_outline(tmp_path, "fedgcn-skip", "fedgcn", settings={"skip": "linear"}), 0.6, 0.68),
+        (variant_outline(tmp_path, "fedgcn-shuffled", "fedgcn", graph={"shuffle": True}), 0.6, 0.601),
+        (variant_outline(tmp_path, "fedgcn-paper", "fedgcn", settings={"standardise": "none"}), 0.6, 0.54),
+        (variant_outline(tmp_path, "fedmlp", "fedmlp"), 0.6, 0.66),
+    ]
+    figures = {"homophily": str(tmp_path / "homophily.svg")}
+    table = pd.DataFrame([("inside", "diagnosis", 0.6, 0.5)], columns=["title", "label", "found", "chance"])
+    write_tsv(tmp_path / "homophily.tsv", table)
+    outline = read_experiment(experiment(tmp_path, "bars", rows, name="why"))
+    homophily, repairs = why_sentences(cohort_with(figures), outline, read_scored(outline))
+    assert "60 % (inside; by chance 50 %)" in homophily
+    assert repairs == (
+        "Beside FedGCN as it is (AUC 0.600), significantly better: FedGCN (skip) (+0.080) and FedMLP (+0.060); "
+        "significantly worse: FedGCN (paper) (\u22120.060) (4 compared, Holm-corrected)."
+    )
+    assert len(why_sentences(cohort_with({}), outline, read_scored(outline))) == 1
+
+
+def test_other_experiments_ask_no_why(tmp_path):
+    rows = [(variant_outline(tmp_path, name, name), 0.6, 0.6) for name in ("fedgcn", "fedmlp")]
+    outline = read_experiment(experiment(tmp_path, "bars", rows))
+    assert why_sentences(cohort_with({}), outline, read_scored(outline)) == []

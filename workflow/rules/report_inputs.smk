@@ -250,7 +250,9 @@ def cohort_outline(cohort, experiments):
         f"results/{cohort}/timeseries/{listing.atlas}/{shard}"
         for shard in listing.shards
     ]
-    has_graphs = graph_experiment(cohort) in experiments
+    has_graphs = graph_experiment(cohort) is not None and any(
+        variant.graph for experiment in experiments for variant in experiment.variants
+    )
     figures = [
         *COHORT_FIGURES,
         *CONNECTIVITY_FIGURES,

@@ -36,8 +36,9 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.run import Run
 from brainfed.runtime.settings import restore
 from brainfed.runtime.streams import Streams
-from brainfed.training.assemble import assemble, read_people
+from brainfed.training.assemble import assemble
 from brainfed.training.inputs import IntArray, MethodInputs, Outcome
+from brainfed.training.people import read_people
 from brainfed.training.results import check, predictions_table
 
 FloatArray = NDArray[np.float64]

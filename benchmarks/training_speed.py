@@ -22,7 +22,8 @@ from brainfed.methods.fedmlp import FedMLPSettings
 from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.training import fedgcn, fedmlp
-from brainfed.training.inputs import MethodInputs, Outcome, Phenotypes
+from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.people import Phenotypes
 
 SUBJECTS, CONNECTIONS, INSTITUTIONS, FOLDS, NEIGHBOURS = 1035, 19_900, 5, 5, 15
 

@@ -41,3 +41,15 @@ def fused_graph(inputs, graph, fitted):
         age=np.full(len(parent), np.nan),
         count=count,
     )
+
+
+def without_nodes(inputs):
+    """The same inputs without a single generated node."""
+    return replace(inputs, fused=tuple(_real_part(fused, len(inputs.subjects)) for fused in inputs.fused))
+
+
+def _real_part(fused, n):
+    real = (fused.row < n) & (fused.column < n)
+    edges = {name: getattr(fused, name)[real] for name in ("row", "column", "weight")}
+    nodes = {name: getattr(fused, name)[:0] for name in ("features", "institution", "parent", "sex", "age")}
+    return replace(fused, **edges, **nodes)

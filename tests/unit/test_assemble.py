@@ -9,7 +9,8 @@ import pytest
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.training.assemble import assemble, read_people
+from brainfed.training.assemble import assemble
+from brainfed.training.people import read_people
 
 COUNT = 24
 FOLDS = 3

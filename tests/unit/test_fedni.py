@@ -10,7 +10,7 @@ from brainfed.methods.fedni import METHOD, FedNISettings
 from brainfed.runtime.run import Run
 from brainfed.training import fedgcn, fedni
 from brainfed.training.fused import with_generated
-from fused_inputs import with_fused
+from fused_inputs import with_fused, without_nodes
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
 
@@ -18,27 +18,12 @@ SHORT = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}
 both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 
 
-def emptied(inputs):
-    """The same inputs without a single generated node."""
-
-    def without(fused):
-        n = len(inputs.subjects)
-        real = (fused.row < n) & (fused.column < n)
-        return replace(
-            fused, row=fused.row[real], column=fused.column[real], weight=fused.weight[real],
-            features=fused.features[:0], institution=fused.institution[:0], parent=fused.parent[:0],
-            sex=fused.sex[:0], age=fused.age[:0],
-        )  # fmt: skip
-
-    return replace(inputs, fused=tuple(without(fused) for fused in inputs.fused))
-
-
 @both_protocols
 @pytest.mark.parametrize("skip", ["none", "linear"])
 def test_without_generated_nodes_it_is_fedgcn_to_the_bit(protocol, skip):
     plain = method_inputs(60, 24, protocol=protocol)
     expected = fedgcn.train(plain, FedGCNSettings(**SHORT, skip=skip), Run())
-    found = fedni.train(emptied(with_fused(plain)), FedNISettings(**SHORT, skip=skip), Run())
+    found = fedni.train(without_nodes(with_fused(plain)), FedNISettings(**SHORT, skip=skip), Run())
     assert found.scores.tobytes() == expected.scores.tobytes()
     assert found.round_scores.tobytes() == expected.round_scores.tobytes()
     assert found.training_loss.tobytes() == expected.training_loss.tobytes()
@@ -83,7 +68,7 @@ def test_generated_nodes_are_scaled_by_the_training_subjects_numbers():
 def test_folds_with_fewer_generated_nodes_leave_places_without_edges():
     inputs = with_fused(method_inputs(60, 24, protocol="inductive"))
     first, *others = inputs.fused
-    fewer = emptied(replace(inputs, fused=(first,))).fused[0]
+    fewer = without_nodes(replace(inputs, fused=(first,))).fused[0]
     extended = with_generated(replace(inputs, fused=(fewer, *others)))
     places = len(extended.subjects) - 60
     assert places == sum(

@@ -19,7 +19,7 @@ from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_training import Draws
 from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.inpainter import FEDSAGE
+from brainfed.methods.fedsage_plus import FEDSAGE
 from brainfed.models.fedsage_generator import GeneratorShape, MissingNeighbourGenerator
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path

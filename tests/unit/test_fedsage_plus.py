@@ -10,14 +10,13 @@ from torch_geometric.nn import SAGEConv
 from brainfed.federation import state
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.neighbour_mean import neighbour_mean
-from brainfed.methods.fedsage_plus import METHOD, FedSagePlusSettings
-from brainfed.methods.inpainter import FEDSAGE
+from brainfed.methods.fedsage_plus import FEDSAGE, METHOD, FedSagePlusSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
 from brainfed.training import fedsage_plus
 from brainfed.training.fused import with_generated
-from fused_inputs import with_fused
+from fused_inputs import with_fused, without_nodes
 from method_inputs import method_inputs
 from reference.fedsage import train_sage_by_loops
 
@@ -157,3 +156,12 @@ def test_an_unseen_site_is_scaled_by_the_others_moments_and_scored_by_the_global
     assert np.isfinite(outcome.scores[inputs.fold, np.arange(45)]).all()
     assert tensors["feature-mean", "upload"] == tensors["feature-sd", "upload"] == 2
     assert tensors["weight-own-0", "upload"] == 2 * 3
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+def test_without_generated_nodes_every_fold_still_has_its_own_graph(protocol):
+    plain = method_inputs(subjects=61, dimensions=12, folds=4, effect=0.5, seed=3, protocol=protocol)
+    inputs = without_nodes(with_fused(plain))
+    found = fedsage_plus.train(inputs, SETTINGS, DOUBLE).scores
+    expected = train_sage_by_loops(with_generated(inputs), hidden=(8, 4), noise=0.01, **SCHEDULE)
+    np.testing.assert_allclose(found, expected, atol=1e-8, rtol=0, equal_nan=True)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.methods.registry import METHODS
 from brainfed.runtime.digests import import_closure
 
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
@@ -27,3 +28,32 @@ EXTRACTS = {"extract_shard", "extraction", "scan", "confounds", "coverage", "atl
 def test_a_script_imports_what_it_runs(script, modules):
     closure = import_closure(f"scripts/{script}.py", base=WORKFLOW)
     assert {path.stem for path in closure if path.parent.name == "imaging"} == modules
+
+
+def closure_of(*roots):
+    package = WORKFLOW / "brainfed"
+    files = (path for path in import_closure(*roots, base=WORKFLOW) if path.is_relative_to(package))
+    return {path.relative_to(package).with_suffix("").as_posix() for path in files}
+
+
+@pytest.mark.parametrize("name", ["majority", "ridge", "fedgcn"])
+def test_an_edit_of_inpainting_reruns_no_method_that_has_none(name):
+    closure = closure_of("scripts/train_method.py", METHODS[name].entry)
+    assert {file for file in closure if file.startswith("inpainting/")} == {"inpainting/fused"}
+
+
+def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
+    for script in ("build_graph", "compute_connectivity", "split_subjects", "score_experiment"):
+        assert not {file for file in closure_of(f"scripts/{script}.py") if file.startswith("inpainting/")}
+
+
+def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
+    trains = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
+    asks = closure_of("scripts/fuse_graph.py", METHODS["fedni"].inpainter.load)
+    assert {"inpainting/fusing", "inpainting/allotment", "inpainting/drawing"} <= asks - trains
+    assert {"inpainting/fedni", "inpainting/exchange"} <= trains - asks
+
+
+def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():
+    fedni = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
+    assert not {file for file in fedni if "fedsage" in file}

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import MethodInputs, Outcome, Phenotypes
+from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.people import Phenotypes
 from brainfed.training.results import check, history_table, predictions_table
 
 NAN = np.nan

@@ -22,7 +22,8 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import MethodInputs, Phenotypes
+from brainfed.training.inputs import MethodInputs
+from brainfed.training.people import Phenotypes
 
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}

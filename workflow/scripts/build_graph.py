@@ -10,7 +10,8 @@ with job(snakemake):
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import read_arrays, write_arrays
     from brainfed.runtime.streams import Streams
-    from brainfed.training.assemble import align, phenotypes_of, read_people
+    from brainfed.training.aligned import align
+    from brainfed.training.people import phenotypes_of, read_people
 
     files, params = snakemake.input, snakemake.params
     people = read_people(files.split, files.participants).drop(columns="diagnosis")

@@ -5,10 +5,10 @@ from brainfed.runtime.job import job
 with job(snakemake):
     from brainfed.graphs.settings import GraphSettings
     from brainfed.inpainting.fidelity import fidelity
+    from brainfed.inpainting.fused import read_fused
     from brainfed.runtime.artefacts import canonical_json, write_text
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.training.assemble import read_fused
     from brainfed.training.inpainting_inputs import inpainting_inputs, read_cut
 
     params, files = snakemake.params, snakemake.input

@@ -1,9 +1,14 @@
 """A graph of real and generated nodes (FedNI Sec. III-B.2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.errors import UserError
 
 IntArray = NDArray[np.int64]
 
@@ -32,3 +37,15 @@ class FusedGraph:
     sex: IntArray
     age: NDArray[np.float64]
     count: NDArray[np.float64]
+
+
+def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
+    """The graph of real and generated nodes.
+
+    Raises:
+        UserError: its subjects are not `subjects` in their order.
+    """
+    file = read_arrays(path)
+    if file.subjects != tuple(subjects):
+        raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
+    return FusedGraph(**file.arrays)

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SKIP_CROSSES
 from brainfed.methods.fedgcn import FedGCNSettings
-from brainfed.methods.inpainter import FEDNI
+from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
 
 
@@ -12,6 +14,14 @@ from brainfed.methods.method import Method
 class FedNISettings(FedGCNSettings):
     """The classifier's settings, those of FedGCN; `inpainting` and `fusing` are stages of their own."""
 
+
+FEDNI = Inpainter(
+    name="fedni",
+    settings=InpaintingSettings,
+    train="brainfed.inpainting.fedni:train",
+    load="brainfed.inpainting.drawing:load",
+    crosses={**GENERATOR_CROSSES, **DISCRIMINATOR_CROSSES},
+)
 
 METHOD = Method(
     name="fedni",

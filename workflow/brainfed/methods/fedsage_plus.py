@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
+from brainfed.inpainting.fedsage_crossings import FEDSAGE_CROSSES
+from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
-from brainfed.methods.inpainter import FEDSAGE
+from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
 from brainfed.runtime.settings import setting
 
@@ -16,6 +18,15 @@ class FedSagePlusSettings(FederationSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two GraphSAGE layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
 
+
+FEDSAGE = Inpainter(
+    name="fedsage",
+    settings=FedSageSettings,
+    train="brainfed.inpainting.fedsage:train",
+    load="brainfed.inpainting.fedsage:load",
+    crosses=FEDSAGE_CROSSES,
+    most="targets",
+)
 
 METHOD = Method(
     name="fedsage-plus",

@@ -3,11 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
-from brainfed.inpainting.fedsage_crossings import FEDSAGE_CROSSES
-from brainfed.inpainting.fedsage_settings import FedSageSettings
-from brainfed.inpainting.settings import InpaintingSettings
-
 
 @dataclass(frozen=True)
 class Inpainter:
@@ -19,6 +14,7 @@ class Inpainter:
         train: `module:function`, `(InpaintingInputs, settings, Run) -> TrainedGenerator`.
         load: `module:function`, `(InpaintingInputs, settings, ArrayFile, Run) -> NodeGenerator`.
         crosses: every kind of tensor that may leave an institution: name -> its axes.
+        most: the setting that bounds the generated nodes of one subject; empty: the graph's k does.
     """
 
     name: str
@@ -26,20 +22,4 @@ class Inpainter:
     train: str
     load: str
     crosses: Mapping[str, tuple[str, ...]]
-
-
-FEDNI = Inpainter(
-    name="fedni",
-    settings=InpaintingSettings,
-    train="brainfed.inpainting.fedni:train",
-    load="brainfed.inpainting.drawing:load",
-    crosses={**GENERATOR_CROSSES, **DISCRIMINATOR_CROSSES},
-)
-
-FEDSAGE = Inpainter(
-    name="fedsage",
-    settings=FedSageSettings,
-    train="brainfed.inpainting.fedsage:train",
-    load="brainfed.inpainting.fedsage:load",
-    crosses=FEDSAGE_CROSSES,
-)
+    most: str = ""

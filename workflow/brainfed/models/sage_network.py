@@ -78,5 +78,7 @@ def averaged_design(design: Design, means: Tensor) -> Design:
     """The same institution's design after averaging over neighbours: means (1 or F, n, n)."""
     if isinstance(design, FoldDesign):
         return FoldDesign(means @ design.rows)
+    if len(means) > 1:
+        raise ValueError("one design for all folds, but a graph for each")
     nodes, training_means = design.rows[: design.nodes], design.rows[design.nodes :]
     return replace(design, rows=torch.cat([means[0] @ nodes, training_means]), row_sums=means[0].sum(dim=1))

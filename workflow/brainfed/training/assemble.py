@@ -5,47 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from brainfed.graphs.graph import Graph
-from brainfed.inpainting.fused import FusedGraph
-from brainfed.runtime.artefacts import ArrayFile, read_arrays, read_table
-from brainfed.runtime.errors import UserError
+from brainfed.inpainting.fused import read_fused
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Phenotypes
-
-SEX_CODES = {"female": 0, "male": 1}
-
-
-def read_people(split: Path | str, participants: Path | str) -> pd.DataFrame:
-    """The split's subjects with their phenotype, in ascending order of id.
-
-    Returns:
-        subject, institution, fold, site, age, sex, diagnosis, mean_fd.
-
-    Raises:
-        UserError: a subject of the split is not among the participants.
-    """
-    drawn = read_table(split, ["subject", "institution", "fold"])
-    known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis", "mean_fd"])
-    people = drawn.merge(known, on="subject", how="left", validate="one_to_one", indicator=True)
-    strangers = people.loc[people["_merge"] != "both", "subject"]
-    if len(strangers):
-        raise UserError(
-            f"{split}: subject {strangers.iloc[0]!r} is not in {participants}; delete the split, run again."
-        )
-    return people.drop(columns="_merge").sort_values("subject", ignore_index=True)
-
-
-def phenotypes_of(people: pd.DataFrame) -> Phenotypes:
-    """Codes and numbers of the non-imaging columns; -1 or NaN where unknown."""
-    sites = sorted(people["site"].unique())
-    return Phenotypes(
-        site=people["site"].map({site: code for code, site in enumerate(sites)}).to_numpy(np.int64),
-        sex=np.asarray(people["sex"].map(SEX_CODES).fillna(-1), dtype=np.int64),
-        age=people["age"].to_numpy(np.float64),
-        mean_fd=people["mean_fd"].to_numpy(np.float64),
-    )
+from brainfed.training.aligned import read_features, read_graph
+from brainfed.training.inputs import IntArray, MethodInputs
+from brainfed.training.people import phenotypes_of, read_people
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
@@ -61,25 +26,6 @@ def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray
         for _, cell in people.groupby(["institution", "fold"]):
             diagnosis[cell.index] = random.permutation(diagnosis[cell.index])
     return diagnosis
-
-
-def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str) -> NDArray[np.generic]:
-    """Rows of an array in the order of `subjects`.
-
-    Raises:
-        UserError: a subject is missing, or a value is not finite.
-    """
-    place = {subject: row for row, subject in enumerate(file.subjects)}
-    absent = [subject for subject in subjects if subject not in place]
-    if absent:
-        raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
-    rows = file.arrays[name][[place[subject] for subject in subjects]]
-    if not np.isfinite(rows).all():
-        raise UserError(
-            f"{path}: the values of subject {subjects[int(np.argmin(np.isfinite(rows).all(axis=1)))]!r} "
-            "are not finite; delete the file and run again."
-        )
-    return rows
 
 
 def assemble(
@@ -125,37 +71,3 @@ def assemble(
         fused=tuple(read_fused(path, subjects) for path in fused),
     )
     return inputs, truth
-
-
-def read_features(path: Path | str, subjects: Sequence[str]) -> FloatArray:
-    """Features (n, d) in the order of `subjects`; errors as in `align`."""
-    rows = align(read_arrays(path, ["features"]), "features", subjects, path)
-    return np.asarray(rows, dtype=np.float32)
-
-
-def read_graph(path: Path | str, subjects: Sequence[str]) -> Graph:
-    """The graph with its nodes in the order of `subjects` and its edges in order of (row, column).
-
-    Raises:
-        UserError: its subjects are others.
-    """
-    file = read_arrays(path, ["row", "column", "weight"])
-    place = {subject: position for position, subject in enumerate(subjects)}
-    if sorted(file.subjects) != sorted(subjects):
-        raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
-    position = np.array([place[subject] for subject in file.subjects], dtype=np.int64)
-    row, column = position[file.arrays["row"]], position[file.arrays["column"]]
-    order = np.lexsort((column, row))
-    return Graph(row[order], column[order], file.arrays["weight"][order], len(subjects))
-
-
-def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
-    """The graph of real and generated nodes.
-
-    Raises:
-        UserError: its subjects are not `subjects` in their order.
-    """
-    file = read_arrays(path)
-    if file.subjects != tuple(subjects):
-        raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
-    return FusedGraph(**file.arrays)

@@ -34,6 +34,8 @@ def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) ->
     An institution without training subjects in a fold is scored by the global model.
     """
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
+    if len(inputs.graphs) > len(inputs.features):
+        inputs = replace(inputs, features=inputs.features * inputs.folds)
     d = inputs.features[0].shape[1]
     hidden_0, hidden_1 = settings.hidden
     axes = {"features": d, "hidden-0": hidden_0, "hidden-1": hidden_1, "classes": CLASSES}

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fused import FusedGraph
-from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Outcome, Phenotypes
+from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Outcome
+from brainfed.training.people import Phenotypes
 
 
 def with_generated(inputs: MethodInputs) -> MethodInputs:

@@ -12,7 +12,8 @@ from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.training.assemble import phenotypes_of, read_features, read_graph, read_people
+from brainfed.training.aligned import read_features, read_graph
+from brainfed.training.people import phenotypes_of, read_people
 
 
 def inpainting_inputs(
@@ -41,7 +42,7 @@ def inpainting_inputs(
     Raises:
         UserError: an artefact's subjects are not those of the split, or a feature is not finite.
     """
-    people = read_people(split, participants)
+    people = read_people(split, participants).drop(columns="diagnosis")
     subjects = tuple(people["subject"])
     institutions = tuple(sorted(people["institution"].unique()))
     phenotypes = phenotypes_of(people)

@@ -9,19 +9,10 @@ from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fused import FusedGraph
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.runtime.streams import Streams
+from brainfed.training.people import Phenotypes
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Phenotypes:
-    """Non-imaging columns, (n,) each; NaN or -1 where unknown."""
-
-    site: IntArray
-    sex: IntArray
-    age: NDArray[np.float64]
-    mean_fd: NDArray[np.float64]
 
 
 @dataclass(frozen=True)

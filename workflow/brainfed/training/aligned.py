@@ -1,0 +1,52 @@
+"""Arrays and graphs of an artefact in the order of a list of subjects."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.graphs.graph import Graph
+from brainfed.runtime.artefacts import ArrayFile, read_arrays
+from brainfed.runtime.errors import UserError
+
+
+def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str) -> NDArray[np.generic]:
+    """Rows of an array in the order of `subjects`.
+
+    Raises:
+        UserError: a subject is missing, or a value is not finite.
+    """
+    place = {subject: row for row, subject in enumerate(file.subjects)}
+    absent = [subject for subject in subjects if subject not in place]
+    if absent:
+        raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
+    rows = file.arrays[name][[place[subject] for subject in subjects]]
+    if not np.isfinite(rows).all():
+        raise UserError(
+            f"{path}: the values of subject {subjects[int(np.argmin(np.isfinite(rows).all(axis=1)))]!r} "
+            "are not finite; delete the file and run again."
+        )
+    return rows
+
+
+def read_features(path: Path | str, subjects: Sequence[str]) -> NDArray[np.float32]:
+    """Features (n, d) in the order of `subjects`; errors as in `align`."""
+    rows = align(read_arrays(path, ["features"]), "features", subjects, path)
+    return np.asarray(rows, dtype=np.float32)
+
+
+def read_graph(path: Path | str, subjects: Sequence[str]) -> Graph:
+    """The graph with its nodes in the order of `subjects` and its edges in order of (row, column).
+
+    Raises:
+        UserError: its subjects are others.
+    """
+    file = read_arrays(path, ["row", "column", "weight"])
+    place = {subject: position for position, subject in enumerate(subjects)}
+    if sorted(file.subjects) != sorted(subjects):
+        raise UserError(f"{path}: its subjects are not those of the split; delete the file and run again.")
+    position = np.array([place[subject] for subject in file.subjects], dtype=np.int64)
+    row, column = position[file.arrays["row"]], position[file.arrays["column"]]
+    order = np.lexsort((column, row))
+    return Graph(row[order], column[order], file.arrays["weight"][order], len(subjects))

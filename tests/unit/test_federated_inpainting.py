@@ -158,6 +158,25 @@ def test_training_lowers_the_reconstruction_loss():
     assert losses.iloc[-1] < 0.8 * losses.iloc[0]
 
 
+def test_the_predicted_number_of_missing_neighbours_follows_the_true_one():
+    inputs = inpainting_inputs(subjects=120)
+    result = trained(inputs, rounds=20, local_epochs=10, noise=0.0, discriminator=False)
+    generator = new_generator(inputs)
+    state = {name.removeprefix("generator/"): torch.from_numpy(array[0]) for name, array in result.arrays.items()}
+    generator.load_state_dict(state, strict=False)
+    generator.eval()
+    predicted, true = [], []
+    for number in range(3):
+        institution = institution_of(inputs, number, torch.device("cpu"), torch.float32)
+        for epoch in range(10_000, 10_020):
+            masked, _ = hide(institution, epoch, "all", inputs.streams, InpaintingSettings())
+            with torch.no_grad():
+                embedding = generator.encode(institution.nodes.features, masked.propagation)
+                predicted += generator.missing(embedding)[masked.visible].tolist()
+            true += masked.missing.tolist()
+    assert np.corrcoef(predicted, true)[0, 1] > 0.05
+
+
 def test_without_a_discriminator_there_is_nothing_of_it():
     result = trained(inpainting_inputs(), discriminator=False)
     assert result.counts["discriminator_parameters"] == 0

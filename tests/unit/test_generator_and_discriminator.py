@@ -74,6 +74,11 @@ def test_encoding_is_two_graph_convolutions_with_elu():
     np.testing.assert_allclose(generator.encode(features, propagation).detach().numpy(), expected, rtol=1e-12)
 
 
+def test_before_training_every_subject_misses_the_same_share():
+    share = Generator(30).missing(torch.randn(8, 64))
+    torch.testing.assert_close(share, torch.full((8,), 0.15))
+
+
 def test_generated_features_lie_inside_the_bounds_of_a_correlation():
     generator = Generator(30).eval()
     made = generator.generate(100 * torch.randn(8, 64), torch.randn(8, 4))

@@ -9,6 +9,8 @@ G-conv(X) = P X W + b with P = D^-1/2 A D^-1/2. Every part is a method of its ow
 runs the layers that are d wide apart from the narrow ones (`inpainting.adversarial_step`).
 """
 
+import math
+
 from torch import Tensor, cat, nn, tanh
 from torch.nn.functional import elu, relu
 
@@ -17,6 +19,12 @@ NOISE = 4
 FEATURE = (128, 256)
 PHENOTYPE = 32
 SEXES = 2
+FIRST_SHARE = 0.15
+"""What the count head says before it has learnt: about what hiding a tenth of the nodes takes from k neighbours.
+
+From torch's own start it would first have to fall from 0.5, does so along the length of z, and ends up predicting
+fewest where most is missing.
+"""
 WIDE = ("encoder_0.weight", "feature_2.weight", "feature_2.bias", "phenotype_0.weight")
 """The learnable tensors with an axis of d, apart from which the generator is small."""
 
@@ -35,6 +43,8 @@ class Generator(nn.Module):
         self.encoder_0 = nn.Linear(features, ENCODER[0])
         self.encoder_1 = nn.Linear(ENCODER[0], ENCODER[1])
         self.count = nn.Linear(ENCODER[1], 1)
+        nn.init.zeros_(self.count.weight)
+        nn.init.constant_(self.count.bias, math.log(FIRST_SHARE / (1 - FIRST_SHARE)))
         self.feature_0 = nn.Linear(ENCODER[1] + NOISE, FEATURE[0])
         self.normal_0 = nn.BatchNorm1d(FEATURE[0])
         self.feature_1 = nn.Linear(FEATURE[0], FEATURE[1])

@@ -139,16 +139,14 @@ def search_repeat(
     return pd.concat(predictions, ignore_index=True), pd.DataFrame(choices, columns=columns)
 
 
-def read_repeat(
-    cohort: Path, split: str, features: str, graph: str, seed: int, repeat: int
-) -> tuple[MethodInputs, IntArray]:
+def read_repeat(cohort: Path, split: str, features: str, graph: str, streams: Streams) -> tuple[MethodInputs, IntArray]:
     return assemble(
-        split=cohort / "splits" / split / f"repeat-{repeat}.parquet",
+        split=cohort / "splits" / split / f"repeat-{streams.repeat}.parquet",
         participants=cohort / "cohort" / "participants.parquet",
         features=[cohort / "features" / features / "all.safetensors"],
-        graphs=[cohort / "graphs" / graph / f"repeat-{repeat}" / "all.safetensors"],
+        graphs=[cohort / "graphs" / graph / f"repeat-{streams.repeat}" / "all.safetensors"],
         labels="true",
-        streams=Streams(seed, repeat),
+        streams=streams,
     )
 
 
@@ -201,7 +199,7 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=ProjectSettings.seed, help="the config's; default: %(default)s")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--output", type=Path, help="default: tables/federated-search.tsv in the cohort's folder")
+    parser.add_argument("--output", type=Path, help="default: tables/federated-search[-quick].tsv of the cohort")
     parser.add_argument("--quick", action="store_true", help="one repeat, a tenth of the rounds: shows that it runs")
     return parser.parse_args(given)
 
@@ -210,9 +208,8 @@ def main(given: Sequence[str]) -> None:
     options = arguments_of(given)
     cohort: Path = options.cohort
     split = options.split or only(cohort / "splits", "split", Path.is_dir)
-    features = options.features or only(
-        cohort / "features", "features", lambda path: (path / "all.safetensors").exists()
-    )
+    shared = "features", lambda path: (path / "all.safetensors").exists()
+    features = options.features or only(cohort / "features", *shared)
     graph = options.graph or only(cohort / "graphs", "graph", lambda path: is_local_graph_of(cohort, split, path))
     drawn = len(list((cohort / "splits" / split).glob("repeat-*.parquet")))
     repeats = 1 if options.quick else options.repeats or drawn
@@ -222,13 +219,14 @@ def main(given: Sequence[str]) -> None:
     predictions, choices = [], []
     with threadpool_limits(limits=options.threads):
         for repeat in range(repeats):
-            inputs, truth = read_repeat(cohort, split, features, graph, options.seed, repeat)
+            inputs, truth = read_repeat(cohort, split, features, graph, Streams(options.seed, repeat))
             scored, chosen = search_repeat(competing, inputs, truth, repeat, run)
             predictions.append(scored)
             choices.append(chosen)
             print(f"repeat {repeat + 1} of {repeats} done", file=sys.stderr)
     table, runs = results_table(pd.concat(predictions, ignore_index=True))
-    report(table, runs, pd.concat(choices, ignore_index=True), options.output or cohort / "tables/federated-search.tsv")
+    usual = cohort / "tables" / f"federated-search{'-quick' if options.quick else ''}.tsv"
+    report(table, runs, pd.concat(choices, ignore_index=True), options.output or usual)
 
 
 def report(table: pd.DataFrame, runs: pd.DataFrame, choices: pd.DataFrame, output: Path) -> None:
@@ -239,11 +237,8 @@ def report(table: pd.DataFrame, runs: pd.DataFrame, choices: pd.DataFrame, outpu
     written.loc[~written["chosen"], ["test_auc", "test_accuracy"]] = np.nan
     write_tsv(output, written)
     print(table.to_string(index=False, float_format="{:.3f}".format, na_rep=""))
-    print()
-    counts = (
-        choices.loc[choices["chosen"]].groupby(["search", "candidate"], sort=False).size().reset_index(name="folds")
-    )
-    print(counts.to_string(index=False))
+    often = choices.loc[choices["chosen"]].groupby(["search", "candidate"], sort=False).size()
+    print("\n" + often.reset_index(name="folds").to_string(index=False))
     print(f"written: {output}")
 
 

@@ -9,34 +9,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from brainfed.configuration.shipped import shipped_settings
 from brainfed.graphs.settings import GraphSettings
-from brainfed.inpainting.fedsage_settings import FedSageSettings
-from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 
 REPEATS, FOLDS, SUBJECTS, FEATURES, GENERATED = 2, 5, 200, 66, 100
 TITLES = {"fedni": "FedNI", "fedgcn": "FedGCN", "fedsage-plus": "FedSage+", "ridge": "Ridge", "fedmlp": "FedMLP"}
-FEDERATION = {"rounds": 10, "local_epochs": 10, "noise": 0.01}
 Spec = Mapping[str, Any]
 
 
 def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPEATS, **given: Any) -> dict[str, Any]:
     """One variant with its files: `inpainting`, `fusing`, `graph`, `settings` hold what differs from the defaults."""
     own = folder / name
-    generates = method in ("fedni", "fedsage-plus")
-    trained = InpaintingSettings if method == "fedni" else FedSageSettings
+    known = METHODS[method]
+    trained = known.inpainter.settings if known.inpainter else None
     stages = {
-        "features": {},
-        "graph": asdict(GraphSettings(**given.get("graph", {}))) if method != "ridge" else {},
-        "inpainting": asdict(trained(**given.get("inpainting", {}))) if generates else {},
-        "fusing": asdict(FusingSettings(**given.get("fusing", {}))) if generates else {},
+        "features": asdict(FeatureSettings(**given.get("features", {}))),
+        "graph": asdict(GraphSettings(**given.get("graph", {}))) if known.graph != "none" else {},
+        "inpainting": asdict(trained(**given.get("inpainting", {}))) if trained else {},
+        "fusing": asdict(FusingSettings(**{**known.fusing, **given.get("fusing", {})})) if trained else {},
     }
     outline = {
         "name": name,
         "method": method,
         "method_title": TITLES[method],
         "family": "linear" if method == "ridge" else "federated",
-        "settings": ({"training": "central"} if method == "ridge" else FEDERATION) | given.get("settings", {}),
+        "settings": asdict(known.settings(**given.get("settings", {}))),
+        "shipped": shipped_settings(known),
         "stages": stages,
         "fused": [],
         "inpainting": {"histories": [], "costs": [], "timings": []},
@@ -47,13 +49,19 @@ def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPE
     for repeat in range(repeats):
         _write_training(own / f"repeat-{repeat}", outline["settings"], repeat)
     outline["feature_files"] = [write_features(folder)]
-    if generates:
+    if trained:
         for repeat in range(repeats):
             part = own / f"fused-{repeat}.safetensors"
             write_fused(part, float(given.get("spread", 0.35)), folder)
             outline["fused"].append(str(part))
             cost, timing = own / f"inpainting-{repeat}.json", own / f"inpainting-timing-{repeat}.json"
-            counts = {"parameters": 4_080_000, "rounds": 30, "local_epochs": 10, "operations": 29_000_000_000_000}
+            counts = {
+                "parameters": 4_080_000,
+                "discriminator_parameters": 950_000,
+                "rounds": 30,
+                "local_epochs": 10,
+                "operations": 29_000_000_000_000,
+            }
             crossings = [_crossing("encoder-0.weight", "features x hidden-0", way) for way in ("upload", "download")]
             write_text(cost, canonical_json({"counts": counts, "crossings": crossings}))
             timing_of = {"seconds": 300.0 + 20 * repeat, "peak_memory_mb": 900.0, "device": "cpu"}

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from brainfed.configuration.shipped import shipped_settings
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.methods.registry import METHODS as KNOWN
 from brainfed.reporting.cohort_gallery import draw_cohort
 from brainfed.reporting.connectivity_gallery import draw_connectivity
 from brainfed.reporting.document import write_report
@@ -28,6 +31,7 @@ from report_experiments import write_fused
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
 INSTITUTIONS = ("institution-1", "institution-2")
+SAGE = KNOWN["fedsage-plus"]
 SKILL = {
     "majority": 0.0,
     "ridge-local": 0.6,
@@ -51,14 +55,14 @@ METHODS = {
     "ridge-local": ("ridge", "Ridge", "linear", {"training": "local"}),
     "ridge-central": ("ridge", "Ridge", "linear", {"training": "central"}),
     "localgcn": ("localgcn", "LocalGCN", "graph", {"epochs": 20, "curve_every": 10}),
-    "fedgcn": ("fedgcn", "FedGCN", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
-    "fedgcn-no-noise": ("fedgcn", "FedGCN", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.0}),
-    "fedsage-plus": ("fedsage-plus", "FedSage+", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
-    "fedni": ("fedni", "FedNI", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
-    "fedni-random-nodes": ("fedni", "FedNI", "federated", {"rounds": 3, "local_epochs": 10, "noise": 0.01}),
+    "fedgcn": ("fedgcn", "FedGCN", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
+    "fedgcn-no-noise": ("fedgcn", "FedGCN", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.0}),
+    "fedsage-plus": ("fedsage-plus", "FedSage+", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
+    "fedni": ("fedni", "FedNI", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
+    "fedni-random-nodes": ("fedni", "FedNI", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
 }
 GENERATORS = {
-    "fedsage-plus": {"inpainting": asdict(FedSageSettings()), "fusing": asdict(FusingSettings(edges="binary"))},
+    "fedsage-plus": {"inpainting": asdict(FedSageSettings()), "fusing": asdict(FusingSettings(**SAGE.fusing))},
     "fedni": {"inpainting": asdict(InpaintingSettings()), "fusing": asdict(FusingSettings())},
     "fedni-random-nodes": {
         "inpainting": asdict(InpaintingSettings()),
@@ -228,10 +232,16 @@ def _write_generator(folder: Path, subjects: int) -> None:
          "bytes": 1_000_000}
         for name in ("encoder_0.weight", "encoder_0.bias") for way in ("upload", "download")
     ]  # fmt: skip
-    counts = {"parameters": 81920, "rounds": 30, "operations": 2_000_000_000}
+    counts = {"parameters": 81920, "discriminator_parameters": 20480, "rounds": 30, "operations": 2_000_000_000}
     write_text(folder / "inpainting-cost.json", canonical_json({"counts": counts, "crossings": rows}))
     timing = {"seconds": 12.5, "peak_memory_mb": 300.0, "device": "cpu"}
     write_text(folder / "inpainting-timing.json", canonical_json(timing))
+
+
+def _stages(name: str, method: str) -> dict[str, Any]:
+    graph = asdict(GraphSettings(scope=KNOWN[method].graph)) if KNOWN[method].graph != "none" else {}
+    features = asdict(FeatureSettings()) if KNOWN[method].features else {}
+    return {"features": features, "graph": graph, **GENERATORS.get(name, {})}
 
 
 def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
@@ -259,8 +269,9 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
                 "method": method,
                 "method_title": title,
                 "family": family,
-                "settings": settings,
-                "stages": {"graph": asdict(GraphSettings()), **GENERATORS.get(name, {})},
+                "settings": asdict(KNOWN[method].settings()) | settings,
+                "shipped": shipped_settings(KNOWN[method]),
+                "stages": _stages(name, method),
                 "costs": repeats(name, "cost.json"),
                 "timings": repeats(name, "timing.json"),
                 "histories": repeats(name, "history.parquet"),

@@ -47,16 +47,22 @@ def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
     assert not twin.default
 
 
-def test_targets_are_the_experiments_as_the_config_calls_them_and_all_of_them():
+def test_targets_are_the_experiments_and_all_of_those_that_no_plain_run_has():
     targets = targets_of(plan())
     assert targets == {
         "methods": ("methods",),
         "clients": ("clients-count2", "clients-count4"),
         "methods-quick": ("methods-quick",),
         "clients-quick": ("clients-quick-count2", "clients-quick-count4"),
-        "paper": ("methods", "clients-count2", "clients-count4"),
-        "paper-quick": ("methods-quick", "clients-quick-count2", "clients-quick-count4"),
+        "paper": ("clients-count2", "clients-count4"),
+        "paper-quick": ("clients-quick-count2", "clients-quick-count4"),
     }
+
+
+def test_where_everything_is_part_of_a_plain_run_there_is_no_target_for_the_rest():
+    targets = targets_of(plan(experiments={"clients": {"default": True}}))
+    assert "methods" in targets
+    assert not {"paper", "paper-quick"} & set(targets)
 
 
 def test_the_projects_own_report_has_the_default_experiments_and_each_target_one_of_its_own():
@@ -100,7 +106,29 @@ SWEEP = {"wide": {"method": "fedgcn", "graph": {"k": [3, 5]}}}
             r"axes: no variant has the setting 'graph\.kk'; did you mean 'graph\.k'",
         ),
         ({"figure": "line", "axes": ["inpainting.alpha"]}, r"axes: no variant has the setting 'inpainting\.alpha'"),
-        ({"figure": "clients"}, r"experiments\.methods\.figure: `clients` compares splits"),
+        ({"figure": "line", "axes": ["rounds"]}, r"axes: expected variants of one method that differ in 'rounds'"),
+        ({"figure": "rounds", "axes": ["local_epochs"]}, r"axes: expected variants .* differ in 'local_epochs'"),
+        ({"figure": "surface", "axes": ["graph.k", "rounds"]}, r"axes: expected variants .* differ in 'rounds'"),
+        ({"figure": "surface", "axes": ["graph.k", "graph.k"]}, r"axes: .*'surface' is drawn against 2 .* found 1"),
+        ({"figure": "rounds", "axes": ["graph.embedding"]}, r"axes: 'graph\.embedding' has the value 'pca'"),
+        ({"figure": "line", "axes": ["split.count"]}, r"axes: 'split\.count' is of the figure `clients`, found 'line'"),
+        ({"axes": ["split.count"]}, r"axes: 'split\.count' is of the figure `clients`, found 'none'"),
+        ({"figure": "clients"}, r"methods\.figure: `clients` compares numbers .* found a sweep of nothing"),
+        ({"figure": "clients", "split": {"count": [2]}}, r"found a sweep of count \[2\]; give two values or more"),
+        ({"figure": "clients", "split": {"share": [0.1, 0.2]}}, r"found a sweep of share \[0\.1, 0\.2\]; give"),
+        ({"figure": "clients", "split": {"count": [2, 3], "folds": [2, 3]}}, r"found a sweep of count .*, folds"),
+        (
+            {"figure": "clients", "split": {"count": [2, 3], "institutions": "sites"}},
+            r"split\.count: it counts with `institutions: random`",
+        ),
+        (
+            {"figure": "clients", "split": {"count": [2, 3]}, "axes": ["split.share"]},
+            r"axes: `clients` is drawn against split\.count, found split\.share",
+        ),
+        (
+            {"figure": "bars", "split": {"count": [2, 3]}},
+            r"figure: expected clients or none for a sweep of splits \(count\), found bars",
+        ),
         ({"figure": "distribution"}, r"figure: `distribution` is of generated nodes, which no variant has"),
         ({"figure": "fidelity"}, r"figure: `fidelity` needs a variant of FedNI with `graph: {scope: global_cut}`"),
     ],
@@ -111,11 +139,34 @@ def test_a_figure_that_could_not_be_drawn_is_refused_before_any_training(experim
         plan(variants=SWEEP, experiments={"methods": {"variants": ["ridge-central", "wide"]} | experiment})
 
 
-def test_a_figure_may_be_drawn_against_settings_of_stages_methods_and_splits():
-    drawn = {"variants": ["ridge-central", "wide"], "figure": "line"}
-    for axis in ("graph.k", "rounds", "split.count"):
-        planned = plan(variants=SWEEP, experiments={"methods": drawn | {"axes": [axis]}})
-        assert planned.experiments["methods"].settings.axes == (axis,)
+@pytest.mark.parametrize(
+    ("figure", "axes", "swept"),
+    [
+        ("line", ["graph.k"], {"graph": {"k": [3, 5]}}),
+        ("line", ["rounds"], {"rounds": [1, 2]}),
+        ("line", ["graph.scope"], {"graph": {"scope": ["local", "global_cut"]}}),
+        ("rounds", ["local_epochs"], {"local_epochs": [1, 5]}),
+        ("surface", ["graph.k", "rounds"], {"rounds": [1, 2], "graph": {"k": [3, 5]}}),
+    ],
+    ids=str,
+)
+def test_a_figure_may_be_drawn_against_swept_settings_of_stages_and_methods(figure, axes, swept):
+    experiment = {"variants": ["ridge-central", "wide"], "figure": figure, "axes": axes}
+    planned = plan(variants={"wide": {"method": "fedgcn"} | swept}, experiments={"methods": experiment})
+    assert planned.experiments["methods"].settings.axes == tuple(axes)
+
+
+def test_methods_whose_defaults_differ_are_no_sweep():
+    variants = {"one": {"method": "fedgcn", "rounds": 2}, "other": {"method": "fedmlp", "rounds": 3}}
+    experiment = {"variants": ["ridge-central", *variants], "figure": "line", "axes": ["rounds"]}
+    with pytest.raises(UserError, match="expected variants of one method that differ in 'rounds'"):
+        plan(variants=variants, experiments={"methods": experiment})
+
+
+@pytest.mark.parametrize("axes", [[], ["split.count"]])
+def test_clients_are_drawn_against_their_number(axes):
+    planned = plan(experiments={"clients": {"figure": "clients", "axes": axes}})
+    assert [found.split.count for found in planned.group("clients")] == [2, 4]
 
 
 @pytest.fixture(params=["config", "abide"])

@@ -16,7 +16,7 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.logistic_federated import FederatedLogisticSettings
 from brainfed.methods.ridge import RidgeSettings
-from brainfed.runtime.artefacts import write_arrays, write_table
+from brainfed.runtime.artefacts import write_arrays, write_table, write_text
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.run import Run
 from brainfed.training import fedgcn, logistic_federated, ridge
@@ -185,9 +185,14 @@ def test_it_reads_the_workflows_artefacts_and_prints_one_table(cohort, monkeypat
 
 def test_quick_is_one_repeat_with_a_tenth_of_the_rounds(cohort, monkeypatch):
     monkeypatch.setattr(federated_search, "candidates", lambda: COMPETING)
-    output = cohort / "quick.tsv"
-    federated_search.main(["--cohort", str(cohort), "--quick", "--output", str(output)])
-    assert set(pd.read_csv(output, sep="\t")["repeat"]) == {0}
+    whole = cohort / "tables/federated-search.tsv"
+    write_text(whole, "of the whole search")
+    federated_search.main(["--cohort", str(cohort), "--quick"])
+    assert whole.read_text() == "of the whole search"
+    quick = cohort / "tables/federated-search-quick.tsv"
+    assert set(pd.read_csv(quick, sep="\t")["repeat"]) == {0}
+    federated_search.main(["--cohort", str(cohort), "--quick", "--output", str(cohort / "named.tsv")])
+    assert (cohort / "named.tsv").read_bytes() == quick.read_bytes()
     assert hastened(candidates()[2]).settings.rounds == 10
     assert hastened(candidates()[-1]) == candidates()[-1]
 

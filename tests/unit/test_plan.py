@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brainfed.configuration.loading import load_plan, overlay
-from brainfed.configuration.plan import stage_name
+from brainfed.configuration.plan import split_content, stage_name
 from brainfed.runtime.errors import UserError
 
 CONFIG = """
@@ -115,6 +115,9 @@ def test_one_variants_k_renames_its_graph_alone():
         ({"experiments": {"methods": {"split": {"folds": 4}}}}, {"split", "graph", "regime"}),
         ({"seed": 1}, {"split", "graph", "regime"}),
         ({"split": {"repeats": 7}}, set()),
+        ({"features": {"selected": 9}}, set()),
+        ({"variants": {"first": {"features": {"selected": 9}}}}, set()),
+        ({"split": {"groups": {"one": ["a"]}}}, set()),
         ({"threads": 2}, set()),
         ({"report": {"title": "Ours"}}, set()),
         ({"experiments": {"methods": {"title": "All"}}}, set()),
@@ -125,6 +128,57 @@ def test_one_variants_k_renames_its_graph_alone():
 )
 def test_a_change_renames_what_depends_on_it(changes, kinds):
     assert moved(**changes) == kinds
+
+
+@pytest.mark.parametrize(
+    ("split", "void", "counts"),
+    [
+        ({}, {"groups": {"one": ["a"]}}, {"count": 4}),
+        ({"institutions": "sites"}, {"count": 4, "groups": {"one": ["a"]}}, {"folds": 4}),
+        ({"institutions": "site_groups", "groups": {"one": ["a"]}}, {"count": 4}, {"groups": {"two": ["a"]}}),
+        (
+            {"validation": "leave_one_site_out"},
+            {"count": 4, "folds": 9, "institutions": "sites", "groups": {"one": ["a"]}},
+            {"validation": "folds"},
+        ),
+    ],
+    ids=str,
+)
+def test_a_setting_of_the_split_that_does_not_count_moves_no_name(split, void, counts):
+    before = plan(split=split)
+    content = [split_content(settings) for settings in before.splits.values()]
+    after = plan(split=split | void)
+    assert names(after) == names(before)
+    assert [split_content(settings) for settings in after.splits.values()] == content
+    assert names(plan(split=split | counts))["split"] != names(before)["split"]
+
+
+def test_the_number_of_selected_features_is_no_setting_where_none_are_selected():
+    found = plan(features={"selected": 9})
+    assert found.features == plan().features
+    chosen = [plan(features={"selection": "rfe", "selected": count}) for count in (9, 10)]
+    assert names(chosen[0])["features"] != names(chosen[1])["features"]
+
+
+def test_features_that_labels_select_are_taken_from_those_that_all_folds_share():
+    planned = plan(variants={"first": {"features": {"selection": "rfe", "selected": 9}}})
+    chosen, shared = variant(planned, "first").features, variant(planned, "second").features
+    assert chosen.fitted
+    assert chosen.whole == shared
+    assert shared.whole is None
+    assert set(planned.features) == {chosen.name, shared.name}
+
+
+def test_what_labels_select_from_is_a_stage_though_no_variant_reads_it():
+    planned = plan(features={"selection": "rfe", "fisher_z": True})
+    whole = variant(planned, "first").features.whole
+    assert (whole.settings.selection, whole.settings.fisher_z, whole.fitted) == ("none", True, False)
+    assert planned.features[whole.name] == whole
+
+
+def test_tangent_features_are_selected_in_the_job_that_fits_them():
+    planned = plan(features={"selection": "rfe", "connectivity": "tangent"})
+    assert [stage.whole for stage in planned.features.values()] == [None]
 
 
 def test_another_seed_means_other_splits_with_other_names():

@@ -134,6 +134,38 @@ def test_a_generator_stands_on_the_fold_axis_where_its_graph_does(changes, by_fo
     assert fused.by_fold is fused.inpainting.by_fold is fused.inpainting.graph.by_fold is by_fold
 
 
+SITES = {"validation": "leave_one_site_out"}
+
+
+@pytest.mark.parametrize("name", ["first", "sage"])
+def test_a_site_that_counts_as_unseen_may_not_train_a_generator(name):
+    experiment = {"variants": ["ridge-central", name]}
+    words = rf"variants\.{name}: the generator of method '.*' would be trained on the site .* `protocol: inductive`"
+    with pytest.raises(UserError, match=words):
+        plan(split=SITES, experiments={"methods": experiment})
+    with pytest.raises(UserError, match=words):
+        plan(experiments={"sites": experiment | {"split": SITES}})
+    inductive = plan(split=SITES, experiments={"methods": experiment | {"protocol": "inductive"}})
+    assert variant(inductive, name).fused.by_fold
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+def test_all_shipped_variants_are_those_that_may_see_an_unseen_site(protocol):
+    sites = {"split": SITES, "protocol": protocol}
+    planned = plan(experiments={"methods": sites | {"variants": []}, "random": {}})
+    shown = {found.name for found in planned.experiments["methods"].variants}
+    left_out = {found.name for found in planned.experiments["random"].variants} - shown
+    generating = {found.name for found in planned.experiments["random"].variants if found.method.inpainter}
+    assert {"fedni", "fedni-skip", "fedsage-plus"} <= generating
+    assert left_out == (generating if protocol == "transductive" else set())
+
+
+def test_a_shipped_variant_that_is_redefined_as_a_sweep_is_left_out_whole():
+    sweep = {"fedgcn": {"method": "fedni", "rounds": [1, 2]}}
+    planned = plan(variants=sweep, experiments={"methods": {"variants": [], "split": SITES}})
+    assert not any(found.method.inpainter for found in planned.experiments["methods"].variants)
+
+
 @pytest.mark.parametrize(
     ("definition", "words"),
     [

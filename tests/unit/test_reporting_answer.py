@@ -4,11 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.evaluation.statistics import compare
 from brainfed.reporting.answer import ALONE, NO_IMAGING, POOLED, REFERENCE, find_answer
 from brainfed.reporting.answer import LOCAL as CONFIGURED
 from brainfed.reporting.answer_words import sentences, verdict
 from brainfed.reporting.intervals import interval, signed
 from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant
 
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"})
@@ -33,8 +36,12 @@ def runs_of(**values):
     )
 
 
+def found_in(runs, variants, reference):
+    return find_answer(PageTests(Scored(runs, 0.25), variants, reference), "localgcn")
+
+
 def answer_of(variants, **values):
-    return find_answer(runs_of(**values), variants, "ridge-central", "localgcn", 0.25)
+    return found_in(runs_of(**values), variants, "ridge-central")
 
 
 def test_the_best_federated_method_is_the_one_with_the_highest_mean():
@@ -106,7 +113,7 @@ def test_an_interval_without_zero_that_fails_the_correction_is_told_as_that():
     pooled = answer.against(POOLED)
     assert pooled.difference.low > 0
     assert not pooled.significant
-    assert "does not survive the correction for choosing the best of 2" in sentences(answer)[1]
+    assert "does not survive Holm\u2019s correction" in sentences(answer)[1]
     assert verdict(answer) == "Federation does not differ significantly from pooling all data"
 
 
@@ -124,29 +131,47 @@ def test_three_clauses_are_a_list():
 
 
 def test_a_reference_that_is_federated_is_named():
-    answer = find_answer(runs_of(fedgcn=0.6, fedgcn_no_noise=0.8), [FEDGCN, QUIET], "fedgcn", "localgcn", 0.25)
+    answer = found_in(runs_of(fedgcn=0.6, fedgcn_no_noise=0.8), [FEDGCN, QUIET], "fedgcn")
     assert verdict(answer) == "Federation beats FedGCN"
-    assert find_answer(runs_of(fedgcn=0.6), [FEDGCN], "fedgcn", "localgcn", 0.25).comparisons == ()
+    assert found_in(runs_of(fedgcn=0.6), [FEDGCN], "fedgcn").comparisons == ()
 
 
 def test_at_an_unseen_site_nobody_learns_alone():
     runs = runs_of(fedgcn=0.70, localgcn=0.50).query("repeat == 0")
     sites = runs.assign(scope="institution:site-" + runs["fold"].astype(str))
     variants = [FEDGCN, LOCAL]
-    answer = find_answer(pd.concat([runs, sites]), variants, "fedgcn", "localgcn", 0.25)
+    answer = found_in(pd.concat([runs, sites]), variants, "fedgcn")
     assert answer.unseen
     assert verdict(answer) == "Federation beats averaging the other sites\u2019 own models"
     assert "models, averaged, reach 0.500 with LocalGCN" in sentences(answer)[1]
     twice_tested = pd.concat([sites, sites.assign(scope="institution:site-0")])
-    assert not find_answer(pd.concat([runs, twice_tested]), variants, "fedgcn", "localgcn", 0.25).unseen
+    assert not found_in(pd.concat([runs, twice_tested]), variants, "fedgcn").unseen
 
 
-def test_holm_counts_the_federated_methods_and_nothing_else():
+def test_against_the_reference_holm_counts_what_the_test_table_counts():
+    """The same difference stands in the answer and in the table, with one p."""
     few = answer_of([FEDGCN, RIDGE], fedgcn=0.70, ridge_central=0.72)
-    more = answer_of([FEDGCN, QUIET, RIDGE], fedgcn=0.70, fedgcn_no_noise=0.60, ridge_central=0.72)
-    with_others = answer_of([FEDGCN, RIDGE, LOCAL], fedgcn=0.70, ridge_central=0.72, localgcn=0.6)
+    runs = runs_of(fedgcn=0.70, ridge_central=0.72, localgcn=0.6)
+    with_others = found_in(runs, [FEDGCN, RIDGE, LOCAL], "ridge-central").against(POOLED)
+    table = compare(runs, "ridge-central", "auc", "institution", 0.25).set_index("variant")
+    assert with_others.p == table.loc["fedgcn", "p_holm"]
+    assert with_others.p >= few.against(POOLED).p
+
+
+def test_against_others_holm_counts_the_federated_methods_and_nothing_else():
+    """Here the reference is neither of the two."""
+    reference = ShownVariant("majority", "majority", "Majority", "floor")
+    base = {"fedgcn": 0.70, "ridge_central": 0.72, "majority": 0.5}
+    variants = [FEDGCN, RIDGE, reference]
+    few = found_in(runs_of(**base), variants, "majority")
+    more = found_in(runs_of(**base, fedgcn_no_noise=0.60), [*variants, QUIET], "majority")
+    with_others = found_in(runs_of(**base, localgcn=0.6), [*variants, LOCAL], "majority")
     assert few.against(POOLED).p == pytest.approx(with_others.against(POOLED).p, rel=1e-12)
-    assert more.against(POOLED).p >= few.against(POOLED).p
+    table = compare(
+        runs_of(**base, fedgcn_no_noise=0.60).query("variant != 'majority'"),
+        "ridge-central", "auc", "institution", 0.25,
+    ).set_index("variant")  # fmt: skip
+    assert more.against(POOLED).p == table.loc["fedgcn", "p_holm"]
 
 
 def test_without_a_federated_method_there_is_no_answer():
@@ -157,13 +182,8 @@ def test_without_a_federated_method_there_is_no_answer():
 
 
 def test_a_single_run_is_not_tested():
-    answer = find_answer(
-        runs_of(fedgcn=0.7, ridge_central=0.8).query("repeat == 0 and fold == 0"),
-        [FEDGCN, RIDGE],
-        "ridge-central",
-        "localgcn",
-        0.25,
-    )
+    runs = runs_of(fedgcn=0.7, ridge_central=0.8).query("repeat == 0 and fold == 0")
+    answer = found_in(runs, [FEDGCN, RIDGE], "ridge-central")
     assert "from too few runs to be tested" in sentences(answer)[1]
     assert verdict(answer) == "Too few runs to tell whether federation pays"
     assert not answer.against(POOLED).significant

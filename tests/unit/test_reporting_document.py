@@ -2,12 +2,18 @@
 
 import copy
 import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from brainfed.evaluation.statistics import compare
 from brainfed.reporting.document import render
 from brainfed.reporting.outline import read_outline
+from brainfed.reporting.paper_numbers import FEDNI_SAYS
 from brainfed.reporting.pictures import read_pictures
+from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.errors import UserError
 from report_experiments import write_fidelity
 from report_project import CAPTIONS, outline_of, with_figure, write_project
@@ -174,3 +180,90 @@ def test_a_page_of_one_figure_opens_with_it(outline):
     head = page[: page.index("<nav")]
     assert "Accuracy and AUC side by side" in head
     assert page.count('alt="Accuracy and AUC side by side') == 1
+
+
+def test_who_uses_diagnoses_to_choose_neighbours_is_named(outline):
+    plain = words(page_of(outline))
+    assert "weighted by agreeing phenotype; diagnoses are not used to build the graph." in plain
+    assert "from what the graph compares, principal components, 5-fold" in plain
+    own = {variant["name"]: variant for variant in outline["cohorts"][0]["experiments"][0]["variants"]}
+    own["fedgcn"]["stages"]["features"]["selection"] = "rfe"
+    own["ridge-central"]["stages"]["features"]["selection"] = "rfe"
+    features = words(page_of(outline))
+    assert "diagnoses are not used to build the graph, except by FedGCN, whose graphs, or the features" in features
+    assert "from what the graph compares, principal components, 5-fold" in features
+    own["fedni"]["stages"]["graph"]["embedding"] = "rfe"
+    both = words(page_of(outline))
+    assert "except by FedGCN, FedNI, whose graphs, or the features that they compare, are chosen on the" in both
+    assert "principal components or, where recursive elimination chose them on the training labels" in both
+    assert "never used to build the graph" not in both
+
+
+def judged(text):
+    """What the page's sentences say of FedNI minus FedGCN in AUC: whether it is significant."""
+    clauses = re.findall(r"FedNI (?:has the highest AUC; it )?((?:beats|does not differ|loses to)[^.:]*)", text)
+    parts = [part for clause in clauses for part in re.split(r"(?=beats|does not differ|loses to)", clause)]
+    effects = re.findall(r"FedNI minus FedGCN, the same classifier without them:.*? in AUC \(([^)]*)\)", text)
+    numbers = re.findall(r"against FedGCN \(p\s(.\s[0-9.]+)\)", text)
+    return [
+        *(not part.startswith("does not") for part in parts if re.search(r"FedGCN(?! \()", part)),
+        *(effect == "significant" for effect in effects),
+        *(p.startswith("<") or float(p[1:]) < 0.05 for p in numbers),
+    ]
+
+
+@pytest.mark.parametrize("difference", [0.02, 0.05, 0.08])
+def test_the_page_never_contradicts_itself(difference, outline, tmp_path):
+    """FedNI minus FedGCN: one word in the verdict, the sentence with its numbers, the paragraph, and the table.
+
+    The middle one is significant alone and among the baselines, and not among all methods of the table.
+    """
+    experiment = outline["cohorts"][0]["experiments"][0]
+    runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
+    ours = runs["variant"].eq("fedni") & runs["scope"].eq("institution")
+    wobble = 0.02 * np.random.default_rng(5).standard_normal(int(ours.sum()))
+    without = runs[runs["variant"].eq("fedgcn") & runs["scope"].eq("institution")]["value"].to_numpy()
+    runs.loc[ours, "value"] = without + difference + wobble - wobble.mean()
+    write_tsv(tmp_path / "runs.tsv", runs)
+    tests = compare(runs, "fedni", "auc", "institution", 1 / 3).assign(scope="institution")
+    accuracy = compare(runs, "fedni", "accuracy", "institution", 1 / 3).assign(scope="institution")
+    pooled = [compare(runs, "fedni", m, "pooled", 1 / 3).assign(scope="pooled") for m in ("auc", "accuracy")]
+    write_tsv(tmp_path / "tests.tsv", pd.concat([tests, accuracy, *pooled]))
+    tables = experiment["tables"] | {"runs": str(tmp_path / "runs.tsv"), "tests": str(tmp_path / "tests.tsv")}
+    experiment |= {"tables": tables, "reference": "fedni"}
+    said = judged(words(page_of(outline)))
+    by_table = bool(tests.set_index("variant").loc["fedgcn", "p_holm"] < 0.05)
+    assert len(said) >= 4
+    assert set(said) == {by_table}
+
+
+def test_a_figure_of_others_than_fedni_says_nothing_of_fedni_s_own_tests(outline):
+    """With ridge as the figure's reference, FedNI's comparisons would be counted otherwise than its stars."""
+    experiments = outline["cohorts"][0]["experiments"]
+    experiments[:] = [with_figure(experiments[0])]
+    assert "FedNI reaches an AUC of" not in words(page_of(outline))
+
+
+def test_what_no_table_times_is_said_and_what_is_counted(outline):
+    text = words(page_of(outline))
+    assert "nor are fusing and recursive feature elimination, whose time no table holds" in text
+    assert "or once a fold where its graph is chosen or fitted on one" in text
+    assert "generator 81.9 k, discriminator 20.5 k" in text
+
+
+def test_the_fidelity_note_promises_no_interval_that_does_not_exist(outline, tmp_path):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
+    own["fidelity"] = [write_fidelity(tmp_path / "repeat-0.json")]
+    text = words(page_of(outline))
+    assert "rank correlations and the F1 of edges have none" in text
+    assert "1.20 are predicted (ratio 0.13) and 0.50 generated, after rounding and cap (ratio 0.05)" in text
+
+
+def test_captions_claim_no_test_that_was_not_made():
+    texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in CAPTIONS}
+    assert "Neighbouring cells were not tested against each other." in texts["surface"]
+    assert "are among those of a larger one" in texts["clients"]
+    assert "were not tested against each other" in texts["clients"]
+    assert "experiment(s)" not in texts["workflow"]
+    assert "8 NVIDIA GeForce 3090 GPUs" in FEDNI_SAYS["table6"]

@@ -19,8 +19,10 @@ from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homop
 from brainfed.reporting.group_connectivity import compare_groups, networks
 from brainfed.reporting.homophily_table import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.learning_figures import learning_figure
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.quality_figures import quality_figure, series_figure
 from brainfed.reporting.score_figures import differences_figure, forest_figure, headline_figure
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.site_table import site_trace_table
 from brainfed.reporting.strongest_figures import _kept_apart, brain_figure, chord_figure
 from brainfed.reporting.style import drawing, save_svg
@@ -121,6 +123,10 @@ def runs():
     )  # fmt: skip
 
 
+def page_tests():
+    return PageTests(Scored(runs(), 0.25), VARIANTS, "ridge-central")
+
+
 def comparisons():
     return pd.DataFrame(
         [(name, metric, "institution", -0.1, -0.4, 0.2, 0.04 if name == "majority" else 1.0)
@@ -174,7 +180,9 @@ FIGURES = {
     "degrees": lambda: degrees_figure([shown_graph()]),
     "homophily-of-a-sweep": lambda: homophily_figure(homophily_table(swept_graphs())),
     "degrees-of-a-sweep": lambda: degrees_figure(swept_graphs()),
-    "headline": lambda: headline_figure(find_answer(runs(), VARIANTS, "ridge-central", "localgcn", 0.25)),
+    "headline": lambda: headline_figure(
+        find_answer(PageTests(Scored(runs(), 0.25), VARIANTS, "ridge-central"), "localgcn")
+    ),
     "forest": lambda: forest_figure(runs(), VARIANTS, "ridge-central", 0.25),
     "differences": lambda: differences_figure(comparisons(), VARIANTS),
     "roc": lambda: roc_figure(predictions(), VARIANTS, "ridge-central"),

@@ -4,13 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.reporting.baselines import fedni_clause, find_fedni
 from brainfed.reporting.exchange_table import read_costs, read_exchanges
 from brainfed.reporting.generated_nodes import effect_sentences, read_generated
 from brainfed.reporting.outline import CohortOutline, read_experiment
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.why_words import homophily_sentences, why_sentences
 from brainfed.runtime.artefacts import write_arrays, write_tsv
 from report_experiments import experiment, variant_outline
+
+
+def page_tests(outline):
+    return PageTests(read_scored(outline), outline.variants, outline.reference)
 
 
 def cohort_with(figures):
@@ -46,11 +52,30 @@ def test_what_the_scores_owe_to_the_nodes(tmp_path):
         (variant_outline(tmp_path, "fedni-random-nodes", "fedni", fusing={"nodes": "random"}), 0.66, 0.71),
     ]
     outline = read_experiment(experiment(tmp_path, "none", rows))
-    without, random = effect_sentences(outline, read_scored(outline))
+    without, random, counted = effect_sentences(page_tests(outline))
     assert without.startswith("FedNI minus FedGCN, the same classifier without them: +0.060 [")
     assert "in accuracy (significant) and 0.000 [" in without
     assert without.endswith("in AUC (not significant).")
     assert random.startswith("FedNI minus FedNI (random nodes), as many nodes drawn at random: 0.000 [")
+    assert (
+        counted
+        == "In each of the two metrics p is Holm-corrected over all 2 comparisons with FedNI in the tests below."
+    )
+
+
+def test_the_nodes_are_judged_among_all_comparisons_with_fedni(tmp_path):
+    """Alone FedNI minus FedGCN would be significant, among the baselines of the page it is not: one word for both."""
+    rows = [(variant_outline(tmp_path, name, name), mean, mean) for name, mean in
+            (("fedni", 0.66), ("fedgcn", 0.649), ("fedmlp", 0.66), ("fedsage-plus", 0.66))]  # fmt: skip
+    outline = read_experiment(experiment(tmp_path, "none", rows, reference="fedmlp"))
+    scored = read_scored(outline)
+    alone = scored.differences("fedgcn", ["fedni"], "auc")["fedni"][1]
+    among = scored.differences("fedni", ["fedgcn", "fedmlp", "fedsage-plus"], "auc")["fedgcn"][1]
+    assert alone < 0.05 < among
+    effects = effect_sentences(page_tests(outline))
+    assert "(significant)" not in effects[0]
+    assert effects[1].endswith("over the 3 comparisons with FedNI on this page.")
+    assert "does not differ significantly from FedGCN" in fedni_clause(find_fedni(page_tests(outline)))
 
 
 def test_both_phases_of_an_exchange_stand_apart(tmp_path):
@@ -83,7 +108,9 @@ def test_homophily_is_told_beside_chance():
         columns=["title", "label", "found", "chance"],
     )  # fmt: skip
     (said,) = homophily_sentences(table)
-    assert said.startswith("Edges that join equal diagnoses: 52 % (inside institutions; by chance 50 %).")
+    assert said.startswith("Edges that join equal diagnoses, in the graphs shown under Graphs (those of the first")
+    assert ": 52 % (inside institutions; by chance 50 %)." in said
+    assert said.endswith("hardly more alike than chance, that may dilute the signal.")
     assert homophily_sentences(table.assign(found=np.nan)) == []
 
 
@@ -99,16 +126,17 @@ def test_what_repairs_the_plain_network_is_named(tmp_path):
     table = pd.DataFrame([("inside", "diagnosis", 0.6, 0.5)], columns=["title", "label", "found", "chance"])
     write_tsv(tmp_path / "homophily.tsv", table)
     outline = read_experiment(experiment(tmp_path, "bars", rows, name="why"))
-    homophily, repairs = why_sentences(cohort_with(figures), outline, read_scored(outline))
+    homophily, repairs = why_sentences(cohort_with(figures), outline, page_tests(outline))
     assert "60 % (inside; by chance 50 %)" in homophily
     assert repairs == (
         "Beside FedGCN as it is (AUC 0.600), significantly better: FedGCN (skip) (+0.080) and FedMLP (+0.060); "
-        "significantly worse: FedGCN (paper) (\u22120.060) (4 compared, Holm-corrected)."
+        "significantly worse: FedGCN (paper) (\u22120.060) (4 compared, "
+        "Holm-corrected over all 4 comparisons with FedGCN in the tests below)."
     )
-    assert len(why_sentences(cohort_with({}), outline, read_scored(outline))) == 1
+    assert len(why_sentences(cohort_with({}), outline, page_tests(outline))) == 1
 
 
 def test_other_experiments_ask_no_why(tmp_path):
     rows = [(variant_outline(tmp_path, name, name), 0.6, 0.6) for name in ("fedgcn", "fedmlp")]
     outline = read_experiment(experiment(tmp_path, "bars", rows))
-    assert why_sentences(cohort_with({}), outline, read_scored(outline)) == []
+    assert why_sentences(cohort_with({}), outline, page_tests(outline)) == []

@@ -4,16 +4,20 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from brainfed.evaluation.statistics import compare
 from brainfed.reporting.ablation_figure import ablation_finding
 from brainfed.reporting.distribution_figure import read_nodes
 from brainfed.reporting.fidelity_figure import fidelity_finding
-from brainfed.reporting.fidelity_table import fidelity_rows, read_fidelity
+from brainfed.reporting.fidelity_table import count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.outline import read_experiment
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_figures import KINDS, draw
 from brainfed.reporting.phase_costs import phase_costs
+from brainfed.reporting.printed import as_in_the_paper
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.style import drawing
 from brainfed.reporting.surface_figure import surface, surface_finding
@@ -123,6 +127,10 @@ def test_every_kind_has_a_made_up_experiment():
     assert set(EXPERIMENTS) == set(KINDS)
 
 
+def page_tests(outline):
+    return PageTests(read_scored(outline), outline.variants, outline.reference)
+
+
 def drawn(outline):
     """A figure and its renderer, after the layout has settled."""
     with drawing():
@@ -203,7 +211,7 @@ def test_a_sweep_has_a_line_a_method_and_a_level_for_the_rest(outlines):
 def test_a_sweep_is_tested_against_the_paper_s_own_choice(outlines):
     outline = read_experiment(outlines["line"])
     (series, *_) = sweep_series(outline.variants, "graph.k")
-    assert sweep_finding(series, read_scored(outline), "graph.k") == (
+    assert sweep_finding(series, page_tests(outline), "graph.k") == (
         "FedNI is most accurate at k = 40 (0.670); 1 of 3 values differs significantly from k = 10"
     )
 
@@ -215,8 +223,11 @@ def test_the_surface_counts_the_pairs_above_the_plane(outlines):
     grid = surface(outline, scored)
     assert grid.rows == grid.columns == WEIGHTS
     assert grid.mean == pytest.approx(np.array([[0.60, 0.62, 0.64], [0.61, 0.63, 0.65], [0.62, 0.64, 0.66]]))
-    found = surface_finding(grid, outline.variant("fedsage-plus"), scored)
-    assert found.startswith("FedNI is above FedSage+ (0.615) at 7 of 9 pairs, ")
+    found = surface_finding(grid, outline.variant("fedsage-plus"), page_tests(outline))
+    tests = compare(scored.runs, "fedsage-plus", "accuracy", "institution", scored.ratio)
+    surely = int(((tests["p_holm"] < 0.05) & (tests["difference"] > 0)).sum())
+    assert 0 < surely < 7
+    assert found == f"FedNI is above FedSage+ (0.615) at 7 of 9 pairs, {surely} of them significantly"
 
 
 def test_curves_end_where_the_history_does(outlines):
@@ -224,7 +235,17 @@ def test_curves_end_where_the_history_does(outlines):
     losses = [line.get_ydata() for line in figure.axes[0].lines]
     assert [len(curve) for curve in losses] == [30, 30, 30]
     assert losses[0][-1] == pytest.approx(0.69 * np.exp(-0.012 * 30))
-    assert figure._suptitle.get_text().startswith("After 30 rounds the accuracy is highest with E = ")
+    read = read_experiment(outlines["rounds"])
+    for line, variant in zip(figure.axes[2].lines, read.variants, strict=True):
+        history = pd.read_parquet(variant.histories[0])
+        assert line.get_ydata() == pytest.approx(history.groupby("round")["test_accuracy"].mean().to_numpy())
+    ends = {variant.setting("local_epochs"): line.get_ydata()[-1]
+            for line, variant in zip(figure.axes[2].lines, read.variants, strict=True)}  # fmt: skip
+    best, worst = max(ends, key=ends.get), min(ends, key=ends.get)
+    assert figure._suptitle.get_text().replace("\n", " ") == (
+        f"After 30 rounds the accuracy is highest with E = {best} ({ends[best]:.3f}) "
+        f"and lowest with E = {worst} ({ends[worst]:.3f}; not tested)"
+    )
 
 
 def test_the_spread_of_generated_nodes(outlines):
@@ -239,7 +260,9 @@ def test_the_spread_of_generated_nodes(outlines):
 def test_clients_are_on_the_axis_by_their_number(outlines):
     figure, _ = drawn(outlines["clients"])
     assert [int(tick) for tick in figure.axes[0].get_xticks()] == [2, 6, 10]
-    assert figure._suptitle.get_text().startswith("FedNI: accuracy 0.620 [")
+    said = figure._suptitle.get_text().replace("\n", " ")
+    assert said.startswith("FedNI: accuracy 0.620 [")
+    assert said.endswith("with 10 (not tested)")
 
 
 def test_the_cost_of_both_phases(outlines):
@@ -247,9 +270,109 @@ def test_the_cost_of_both_phases(outlines):
     outline = read_experiment(outlines["cost"])
     first, second = phase_costs(outline, outline.variant("fedni"))
     assert SUBJECTS == 200
-    assert (first.operations, first.parameters, first.seconds) == (2 * 4_080_000 * 40, 4_080_000, 310)
+    assert (first.operations, first.parameters, first.seconds) == (2 * 4_080_000 * 40, 5_030_000, 310)
     assert (second.operations, second.parameters) == (2 * 474_594 * 60, 474_594)
     assert second.seconds == pytest.approx(81 / 10)
+
+
+def test_a_generator_of_every_fold_is_not_called_shared(outlines):
+    """Two repeats: two trainings are one for all folds, ten are one a fold."""
+    outline = read_experiment(outlines["cost"])
+    own = outline.variant("fedni")
+    files = {name: paths * 5 for name, paths in own.inpainting.items()}
+    by_fold = replace(own, inpainting=files)
+    said = {shared: drawn_words(replace(outline, variants=(variant,)), "cost")
+            for shared, variant in ((True, own), (False, by_fold))}  # fmt: skip
+    assert "inpainting, which all folds share" in said[True]
+    assert "inpainting, anew in every fold" in said[False]
+
+
+def drawn_words(outline, kind):
+    with drawing():
+        return KINDS[kind](outline)._suptitle.get_text().replace("\n", " ")
+
+
+def diamonds(outline):
+    with drawing():
+        figure = KINDS[outline.figure](outline)
+    return sum(line.get_marker() == "D" for axes in figure.axes for line in axes.lines)
+
+
+ELSEWHERE = {
+    "sites": {"split": {"validation": "folds", "institutions": "site_groups", "folds": 5, "count": 5}},
+    "unseen": {"split": {"validation": "leave_one_site_out", "institutions": "random", "folds": 5, "count": 5}},
+    "tenths": {"split": {"validation": "folds", "institutions": "random", "folds": 5, "count": 5, "share": 0.1}},
+    "inductive": {"protocol": "inductive"},
+    "permuted": {"labels": "permuted"},
+}
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+def test_what_is_not_the_paper_s_protocol(elsewhere, outlines):
+    outline = read_experiment(outlines["bars"])
+    assert as_in_the_paper(outline)
+    assert not as_in_the_paper(replace(outline, **ELSEWHERE[elsewhere]))
+
+
+@pytest.mark.parametrize(("kind", "count"), [("bars", 8), ("line", 2), ("cost", 6)])
+def test_the_paper_s_numbers_stand_beside_its_own_protocol_only(kind, count, outlines):
+    outline = read_experiment(outlines[kind])
+    assert diamonds(outline) == count
+    assert diamonds(replace(outline, protocol="inductive")) == 0
+
+
+def test_so_does_the_plane_of_the_paper(outlines):
+    outline = read_experiment(outlines["surface"])
+
+    def planes(shown):
+        with drawing():
+            lines = KINDS["surface"](shown).axes[1].lines
+        return sum(list(line.get_ydata()) == [0.658, 0.658] for line in lines)
+
+    assert planes(outline) == 1
+    assert planes(replace(outline, labels="permuted")) == 0
+
+
+def test_a_sweep_without_the_paper_s_own_settings_has_no_diamond(outlines):
+    """All other settings must be the shipped ones too: with another gap of ages, k = 10 is not the paper's FedNI."""
+    outline = read_experiment(outlines["line"])
+    wider = tuple(
+        replace(variant, stages=variant.stages | {"graph": variant.stages["graph"] | {"age_gap": 5.0}})
+        if variant.stages["graph"] else variant
+        for variant in outline.variants
+    )  # fmt: skip
+    assert diamonds(replace(outline, variants=wider)) == 0
+
+
+def test_a_sweep_around_the_reference_counts_what_the_test_table_counts(outlines):
+    outline = read_experiment(outlines["line"])
+    scored = read_scored(outline)
+    others = ["fedni-k-k3", "fedni-k-k5", "fedni-k-k40"]
+    table = compare(scored.runs, "fedni-k-k10", "accuracy", "institution", scored.ratio).set_index("variant")["p_holm"]
+    found = page_tests(outline).differences("fedni-k-k10", others, "accuracy")
+    assert {name: p for name, (_, p) in found.items()} == table[others].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("generated", "said"),
+    [(0.21, "not shown to be closer to"), (0.19, "not shown to be closer to"), (0.23, "are closer to"),
+     (0.17, "are further from")],
+)  # fmt: skip
+def test_an_interval_that_holds_zero_shows_nothing(generated, said, tmp_path):
+    """The baseline is 0.20, the interval 0.0196 to either side."""
+    outline = variant_outline(tmp_path, "fedni-cut", "fedni", graph={"scope": "global_cut"})
+    outline["fidelity"] = [write_fidelity(tmp_path / "one.json", generated)]
+    (found,) = read_fidelity(read_experiment(experiment(tmp_path, "fidelity", [(outline, 0.6, 0.6)])).variants)
+    assert said in fidelity_finding(found)
+    assert "no closer" not in fidelity_finding(found)
+
+
+def test_how_many_are_missing_predicted_and_generated(outlines):
+    poor, _ = read_fidelity(read_experiment(outlines["fidelity"]).variants)
+    assert count_sentence(poor) == (
+        "FedNI (cut): of 9.50 missing neighbours a subject 1.20 are predicted (ratio 0.13) and 0.50 generated, after "
+        "rounding and cap (ratio 0.05)."
+    )
 
 
 def test_a_generator_that_knows_less_than_the_mean_neighbour_is_told_so(outlines):
@@ -283,8 +406,14 @@ def test_every_measure_of_fidelity_stands_beside_its_baselines(outlines):
 
 def test_an_experiment_without_what_a_figure_needs_says_so(tmp_path):
     only = [(variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.6, 0.65)]
-    for kind, axes in (("line", ["graph.k"]), ("surface", ["inpainting.alpha", "inpainting.beta"]), ("cost", []),
-                       ("distribution", []), ("fidelity", [])):  # fmt: skip
+    expected = {
+        "line": (["graph.k"], "no variant of this experiment sweeps k"),
+        "surface": (["inpainting.alpha", "inpainting.beta"], "no variant of this experiment sweeps both settings"),
+        "cost": ([], "no method of this experiment generates nodes"),
+        "distribution": ([], "no method of this experiment generates nodes"),
+        "fidelity": ([], "fidelity is known under `graph.scope: global_cut` alone"),
+    }
+    for kind, (axes, words) in expected.items():
         figure, _ = drawn(experiment(tmp_path, kind, only, axes=axes))
         (said,) = figure.texts
-        assert said.get_text()
+        assert said.get_text() == words

@@ -1,12 +1,16 @@
 """The report's tables and counts on hand-made input."""
 
 import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from brainfed.cohort.issues import reason_kind
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.reporting.exchange_table import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
 from brainfed.reporting.people import attrition, site_table, twin_groups
@@ -63,7 +67,14 @@ def test_the_tests_table_holds_both_tests_and_counts_what_survives():
 
 def test_the_paper_stands_beside_its_own_methods_only():
     summary = summary_of({"fedgcn": 0.6, "fedgcn-shuffled": 0.5, "ridge-central": 0.7})
-    rows = paper_rows(summary, [FEDGCN, SHUFFLED, RIDGE], "abide")
+    graph, features = asdict(GraphSettings()), asdict(FeatureSettings())
+    own = ShownVariant(
+        "fedgcn", "fedgcn", "FedGCN", "federated", asdict(FedGCNSettings()),
+        stages={"graph": graph, "features": features, "inpainting": {}, "fusing": {}},
+    )  # fmt: skip
+    fewer = replace(own, stages=own.stages | {"graph": graph | {"k": 5}})
+    assert paper_rows(summary, [fewer, RIDGE], "abide") == []
+    rows = paper_rows(summary, [own, replace(own, name="fedgcn-shuffled", settings=SHUFFLED.settings), RIDGE], "abide")
     assert [row.variant.name for row in rows] == ["fedgcn"]
     assert [cell.text for cell in rows[0].cells][:4] == ["0.600", "0.644", "0.600", "0.643"]
     assert rows[0].cells[1].note == "(.009)"

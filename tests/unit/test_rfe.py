@@ -22,6 +22,7 @@ from brainfed.cohort.training_labels import training_labels
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population import build_graph, fit_parts
 from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.rfe import elimination_ranks, select_features
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.fedgcn import FedGCNSettings
@@ -207,6 +208,9 @@ class Files:
             folder / "split.parquet",
             pd.DataFrame({"subject": SUBJECTS, "institution": institution, "fold": FOLD}),
         )
+        self.connectivity = connectivity(series, FeatureSettings())
+        shared = {"subjects": SUBJECTS[::-1], "regions": [f"r{index}" for index in range(8)]}
+        write_arrays(folder / "all.safetensors", {"features": self.connectivity[::-1]}, shared)
         people = {"subject": SUBJECTS, "site": institution, "age": 20.0, "sex": "male", "mean_fd": 0.1}
         write_table(folder / "participants.parquet", pd.DataFrame({**people, "diagnosis": diagnosis}))
 
@@ -225,7 +229,7 @@ class Files:
         given = {"split": split, "participants": participants, "features": features}
         return {
             "path": str(SCRIPTS / script),
-            "input": {**given, "series": [str(self.folder / "series.safetensors")]},
+            "input": {**given, "whole": str(self.folder / "all.safetensors"), "series": []},
             "output": {output: str(self.folder / f"{output}-{fold}")},
             "params": {**params, "fold": fold},
         }
@@ -249,6 +253,14 @@ for case in json.loads(sys.argv[1]):
 """
 
 
+def run_scripts(cases):
+    """The scripts, one after the other, in a process of their own."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_SCRIPTS, json.dumps(list(cases))], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """The scripts run on the true labels, and with the test labels of fold 0, 1 and 2 turned round."""
@@ -256,10 +268,7 @@ def ran(tmp_path_factory):
     turned = [diagnosis, *(np.where(fold == FOLD, 1 - diagnosis, diagnosis) for fold in range(3))]
     every = [Files(tmp_path_factory.mktemp("cohort"), labels) for labels in turned]
     cases = [case for files in every for case in files.cases()]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_SCRIPTS, json.dumps(cases)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_scripts(cases)
     return every
 
 
@@ -280,6 +289,31 @@ class TestLeakage:
         assert [row["name"] for row in features.metadata["crossings"]] == ["feature-rank", "selected-features"]
         assert features.metadata["crossings"][0]["shape"] == str(8 * 7 // 2)
         assert np.shape(read_arrays(folder / "graph-0").metadata["selected"]) == (2, 4)
+
+    def test_the_features_are_columns_of_those_that_all_folds_share(self, ran):
+        """Joined by id: the shared file has its subjects the other way round."""
+        for fold in range(3):
+            found = read_arrays(ran[0].folder / f"features-{fold}")
+            assert found.subjects == tuple(SUBJECTS)
+            assert found.metadata["regions"] == [f"r{index}" for index in range(8)]
+            expected = ran[0].connectivity[:, found.metadata["columns"]]
+            assert found.arrays["features"].tobytes() == np.ascontiguousarray(expected).tobytes()
+
+    def test_tangent_features_are_fitted_on_the_series_and_need_no_labels_unless_they_are_selected(self, tmp_path):
+        files = Files(tmp_path, np.arange(36) // 2 % 2)
+        series = [str(tmp_path / "series.safetensors")]
+        jobs = {}
+        for name, selection in (("plain", "none"), ("selected", "rfe")):
+            settings = {"settings": asdict(FeatureSettings("tangent", selection=selection, selected=9))}
+            case = files.case("fit_connectivity.py", "features", 0, settings)
+            case["input"] |= {"whole": [], "series": series}
+            case["output"]["features"] = str(tmp_path / name)
+            jobs[name] = case
+        jobs["plain"]["input"]["participants"] = []
+        run_scripts(jobs.values())
+        plain, selected = (read_arrays(tmp_path / name) for name in jobs)
+        assert plain.arrays["features"].shape == (36, 28)
+        assert np.array_equal(plain.arrays["features"][:, selected.metadata["columns"]], selected.arrays["features"])
 
     def test_a_fold_that_tests_nobody_hides_nothing_and_is_refused(self, tmp_path):
         Files(tmp_path, 1)

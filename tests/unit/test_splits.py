@@ -147,11 +147,19 @@ def test_a_share_that_is_no_whole_number_of_subjects_is_rounded_down():
         ({"count": 4, "share": 0.3}, "4 institutions of 0.3 are more than the cohort"),
         ({"institutions": "sites", "share": 0.1}, "random institutions"),
         ({"validation": "leave_one_site_out", "share": 0.1}, "random institutions"),
+        ({"share": 0}, "share: expected more than 0, found 0"),
     ],
 )
 def test_a_share_that_cannot_be_is_refused(settings, words):
     with pytest.raises(ValueError, match=words):
         SplitSettings(**settings)
+
+
+@pytest.mark.parametrize(("share", "held"), [(0.009, 0), (0.02, 2)])
+def test_a_share_of_fewer_subjects_than_folds_is_refused(share, held):
+    included, participants = cohort([0, 1] * 50)
+    with pytest.raises(UserError, match=f"a share of {share} of 100 subjects is {held} in an institution, 3 folds"):
+        split(included, participants, SplitSettings(count=2, folds=3, share=share), STREAMS)
 
 
 def test_shares_may_add_up_to_the_whole_cohort():

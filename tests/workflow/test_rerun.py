@@ -1,10 +1,11 @@
 """Exactly what a change touches runs again."""
 
+import re
 from collections import Counter
 
 import pytest
 
-from workflow.project import CONFIG
+from workflow.project import CONFIG, new_project
 
 pytestmark = pytest.mark.workflow
 
@@ -28,6 +29,11 @@ def test_moving_or_touching_the_code_reruns_nothing(project):
 def test_a_change_of_k_reruns_its_graph_and_method_not_the_features(project):
     project.configure(**variants(graph={"k": 3}))
     assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
+
+
+def test_a_setting_that_does_not_count_reruns_nothing(project):
+    project.configure(features={"selected": 9}, split=CONFIG["split"] | {"groups": {"one": ["alpha"]}})
+    assert project.planned() == Counter()
 
 
 def test_switching_k_back_finds_the_old_graph(project):
@@ -97,6 +103,38 @@ def test_one_more_repeat_keeps_the_first(project):
 def test_the_inductive_protocol_puts_graphs_on_the_fold_axis(project):
     project.configure(protocol="inductive")
     assert project.planned() == Counter(build_graph=2, train_method=3, score_experiment=1)
+
+
+RFE = {"selection": "rfe", "selected": 9}
+
+
+def test_features_chosen_by_labels_are_taken_from_those_that_are_there(project):
+    project.configure(features=RFE)
+    assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)
+
+
+def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_not_there(project):
+    project.configure(features=RFE | {"fisher_z": True})
+    assert project.planned() == Counter(
+        compute_connectivity=1, fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("features", "read"),
+    [
+        (RFE, {"features", "splits", "cohort"}),
+        ({"connectivity": "tangent"}, {"timeseries", "splits"}),
+        (RFE | {"connectivity": "tangent"}, {"timeseries", "splits", "cohort"}),
+    ],
+    ids=str,
+)
+def test_what_is_fitted_reads_diagnoses_only_to_choose_and_series_only_to_fit(tmp_path, features, read):
+    done = new_project(tmp_path, features=features).snakemake("-n", "tables")
+    updated = re.findall(r"Fitting .*\nReason: .*; Input files updated by another job: (.*)", done.stdout + done.stderr)
+    assert len(updated) == 2
+    for files in updated:
+        assert {file.split("/")[2] for file in files.split(", ")} == read
 
 
 def test_tangent_features_put_everything_below_on_the_fold_axis(project):

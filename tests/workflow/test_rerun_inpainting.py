@@ -105,3 +105,20 @@ def test_an_edit_of_the_masks_reruns_the_generator_and_what_follows(project):
 def test_an_edit_of_the_classifier_on_fused_graphs_reruns_it_alone(project):
     project.edit("brainfed/training/fused.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter(train_method=3, score_experiment=1)
+
+
+def test_an_unseen_site_trains_no_generator_but_may_be_scored_under_the_inductive_protocol(tmp_path):
+    short = {"inpainting": SHORT, **SHORT}
+    variants = {"whole": {"method": "fedni", **SHORT}, "sage": {"method": "fedsage-plus", **short}}
+    experiment = {"variants": ["ridge-central", *variants], "protocol": "transductive"}
+    sites = {"split": {"validation": "leave_one_site_out", "repeats": 1}, "inpainting": SHORT, "variants": variants}
+    project = new_project(tmp_path, **sites, experiments={"methods": experiment})
+    refused = project.snakemake("-n", "tables", check=False)
+    assert refused.returncode != 0
+    assert (
+        "variants.whole: the generator of method 'fedni' would be trained on the site"
+        in refused.stdout + refused.stderr
+    )
+    project.configure(**sites, experiments={"methods": experiment | {"protocol": "inductive"}})
+    planned = project.planned()
+    assert (planned["train_generator"], planned["fuse_graph"]) == (4, 4)

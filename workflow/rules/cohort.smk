@@ -1,5 +1,9 @@
 """Who the subjects are: simulated, ingested, included, split."""
 
+
+include: "cohort_inputs.smk"
+
+
 SIMULATED = [
     name for name, cohort in PROJECT.cohorts.items() if cohort.source == "simulate"
 ]

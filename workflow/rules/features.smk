@@ -101,9 +101,20 @@ rule compute_connectivity:
 
 rule fit_connectivity:
     input:
-        series=lambda wc: shard_files(wc, ".safetensors"),
+        series=lambda wc: (
+            [] if PLAN.features[wc.features].whole else shard_files(wc, ".safetensors")
+        ),
+        whole=lambda wc: (
+            feature_file(wc, PLAN.features[wc.features].whole, wc.fold)
+            if PLAN.features[wc.features].whole
+            else []
+        ),
         split=lambda wc: split_file(wc, PLAN.features[wc.features].split),
-        participants="results/{cohort}/cohort/participants.parquet",
+        participants=lambda wc: (
+            f"results/{wc.cohort}/cohort/participants.parquet"
+            if PLAN.features[wc.features].settings.reads_labels
+            else []
+        ),
     output:
         features="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}.safetensors",
     log:

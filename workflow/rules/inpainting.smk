@@ -1,4 +1,8 @@
-"""Generators of missing neighbours, and the graphs that they complete. No diagnosis is read here."""
+"""Generators of missing neighbours, and the graphs that they complete.
+
+Neither is given a diagnosis. What they are made of may have been chosen with one: under RFE the features, or the columns
+that compare subjects, come from the training labels of the fold.
+"""
 
 
 rule train_generator:

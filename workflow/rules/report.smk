@@ -1,6 +1,7 @@
 """Figures, and the report that holds them all in one file."""
 
 
+include: "report_figures.smk"
 include: "report_inputs.smk"
 
 

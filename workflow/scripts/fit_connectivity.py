@@ -4,25 +4,25 @@ from brainfed.runtime.job import job
 
 with job(snakemake):
     from brainfed.cohort.training_labels import training_labels
-    from brainfed.imaging.connectivity import connectivity
     from brainfed.imaging.rfe import select_features
     from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.imaging.tangent import tangent_features
-    from brainfed.runtime.artefacts import read_table, write_arrays
+    from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays
+    from brainfed.training.aligned import read_features
 
     files, params = snakemake.input, snakemake.params
     settings = FeatureSettings(**params.settings)
     people = read_table(files.split, ["subject", "institution", "fold"]).sort_values("subject")
     subjects, institution = list(people["subject"]), people["institution"]
-    series, regions = load_series(files.series, subjects)
-    metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
     if settings.connectivity == "tangent":
+        series, regions = load_series(files.series, subjects)
         training = (people["fold"] != params.fold).to_numpy()
         features = tangent_features(series, subjects, list(institution), training)
     else:
-        features = connectivity(series, settings)
-    if settings.selection == "rfe":
+        features, regions = read_features(files.whole, subjects), read_arrays(files.whole, []).metadata["regions"]
+    metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
+    if settings.reads_labels:
         labels = training_labels(files.split, files.participants, subjects, params.fold)
         selection = select_features(features, labels, institution.factorize()[0], settings.selected)
         features = features[:, selection.columns]

@@ -31,7 +31,7 @@ class SplitSettings:
     validation: Literal["folds", "leave_one_site_out"] = setting(
         "folds",
         "Cross-validation folds inside each institution, or every site tested once as an institution of its own "
-        "(`institutions` and `folds` then do not count).",
+        "(`institutions` and `folds` then do not count; methods that complete the graph need `protocol: inductive`).",
     )
     folds: int = setting(5, "Folds of the cross-validation, stratified by diagnosis in each institution.", minimum=2)
     repeats: int = setting(5, "How often institutions and folds are drawn anew.", minimum=1)
@@ -39,6 +39,8 @@ class SplitSettings:
     def __post_init__(self) -> None:
         if self.share is None:
             return
+        if self.share == 0:
+            raise ValueError("share: expected more than 0, found 0, which leaves nobody; raise it, or choose none")
         if self.institutions != "random" or self.validation != "folds":
             raise ValueError("share: it is of random institutions with folds; leave it out, or choose those")
         if round(self.count * self.share, 9) > 1:

@@ -37,7 +37,7 @@ def split(
         different sites go with the first of them.
 
     Raises:
-        UserError: an institution has too few subjects of a diagnosis for its folds, a site is
+        UserError: an institution has too few subjects, or too few of a diagnosis, for its folds, a site is
             unknown, in two groups or in none, or fewer than two sites are to be left out in turn.
     """
     subjects = _eligible(included, participants)
@@ -99,11 +99,10 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
             f"subjects, {len(sizes)} are included; lower `count` or `folds`."
         )
     shuffled = sizes.iloc[streams.numpy("institutions").permutation(len(sizes))]
-    chosen = (
-        _evenly(shuffled, settings.count)
-        if settings.share is None
-        else _filled(shuffled, settings.count, int(round(settings.share * len(subjects), 9)))
-    )
+    if settings.share is None:
+        chosen = _evenly(shuffled, settings.count)
+    else:
+        chosen = _filled(shuffled, settings.count, _held(settings.share, settings.folds, len(subjects)))
     return subjects["group"].map(chosen).fillna(OUTSIDE).to_numpy(dtype=object)
 
 
@@ -116,6 +115,17 @@ def _evenly(shuffled: "pd.Series[int]", count: int) -> dict[str, str]:
         held[smallest] += size
         chosen[str(group)] = f"institution-{smallest + 1}"
     return chosen
+
+
+def _held(share: float, folds: int, subjects: int) -> int:
+    """How many of the subjects an institution holds."""
+    held = int(round(share * subjects, 9))
+    if held < folds:
+        raise UserError(
+            f"splits: a share of {share:g} of {subjects} subjects is {held} in an institution, {folds} folds need at "
+            f"least {folds}; raise `share`, or lower `folds`."
+        )
+    return held
 
 
 def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, str]:

@@ -58,7 +58,7 @@ needs (CentralGCN: `global`; the others: `local`, or `global_cut` where `graph` 
 
 EXPERIMENTS = """\
 Each is a target: `snakemake --cores all NAME` computes it and writes `results/reports/{project}-NAME.html`,
-`NAME-quick` the same with one repeat, `paper` and `paper-quick` all of them. `config/paper.yaml` holds the tables and
-figures of FedNI.
+`NAME-quick` the same with one repeat, `paper` and `paper-quick` all that have `default: false`. `config/paper.yaml`
+holds the tables and figures of FedNI.
 
 """

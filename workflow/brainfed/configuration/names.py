@@ -12,10 +12,10 @@ Value = TypeVar("Value")
 
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 RESERVED_COHORTS = ("reports",)
-ALL_EXPERIMENTS = "paper"
-"""The target that stands for every experiment."""
+PAPER = "paper"
+"""The target that stands for every experiment which is no part of a plain run."""
 
-RESERVED_EXPERIMENTS = ("all", "tables", ALL_EXPERIMENTS)
+RESERVED_EXPERIMENTS = ("all", "tables", PAPER)
 """Targets of the workflow, as every experiment is one."""
 
 TWIN = "-quick"

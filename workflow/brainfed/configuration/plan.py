@@ -1,6 +1,6 @@
 """From a validated config to named stages: what runs, under which name, with which settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -18,9 +18,9 @@ from brainfed.configuration.stages import (
     Variant,
     stage_name,
 )
-from brainfed.configuration.sweeps import Definitions, expand, expand_split
+from brainfed.configuration.sweeps import Definitions, expand, expand_split, swept_values
 from brainfed.configuration.validation import nearest, validate
-from brainfed.configuration.variants import check_definition, resolve_variant
+from brainfed.configuration.variants import check_definition, completes_graph, resolve_variant
 from brainfed.methods.registry import SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
@@ -69,13 +69,19 @@ def make_plan(project: ProjectSettings) -> Plan:
     return Plan(
         project,
         {experiment.regime.split: experiment.split for experiment in experiments.values()},
-        _by_name(variant.features for variant in variants),
+        _by_name(_features_of(variants)),
         _by_name(variant.graph for variant in variants),
         _by_name(stage.inpainting for stage in fused),
         _by_name(fused),
         {experiment.regime.name: experiment.regime for experiment in experiments.values()},
         experiments,
     )
+
+
+def _features_of(variants: Iterable[Variant]) -> Iterator[FeatureStage]:
+    """The features of all variants, and before them what labels select from."""
+    for stage in (variant.features for variant in variants if variant.features):
+        yield from (stage.whole, stage) if stage.whole else (stage,)
 
 
 class _Named(Protocol):
@@ -127,7 +133,7 @@ def _experiment(
         known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
     split = validate(SplitSettings, asdict(project.split) | settings.split, f"{where}.split")
     regime = _regime(project, settings, split)
-    names = _variant_names(where, settings, definitions)
+    names = _variant_names(where, settings, definitions, regime)
     if settings.reference not in names:
         raise UserError(
             f"{where}.reference: expected one of the experiment's variants, found {settings.reference!r}"
@@ -136,16 +142,15 @@ def _experiment(
     known(settings.local, definitions.single, f"{where}.local", "variant")
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
-    check_figure(where, settings, variants, swept=name != group)
+    check_figure(where, settings, variants, split, swept_values(project.experiments[group].split))
     cohorts = settings.cohorts or tuple(project.cohorts)
     return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
 
 
-def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions) -> list[str]:
-    """The experiment's variants, sweeps expanded."""
-    shipped = [variant for variant in definitions.members if variant in SHIPPED_VARIANTS]
+def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:
+    """The experiment's variants, sweeps expanded; where it names none, all shipped ones that the regime lets in."""
     names: list[str] = []
-    for variant in settings.variants or shipped:
+    for variant in settings.variants or _shipped(definitions, regime):
         if variant in definitions.single:
             names.append(variant)
         else:
@@ -154,6 +159,15 @@ def _variant_names(where: str, settings: ExperimentSettings, definitions: Defini
     if twice:
         raise UserError(f"{where}.variants: expected every variant once, found {twice[0]!r} twice; remove one.")
     return names
+
+
+def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
+    return [
+        name
+        for name, members in definitions.members.items()
+        if name in SHIPPED_VARIANTS
+        and (regime.generates or not any(completes_graph(definitions.single[member]) for member in members))
+    ]
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
@@ -174,7 +188,7 @@ def _regime(project: ProjectSettings, settings: ExperimentSettings, split: Split
     protocol = settings.protocol or project.protocol
     slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
     name = stage_name(slug, [split_name, protocol, settings.labels])
-    return Regime(name, split_name, protocol, settings.labels)
+    return Regime(name, split_name, protocol, settings.labels, split.validation == "leave_one_site_out")
 
 
 def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
@@ -187,5 +201,16 @@ def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
 
 
 def split_content(split: SplitSettings) -> dict[str, Any]:
-    """What decides one repeat of a split: everything but the number of repeats, so that more may follow."""
-    return {key: value for key, value in asdict(split).items() if key != "repeats"}
+    """What decides one repeat of a split: not the number of repeats, so that more may follow.
+
+    Settings that its other settings make void stand at their defaults.
+    """
+    usual, void = asdict(SplitSettings()), _void(split)
+    return {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}
+
+
+def _void(split: SplitSettings) -> set[str]:
+    if split.validation == "leave_one_site_out":
+        return {"institutions", "count", "share", "groups", "folds"}
+    belongs = {"random": {"count", "share"}, "sites": set[str](), "site_groups": {"groups"}}
+    return {"count", "share", "groups"} - belongs[split.institutions]

@@ -21,7 +21,9 @@ class ExperimentSettings:
 
     title: str = setting("", "Heading in the report; empty: the experiment's name.")
     cohorts: tuple[str, ...] = setting((), "Cohorts by name; empty: all.")
-    variants: tuple[str, ...] = setting((), "Variants by name, in the order of the table; empty: all shipped ones.")
+    variants: tuple[str, ...] = setting(
+        (), "Variants by name, in the order of the table; empty: all shipped ones that it can have."
+    )
     reference: str = setting("ridge-central", "Variant that the statistical tests compare with.")
     local: str = setting(
         "localgcn", "Variant whose institutions train alone: the gain over it is shown, where it runs."
@@ -43,7 +45,9 @@ class ExperimentSettings:
         "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours.",
     )
     axes: tuple[str, ...] = setting(
-        (), "Swept settings that the figure is drawn against: `graph.k`, `inpainting.alpha`, `local_epochs`."
+        (),
+        "Swept settings that the figure is drawn against: `graph.k`, `inpainting.alpha`, `local_epochs`; "
+        "`split.count` for clients.",
     )
     paper: str = setting("", "Table or figure of the paper that stands beside it: `table5`, `fig8`.")
 

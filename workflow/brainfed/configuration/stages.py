@@ -26,21 +26,34 @@ def stage_name(slug: str, content: Any) -> str:
 
 @dataclass(frozen=True)
 class Regime:
-    """Who is tested when, and what may be seen: one row of the evaluation's two axes."""
+    """Who is tested when, and what may be seen: one row of the evaluation's two axes.
+
+    `unseen` says that whole institutions are tested which nothing was trained on (leave one site out).
+    """
 
     name: str
     split: str
     protocol: str
     labels: str
+    unseen: bool
+
+    @property
+    def generates(self) -> bool:
+        """Whether a generator may be trained: not where an unseen institution's features would train it."""
+        return not self.unseen or self.protocol == "inductive"
 
 
 @dataclass(frozen=True)
 class FeatureStage:
-    """Imaging features; `split` is empty unless they are fitted on training subjects."""
+    """Imaging features; `split` is empty unless they are fitted on training subjects.
+
+    `whole` are those that labels select from, where every fold has the same.
+    """
 
     name: str
     settings: FeatureSettings
     split: str
+    whole: "FeatureStage | None" = None
 
     @property
     def fitted(self) -> bool:
@@ -81,8 +94,8 @@ class InpaintingStage:
     @property
     def most(self) -> int:
         """Generated nodes of one subject at most: FedSage+'s number of targets, else the graph's k."""
-        targets = self.settings.get("targets")
-        return targets if isinstance(targets, int) else self.graph.settings.k
+        named = self.inpainter.most
+        return int(self.settings[named]) if named else self.graph.settings.k
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,11 @@ def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any
     return {member: definition["split"] for member, definition in swept.items()}
 
 
+def swept_values(split: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The keys of an experiment's split that are swept, and their values, as the config writes it."""
+    return {axis.key: axis.values for axis in _axes("", [_Scope("split", split, SplitSettings)])}
+
+
 @dataclass(frozen=True)
 class _Scope:
     """The key that settings stand below (empty: none), what is held there, and its dataclass."""

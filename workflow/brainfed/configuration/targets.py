@@ -1,23 +1,23 @@
-"""What may be asked for by name: every experiment, all of them, and each again with one repeat."""
+"""What may be asked for by name: every experiment, all of the paper's, and each again with one repeat."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from brainfed.configuration.names import ALL_EXPERIMENTS, TWIN
+from brainfed.configuration.names import PAPER, TWIN
 from brainfed.configuration.plan import Plan
 from brainfed.configuration.stages import Experiment
+from brainfed.configuration.sweeps import swept_values
 
 
 def targets_of(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Target -> the experiments that it stands for: an experiment, a sweep of splits, or all that the config names."""
+    """Target -> the experiments that it stands for: one, a sweep of splits, or all that no plain run has in it."""
     targets: dict[str, tuple[str, ...]] = {}
     for group in dict.fromkeys(experiment.group for experiment in plan.experiments.values()):
         targets[group] = tuple(experiment.name for experiment in plan.group(group))
-    all_of = {"": ALL_EXPERIMENTS, TWIN: ALL_EXPERIMENTS + TWIN}
-    for ending, target in all_of.items():
-        groups = [group for group in targets if group.endswith(TWIN) == bool(ending)]
-        targets[target] = tuple(name for group in groups for name in targets[group])
+    named = [group for group, experiment in plan.project.experiments.items() if not experiment.default]
+    for ending in ("", TWIN) if named else ():
+        targets[PAPER + ending] = tuple(name for group in named for name in targets[group + ending])
     return targets
 
 
@@ -45,4 +45,4 @@ def config_of(plan: Plan, experiments: Sequence[Experiment]) -> dict[str, Any]:
 def swept_split(plan: Plan, experiment: Experiment) -> dict[str, Any]:
     """Where the split of its group is swept: the keys, and the values that this experiment has of them."""
     written = plan.project.experiments[experiment.group.removesuffix(TWIN)].split
-    return {key: experiment.settings.split[key] for key, value in written.items() if isinstance(value, list)}
+    return {key: experiment.settings.split[key] for key in swept_values(written)}

@@ -1,6 +1,6 @@
 """From the definition of a variant to its method, its settings and the stages that it reads."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from brainfed.configuration.names import known
@@ -54,6 +54,7 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
         graph = _graph_stage(_graph(project, method, definition, where), features, regime)
     _refuse_true_labels(where, features, graph, regime)
     if method.inpainter is not None and graph is not None:
+        _refuse_unseen(where, method, regime)
         inpainting = _inpainting_stage(_inpainting(project, method, definition, where), method, graph)
         fused = _fusing_stage(_fusing(project, method, definition, where), inpainting)
     return Variant(name, method, settings, features, graph, fused)
@@ -72,6 +73,21 @@ def _refuse_true_labels(where: str, features: FeatureStage | None, graph: GraphS
                 f"{where}.{key}: expected no rfe under `labels: permuted`, found rfe, which is fitted on the true "
                 "diagnoses; leave the variant out of the experiment with permuted labels."
             )
+
+
+def completes_graph(definition: Definition) -> bool:
+    """Whether a variant trains a generator."""
+    return METHODS[str(definition["method"])].inpainter is not None
+
+
+def _refuse_unseen(where: str, method: Method, regime: Regime) -> None:
+    """A site that counts as unseen must not have trained the generator."""
+    if not regime.generates:
+        raise UserError(
+            f"{where}: the generator of method {method.name!r} would be trained on the site that is left out, which "
+            "`protocol: transductive` shows to it; use `protocol: inductive`, or leave the variant out of the "
+            "experiment with `validation: leave_one_site_out`."
+        )
 
 
 def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[str, Any]]:
@@ -93,7 +109,15 @@ def _own(definition: Definition, stage: str) -> dict[str, Any]:
 
 
 def _features(project: ProjectSettings, definition: Definition, where: str) -> FeatureSettings:
-    return validate(FeatureSettings, asdict(project.features) | _own(definition, "features"), f"{where}.features")
+    """Settings of the features, those that do not count at their defaults."""
+    given = asdict(project.features) | _own(definition, "features")
+    settings = validate(FeatureSettings, given, f"{where}.features")
+    return settings if settings.reads_labels else _unselected(settings)
+
+
+def _unselected(settings: FeatureSettings) -> FeatureSettings:
+    """All features, of which labels select none."""
+    return replace(settings, selection=FeatureSettings.selection, selected=FeatureSettings.selected)
 
 
 def _graph(project: ProjectSettings, method: Method, definition: Definition, where: str) -> GraphSettings:
@@ -125,7 +149,9 @@ def _fusing(project: ProjectSettings, method: Method, definition: Definition, wh
 
 def _feature_stage(settings: FeatureSettings, regime: Regime) -> FeatureStage:
     split = regime.split if settings.fitted else ""
-    return FeatureStage(stage_name(settings.connectivity, [asdict(settings), split]), settings, split)
+    name = stage_name(settings.connectivity, [asdict(settings), split])
+    whole = _feature_stage(_unselected(settings), regime) if settings.reads_labels else None
+    return FeatureStage(name, settings, split, None if whole is None or whole.fitted else whole)
 
 
 def _graph_stage(settings: GraphSettings, features: FeatureStage, regime: Regime) -> GraphStage:

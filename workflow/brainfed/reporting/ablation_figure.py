@@ -10,7 +10,7 @@ from brainfed.reporting.interval_rows import interval_row, paint_labels, text_co
 from brainfed.reporting.intervals import signed
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.paper_numbers import paper_cohort
-from brainfed.reporting.printed import printed_value
+from brainfed.reporting.printed import as_in_the_paper, printed_value
 from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.style import FAINT, INK, PAPER, WIDE, headed, horizontal_rows, key_below, new_figure, paper_mark
 
@@ -23,7 +23,9 @@ def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
     cohort, _ = paper_cohort(outline.cohort)
     others = [variant.name for variant in shown if variant.name != outline.reference]
     printed = {
-        (variant.name, metric): printed_value(variant, cohort, metric) for variant in shown for metric, _ in METRICS
+        (variant.name, metric): printed_value(variant, cohort, metric) if as_in_the_paper(outline) else None
+        for variant in shown
+        for metric, _ in METRICS
     }
     told = any(value is not None for value in printed.values())
     figure = new_figure(WIDE, 1.35 + 0.31 * len(shown) + 0.2 * told)

@@ -1,23 +1,22 @@
 """The answer of an experiment: its best federated method beside the strongest of every other kind.
 
 The federated method is chosen by its score, so its own number is a little too good; Holm's correction
-counts all the federated methods that it was chosen from. What it is compared with is the strongest of
+counts at least all the federated methods that it was chosen from, except where the config's reference is
+federated (`page_tests`). What it is compared with is the strongest of
 its kind, so a claim of a gain holds against all of them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from brainfed.evaluation.scores import INSTITUTION, institution_scope
-from brainfed.evaluation.statistics import compare
-from brainfed.reporting.intervals import Interval, best, interval, values
+from brainfed.evaluation.scores import institution_scope
+from brainfed.reporting.intervals import SIGNIFICANT, Interval, best
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.variants import ShownVariant
 
 METRIC = "auc"
-SIGNIFICANT = 0.05
 POOLED, ALONE, NO_IMAGING, REFERENCE, LOCAL = "pooled data", "alone", "no imaging", "reference", "local"
 
 
@@ -31,7 +30,7 @@ class Comparison:
         other: the variant that it is compared with.
         score: that variant's own mean.
         difference: mean difference with its corrected interval.
-        p: corrected p, Holm-adjusted over the federated variants; NaN from too few runs.
+        p: corrected p, Holm-adjusted as everywhere on the page; NaN from too few runs.
     """
 
     role: str
@@ -74,18 +73,14 @@ class Answer:
         return next((comparison for comparison in self.comparisons if comparison.role == role), None)
 
 
-def find_answer(
-    runs: pd.DataFrame, variants: Sequence[ShownVariant], reference: str, local: str, ratio: float
-) -> Answer:
+def find_answer(tests: PageTests, local: str) -> Answer:
     """Choose and compare.
 
     Args:
-        runs: variant, repeat, fold, scope, metric, value.
-        variants: all variants of the experiment.
-        reference: the variant that the tests compare with.
+        tests: the runs and variants of the experiment, and its reference.
         local: the variant that the gain is over.
-        ratio: n_test / n_train of a run.
     """
+    runs, variants = tests.scored.runs, tests.variants
     federated = [variant.name for variant in variants if variant.family == "federated"]
     name = best(runs, federated, METRIC)
     unseen = institutions_unseen(runs)
@@ -96,7 +91,7 @@ def find_answer(
         POOLED: best(runs, [variant.name for variant in imaging if variant.pools], METRIC),
         ALONE: best(runs, [variant.name for variant in imaging if variant.trains_alone], METRIC),
         NO_IMAGING: best(runs, [variant.name for variant in variants if variant.family == "floor"], METRIC),
-        REFERENCE: best(runs, [reference], METRIC),
+        REFERENCE: best(runs, [tests.reference], METRIC),
         LOCAL: best(runs, [local], METRIC),
     }
     shown = {variant.name: variant for variant in variants}
@@ -105,19 +100,10 @@ def find_answer(
     for role, other in others.items():
         if other in shown and other not in compared:
             compared.add(other)
-            comparisons.append(_compare(runs, shown[other], role, name, federated, ratio))
-    return Answer(shown[name], interval(runs, name, METRIC, ratio), len(federated), tuple(comparisons), unseen)
-
-
-def _compare(
-    runs: pd.DataFrame, other: ShownVariant, role: str, name: str, federated: Sequence[str], ratio: float
-) -> Comparison:
-    family = runs[runs["variant"].isin([other.name, *federated])]
-    tests = compare(family, other.name, METRIC, INSTITUTION, ratio)
-    row = tests.set_index("variant").to_dict("index")[name]
-    count = len(values(runs, name, METRIC))
-    difference = Interval(float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]), count)
-    return Comparison(role, other, interval(runs, other.name, METRIC, ratio), difference, float(row["p_holm"]))
+            difference, p = tests.differences(other, federated, METRIC)[name]
+            score = tests.scored.interval(other, METRIC)
+            comparisons.append(Comparison(role, shown[other], score, difference, p))
+    return Answer(shown[name], tests.scored.interval(name, METRIC), len(federated), tuple(comparisons), unseen)
 
 
 def institutions_unseen(runs: pd.DataFrame) -> bool:

@@ -58,7 +58,7 @@ def sentences(answer: Answer) -> list[str]:
     for comparison in answer.comparisons:
         stronger = {REFERENCE: POOLED, LOCAL: ALONE}.get(comparison.role)
         if stronger is None or answer.against(stronger) is None:
-            said.append(f"{_reaches(comparison, unseen=answer.unseen)}: {_difference(comparison, answer.candidates)}.")
+            said.append(f"{_reaches(comparison, unseen=answer.unseen)}: {_difference(comparison)}.")
     return said
 
 
@@ -75,7 +75,7 @@ def _reaches(comparison: Comparison, *, unseen: bool) -> str:
     return f"{title} reaches {score}"
 
 
-def _difference(comparison: Comparison, candidates: int) -> str:
+def _difference(comparison: Comparison) -> str:
     found = comparison.difference
     if not comparison.tested:
         return f"a difference of {signed(found.mean)}, from too few runs to be tested"
@@ -84,6 +84,5 @@ def _difference(comparison: Comparison, candidates: int) -> str:
     if comparison.significant:
         return f"the federated method {'gains' if found.mean > 0 else 'loses'} {spread} ({p})"
     if found.low > 0 or found.high < 0:
-        correction = f"the correction for choosing the best of {candidates}"
-        return f"the federated method\u2019s difference of {spread} does not survive {correction} ({p})"
+        return f"the federated method\u2019s difference of {spread} does not survive Holm\u2019s correction ({p})"
     return f"the federated method\u2019s difference of {spread} is not significant ({p})"

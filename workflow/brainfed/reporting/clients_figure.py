@@ -60,4 +60,4 @@ def _finding(ordered: Sequence[ExperimentOutline], counts: Sequence[int], scored
     if shown is None:
         return "Scores against the number of institutions that take part"
     ends = [scored[member.name].interval(shown.name, "accuracy") for member in (first, last)]
-    return f"{shown.title}: accuracy {ends[0]} with {counts[0]} institutions, {ends[1]} with {counts[-1]}"
+    return f"{shown.title}: accuracy {ends[0]} with {counts[0]} institutions, {ends[1]} with {counts[-1]} (not tested)"

@@ -53,6 +53,9 @@ class CohortSection:
         subjects_digest: SHA-256 of the analysed ids, one a line.
         series_digest: SHA-256 of their series' checksums.
         connectivity: the summary of the group differences.
+        by_labels: titles of variants whose graphs are chosen on training labels: how neighbours are found, or by which
+            features.
+        embedded_by_labels: whether an embedding is.
         site_rows: how well sites are told from the embeddings of the graphs.
         pictures: by name.
     """
@@ -75,6 +78,8 @@ class CohortSection:
     subjects_digest: str
     series_digest: str
     connectivity: dict[str, Any]
+    by_labels: list[str]
+    embedded_by_labels: bool
     site_rows: list[SiteRow]
     pictures: dict[str, Picture]
 
@@ -109,9 +114,18 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
         series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
         connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
+        by_labels=_by_labels(outline, "graph.embedding", "features.selection"),
+        embedded_by_labels=bool(_by_labels(outline, "graph.embedding")),
         site_rows=site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else [],
         pictures=read_pictures(outline.figures, captions, f"cohort {outline.name}"),
     )
+
+
+def _by_labels(outline: CohortOutline, *keys: str) -> list[str]:
+    """Titles of the variants with a graph in which one of these settings is `rfe`, each once."""
+    variants = [variant for experiment in outline.experiments for variant in experiment.variants]
+    chosen = [variant for variant in variants if variant.stages.get("graph") and "rfe" in map(variant.setting, keys)]
+    return list(dict.fromkeys(variant.title for variant in chosen))
 
 
 def _age(kept: pd.DataFrame) -> str:

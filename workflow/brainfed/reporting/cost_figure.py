@@ -9,8 +9,9 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from brainfed.reporting.exchange_table import readable, readable_seconds
 from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.paper_numbers import FEDNI_TABLE_VI
+from brainfed.reporting.paper_numbers import FEDNI_FULL, FEDNI_TABLE_VI
 from brainfed.reporting.phase_costs import PhaseCost, phase_costs
+from brainfed.reporting.printed import as_in_the_paper, printed_row
 from brainfed.reporting.style import (
     INK,
     PAPER,
@@ -26,8 +27,8 @@ from brainfed.reporting.style import (
 
 PHASES = {"inpainting": "network inpainting", "classifier": "classifier"}
 PANELS = {
-    "operations": "operations: one pass over\nan institution's graph",
-    "parameters": "parameters of\nan institution's model",
+    "operations": "operations: one pass of generator\nor classifier over a graph",
+    "parameters": "parameters an institution trains\n(with the discriminator's)",
     "seconds": "training time of one run\n(seconds)",
 }
 
@@ -37,12 +38,13 @@ def cost_figure(outline: ExperimentOutline) -> Figure:
     shown = [variant for variant in outline.variants if variant.fused]
     if not shown:
         return note_figure("no method of this experiment generates nodes")
+    told = [variant for variant in shown if as_in_the_paper(outline) and printed_row(variant) is FEDNI_FULL]
     costs = [(variant, cost) for variant in shown for cost in phase_costs(outline, variant)]
     figure = new_figure(WIDE, 1.45 + 0.52 * len(costs))
     panels = figure.subplots(1, 3, sharey=True)
     for axes, (key, title) in zip(panels, PANELS.items(), strict=True):
         for row, (variant, cost) in enumerate(costs):
-            printed = FEDNI_TABLE_VI[cost.phase][key] if variant.method == "fedni" else None
+            printed = FEDNI_TABLE_VI[cost.phase][key] if variant in told else None
             _marks(axes, row, key, float(getattr(cost, key)), printed)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
@@ -55,7 +57,8 @@ def cost_figure(outline: ExperimentOutline) -> Figure:
     horizontal_rows(panels[0], [f"{variant.title}:\n{PHASES[cost.phase]}" for variant, cost in costs])
     headed(figure, _finding(shown[0].title, [cost for variant, cost in costs if variant is shown[0]]))
     ours = Line2D([], [], marker="o", linestyle="", color=SERIES[0][0], label="ours")
-    key_below(figure, [ours, paper_mark("FedNI in the paper: 7,381 features, 200 subjects an institution, RTX 3090")])
+    paper = paper_mark("FedNI in the paper: 7,381 features, 200 subjects an institution, a server with 8 GeForce 3090")
+    key_below(figure, [ours, paper] if told else [ours])
     return figure
 
 
@@ -80,5 +83,5 @@ def _finding(title: str, costs: Sequence[PhaseCost]) -> str:
     share = 100 * first.seconds / (first.seconds + second.seconds)
     return (
         f"One run of {title} takes {readable_seconds(first.seconds)} + {readable_seconds(second.seconds)} ({where}), "
-        f"{share:.0f} % of it inpainting, which all folds share"
+        f"{share:.0f} % of it inpainting, {'which all folds share' if first.shared else 'anew in every fold'}"
     )

@@ -6,11 +6,13 @@ import pandas as pd
 
 from brainfed.evaluation.experiment import read_predictions, test_train_ratio
 from brainfed.reporting.answer import find_answer
+from brainfed.reporting.baselines import find_fedni
 from brainfed.reporting.curve_figures import calibration_figure, roc_figure
 from brainfed.reporting.gain_figure import gain_figure
 from brainfed.reporting.learning_figures import learning_figure, read_history
-from brainfed.reporting.rivals import find_contest
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.score_figures import differences_figure, forest_figure, headline_figure
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.style import drawing, save_svg
 from brainfed.reporting.variants import ShownVariant
 
@@ -40,8 +42,8 @@ def draw_experiment(
     runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
     ratio = test_train_ratio(predictions)
     with drawing():
-        answer, contest = find_answer(runs, variants, reference, local, ratio), find_contest(runs, variants, ratio)
-        save_svg(headline_figure(answer, contest), outputs["headline"])
+        compared = PageTests(Scored(runs, ratio), variants, reference)
+        save_svg(headline_figure(find_answer(compared, local), find_fedni(compared)), outputs["headline"])
         save_svg(forest_figure(runs, variants, reference, ratio), outputs["forest"])
         save_svg(differences_figure(tests, variants), outputs["differences"])
         save_svg(roc_figure(predictions, variants, reference), outputs["roc"])

@@ -8,14 +8,16 @@ import pandas as pd
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import Answer, find_answer
 from brainfed.reporting.answer_words import sentences, verdict
+from brainfed.reporting.baselines import FedNIResult, fedni_sentence, fedni_verdict, find_fedni
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
-from brainfed.reporting.fidelity_table import FidelityRow, fidelity_rows, read_fidelity
+from brainfed.reporting.fidelity_table import FidelityRow, count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.generated_nodes import GeneratedNodes, effect_sentences, read_generated
 from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, paper_cohort
 from brainfed.reporting.pictures import Picture, read_pictures
-from brainfed.reporting.rivals import Contest, contest_sentence, contest_verdict, find_contest
+from brainfed.reporting.printed import as_in_the_paper
 from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.score_tables import (
     SCOPE_TITLES,
@@ -80,10 +82,10 @@ class ExperimentSection:
         exchanges: what crossed.
         costs: what it took.
         pictures: by name.
-        contest: FedNI and its rivals, where both are there.
         generated: how many nodes were generated and whom they are joined to.
         effects: what the scores owe to them.
         fidelity: generated against true neighbours; empty where those are not known.
+        missing: how many neighbours are missing, predicted and generated.
         why: what a reader should see in the variants that ask why.
     """
 
@@ -105,10 +107,10 @@ class ExperimentSection:
     exchanges: list[Exchange]
     costs: list[Cost]
     pictures: dict[str, Picture]
-    contest: Contest | None
     generated: list[GeneratedNodes]
     effects: list[str]
     fidelity: list[FidelityRow]
+    missing: list[str]
     why: list[str]
 
     @property
@@ -167,68 +169,63 @@ def experiment_section(
     summary, tests = (pd.read_csv(outline.tables[name], sep="\t") for name in ("summary", "tests"))
     splits = read_splits(outline)
     scored = read_scored(outline)
-    runs, ratio = scored.runs, scored.ratio
     variants = outline.variants
-    answer = find_answer(runs, variants, outline.reference, outline.local, ratio)
-    contest = find_contest(runs, variants, ratio)
-    null = permutation_means(runs, variants) if outline.labels == "permuted" else None
+    compared = PageTests(scored, variants, outline.reference)
+    answer, own = find_answer(compared, outline.local), find_fedni(compared)
+    fidelity = read_fidelity(variants)
+    null = permutation_means(scored.runs, variants) if outline.labels == "permuted" else None
     column, comparable = paper_cohort(cohort.name)
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
     scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
     pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
     finding = pictures[outline.figure].finding if outline.figure in pictures else ""
+    if finding and own is not None and outline.reference != own.fedni.name:
+        own = None
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
         setting=_setting(outline, institutions, folds),
         protocol=PROTOCOLS[outline.protocol],
-        verdict=_verdict(answer, contest, finding) if null is None else null_verdict(null),
-        sentences=_sentences(answer, contest, finding) if null is None else null_sentences(null),
+        verdict=_verdict(answer, own, finding) if null is None else null_verdict(null),
+        sentences=_sentences(answer, own, finding) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
         runs=folds,
         scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in scopes],
         tests=[_tests(tests, variants, metric, scope) for scope in scopes for metric in SHOWN_METRICS],
         undefined=undefined_count(summary),
-        paper=paper_rows(summary, variants, cohort.name) if _as_in_the_paper(outline) else [],
+        paper=paper_rows(summary, variants, cohort.name) if as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
         exchanges=read_exchanges(variants),
         costs=read_costs(variants),
         pictures=pictures,
-        contest=contest if null is None else None,
         generated=read_generated(variants),
-        effects=effect_sentences(outline, scored) if null is None else [],
-        fidelity=fidelity_rows(read_fidelity(variants)),
-        why=why_sentences(cohort, outline, scored) if null is None else [],
+        effects=effect_sentences(compared) if null is None else [],
+        fidelity=fidelity_rows(fidelity),
+        missing=[count_sentence(one) for one in fidelity],
+        why=why_sentences(cohort, outline, compared) if null is None else [],
     )
 
 
-def _verdict(answer: Answer, contest: Contest | None, finding: str) -> str:
+def _verdict(answer: Answer, own: FedNIResult | None, finding: str) -> str:
     """What its own figure says, where the experiment has one; else whom FedNI beats; else whether federation pays."""
     if finding:
         return finding
-    return verdict(answer) if contest is None else contest_verdict(contest)
+    return verdict(answer) if own is None else fedni_verdict(own)
 
 
-def _sentences(answer: Answer, contest: Contest | None, finding: str) -> list[str]:
+def _sentences(answer: Answer, own: FedNIResult | None, finding: str) -> list[str]:
     """The numbers behind the verdict; below FedNI's own, what the best federated method says about federation."""
-    if contest is None:
+    if own is None:
         return [] if finding else sentences(answer)
     if finding:
-        return [contest_sentence(contest)]
+        return [fedni_sentence(own)]
     chosen, *others = sentences(answer)
-    if answer.chosen == contest.challenger and answer.candidates > 1:
-        chosen = f"{contest.challenger.title} is the best of {answer.candidates} federated methods."
-    return [contest_sentence(contest), f"{verdict(answer)}. {chosen}", *others]
-
-
-def _as_in_the_paper(outline: ExperimentOutline) -> bool:
-    """Whether true diagnoses are learnt as FedNI does: random institutions, cross-validation, transductive."""
-    split = outline.split
-    drawn = split["validation"] != "leave_one_site_out" and split["institutions"] == "random"
-    return drawn and outline.protocol == "transductive" and outline.labels != "permuted"
+    if answer.chosen == own.fedni and answer.candidates > 1:
+        chosen = f"{own.fedni.title} is the best of {answer.candidates} federated methods."
+    return [fedni_sentence(own), f"{verdict(answer)}. {chosen}", *others]
 
 
 def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:

@@ -72,7 +72,9 @@ def fidelity_finding(found: ShownFidelity) -> str:
     if not gain.known or not np.isfinite(gain.reach):
         return f"{found.variant.title}: too few parents to say how true their generated neighbours are"
     spread = f"{signed(gain.mean)} [{signed(gain.mean - gain.reach)}, {signed(gain.mean + gain.reach)}]"
-    nearer = "no closer to" if abs(gain.mean) <= gain.reach else "closer to" if gain.mean > 0 else "further from"
+    nearer = "closer to" if gain.mean > 0 else "further from"
+    if abs(gain.mean) <= gain.reach:
+        nearer = "not shown to be closer to"
     return (
         f"{found.variant.title}: generated features are {nearer} the true missing neighbours than the mean of the "
         f"visible ones (centred cosine {spread})"

@@ -59,6 +59,7 @@ class ShownFidelity:
         repeats: over how many the means are.
         calibration: of the first repeat.
         predicted, true, generated: mean number of missing neighbours a subject: predicted, true, and after the cap.
+        ratio_predicted, ratio_generated: sum of predicted (generated) over the sum of true numbers.
         correlation: Spearman's, of predicted with true numbers.
         degree_correlation: the baseline's, of the number of visible neighbours.
         cosine, centred: row of `COSINE_ROWS` -> mean cosine with all true missing neighbours.
@@ -73,6 +74,8 @@ class ShownFidelity:
     predicted: float
     true: float
     generated: float
+    ratio_predicted: float
+    ratio_generated: float
     correlation: float
     degree_correlation: float
     cosine: dict[str, Measured]
@@ -137,6 +140,15 @@ def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
     return [*counted, *rows, *(_row("recovered edges: F1", one.variant, EDGE_ROWS, one.edges) for one in found)]
 
 
+def count_sentence(found: ShownFidelity) -> str:
+    """How many neighbours are missing, and which share of them is predicted and generated."""
+    return (
+        f"{found.variant.title}: of {found.true:.2f} missing neighbours a subject {found.predicted:.2f} are predicted "
+        f"(ratio {found.ratio_predicted:.2f}) and {found.generated:.2f} generated, after rounding and cap "
+        f"(ratio {found.ratio_generated:.2f})."
+    )
+
+
 def _row(measure: str, variant: ShownVariant, titles: dict[str, str], values: dict[str, float]) -> FidelityRow:
     baselines = {
         titles[row].removeprefix("baseline: "): value
@@ -168,6 +180,8 @@ def _read(variant: ShownVariant) -> ShownFidelity:
         predicted=_mean([count["predicted_mean"] for count in counts]),
         true=_mean([count["true_mean"] for count in counts]),
         generated=_mean([count["generated_mean"] for count in counts]),
+        ratio_predicted=_mean([count["ratio_predicted"] for count in counts]),
+        ratio_generated=_mean([count["ratio_generated"] for count in counts]),
         correlation=_mean([count["predicted"]["spearman"] for count in counts]),
         degree_correlation=_mean([count["visible_degree"]["spearman"] for count in counts]),
         cosine=features["cosine"],

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from brainfed.reporting.intervals import Interval, signed
-from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.page_tests import FEDNI, PageTests, random_nodes
+from brainfed.reporting.scored import significant
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_arrays
 
-WITHOUT = {"fedni": "fedgcn"}
-"""Method that generates nodes -> the same classifier without them."""
+METRICS = {"accuracy": "accuracy", "auc": "AUC"}
+WITHOUT = "fedgcn"
+"""FedNI's classifier without generated nodes."""
 
 
 @dataclass(frozen=True)
@@ -64,30 +65,27 @@ def _count(path: str) -> tuple[float, ...]:
     return subjects, generated, float(count.mean()), float(count.std()), neighbours, reached
 
 
-def effect_sentences(outline: ExperimentOutline, scored: Scored) -> list[str]:
+def effect_sentences(tests: PageTests) -> list[str]:
     """What the scores owe to the generated nodes: beside the same classifier without them, and beside random ones."""
-    held = {variant.name: variant for variant in outline.variants}
+    held = {variant.name: variant for variant in tests.variants}
+    if FEDNI not in held:
+        return []
+    roles = {WITHOUT: "the same classifier without them"} if WITHOUT in held else {}
+    roles |= {variant.name: "as many nodes drawn at random" for variant in random_nodes(tests.variants)}
+    if not roles:
+        return []
+    found = {metric: tests.differences(FEDNI, list(roles), metric) for metric in METRICS}
     said = []
-    for name, without in WITHOUT.items():
-        if name not in held:
-            continue
-        if without in held:
-            said.append(_effect(held[name], held[without], "the same classifier without them", scored))
-        random = [
-            variant
-            for variant in outline.variants
-            if variant.method == name and variant.setting("fusing.nodes") == "random"
+    for other, role in roles.items():
+        parts = [
+            f"{_spread(found[metric][other][0].negated)} in {title} ({_judged(found[metric][other][1])})"
+            for metric, title in METRICS.items()
         ]
-        said += [_effect(held[name], variant, "as many nodes drawn at random", scored) for variant in random]
-    return said
-
-
-def _effect(own: ShownVariant, other: ShownVariant, role: str, scored: Scored) -> str:
-    parts = []
-    for metric, title in (("accuracy", "accuracy"), ("auc", "AUC")):
-        difference, p = scored.differences(other.name, [own.name], metric)[own.name]
-        parts.append(f"{_spread(difference)} in {title} ({_judged(p)})")
-    return f"{own.title} minus {other.title}, {role}: {' and '.join(parts)}."
+        said.append(f"{held[FEDNI].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
+    counted = tests.counted(FEDNI, list(roles), "auc")
+    if not any(np.isfinite(p) for _, p in found["auc"].values()):
+        return said
+    return [*said, f"In each of the two metrics p is Holm-corrected {counted}."] if counted else said
 
 
 def _spread(found: Interval) -> str:

@@ -13,6 +13,9 @@ import pandas as pd
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import corrected_t_test
 
+SIGNIFICANT = 0.05
+"""A corrected p below it holds."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -22,6 +25,11 @@ class Interval:
     low: float
     high: float
     runs: int
+
+    @property
+    def negated(self) -> "Interval":
+        """Of the difference taken the other way round."""
+        return Interval(-self.mean, -self.high, -self.low, self.runs)
 
     def __str__(self) -> str:
         if not np.isfinite(self.low):

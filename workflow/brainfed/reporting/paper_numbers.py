@@ -70,7 +70,7 @@ FEDNI_TABLE_VI: Mapping[str, Mapping[str, float]] = {
     "inpainting": {"operations": 0.98e9, "parameters": 3.1e6, "seconds": 66.0},
     "classifier": {"operations": 0.26e9, "parameters": 0.47e6, "seconds": 11.0},
 }
-"""Phase -> floating-point operations, parameters, seconds of training on an RTX 3090, 7,381 features."""
+"""Phase -> floating-point operations, parameters, seconds of training; 7,381 features, a server with 8 GeForce 3090."""
 
 FEDNI_SAYS: Mapping[str, str] = {
     "fig2": "FedNI loses accuracy without breadth-first masking, without predicted edges and without discriminator",
@@ -81,7 +81,7 @@ FEDNI_SAYS: Mapping[str, str] = {
     "fig7": "accuracy rises with the number of institutions, from 2 to 10, each with a tenth of the subjects",
     "fig8": "accuracy rises from k = 3 to k = 10 and falls slightly from k = 15 to k = 40",
     "fig9": "the loss falls with the rounds for every E; a large E needs fewer rounds and ends at a lower accuracy",
-    "table6": "inpainting takes 66 s and the classifier 11 s on one RTX 3090",
+    "table6": "inpainting takes 66 s and the classifier 11 s on a server with 8 NVIDIA GeForce 3090 GPUs",
 }
 """What the paper concludes from its figures; the curves of Fig. 6 to 9 have no printed numbers."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ class PhaseCost:
 
     Attributes:
         phase: `inpainting` or `classifier`.
-        operations: multiplications and additions of one pass over one institution's graph: two a weight and node.
-        parameters: weights of one institution's model.
+        operations: multiplications and additions of one pass of the generator, or classifier, over one institution's
+            graph: two a weight and node.
+        parameters: all that one institution trains: generator and discriminator, or the classifier.
         seconds: of training; a classifier's is a share of the job that trains all folds side by side.
         devices: where it ran.
+        shared: whether all folds of a repeat share this training.
     """
 
     phase: str
@@ -28,6 +30,7 @@ class PhaseCost:
     parameters: float
     seconds: float
     devices: tuple[str, ...]
+    shared: bool = False
 
 
 def phase_costs(outline: ExperimentOutline, variant: ShownVariant) -> tuple[PhaseCost, PhaseCost]:
@@ -38,17 +41,19 @@ def phase_costs(outline: ExperimentOutline, variant: ShownVariant) -> tuple[Phas
     subjects = len(split) / institutions
     trained = variant.inpainting["timings"]
     first = _phase("inpainting", variant.inpainting["costs"], trained, subjects, len(trained))
+    first = replace(first, shared=len(trained) == outline.repeats)
     nodes = subjects + generated / institutions
     return first, _phase("classifier", variant.costs, variant.timings, nodes, outline.repeats * folds)
 
 
 def _phase(phase: str, costs: Sequence[str], timings: Sequence[str], nodes: float, runs: int) -> PhaseCost:
-    parameters = float(_read(costs[0])["counts"]["parameters"])
+    counts = _read(costs[0])["counts"]
+    parameters = float(counts["parameters"])
     taken = [_read(path) for path in timings]
     return PhaseCost(
         phase,
         2 * parameters * nodes,
-        parameters,
+        parameters + float(counts.get("discriminator_parameters", 0)),
         sum(float(timing["seconds"]) for timing in taken) / runs,
         tuple(sorted({str(timing["device"]) for timing in taken})),
     )

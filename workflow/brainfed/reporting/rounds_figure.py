@@ -86,5 +86,5 @@ def _finding(shown: Sequence[ShownVariant], axis: str, ends: dict[str, float], r
     worst = min(shown, key=lambda variant: ends[variant.name])
     return (
         f"After {rounds} rounds the accuracy is highest with {_named(best, axis, shown)} ({ends[best.name]:.3f}) "
-        f"and lowest with {_named(worst, axis, shown)} ({ends[worst.name]:.3f})"
+        f"and lowest with {_named(worst, axis, shown)} ({ends[worst.name]:.3f}; not tested)"
     )

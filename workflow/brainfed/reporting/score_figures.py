@@ -8,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, SIGNIFICANT, Answer
+from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, Answer
+from brainfed.reporting.baselines import FedNIResult
 from brainfed.reporting.interval_rows import interval_row, paint_labels, text_column, value_column
-from brainfed.reporting.intervals import Interval, interval, signed
-from brainfed.reporting.rivals import RIVALS, Contest
+from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, signed
+from brainfed.reporting.page_tests import BASELINES
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
 
@@ -27,14 +28,14 @@ METRIC_TITLES = {
 SHOWN_METRICS = ("auc", "accuracy")
 
 
-def headline_figure(answer: Answer, contest: Contest | None = None) -> Figure:
+def headline_figure(answer: Answer, result: FedNIResult | None = None) -> Figure:
     """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging.
 
     Args:
         answer: what the methods are chosen by.
-        contest: FedNI and its rivals, which stand below the best federated method.
+        result: FedNI and its baselines, which stand below the best federated method.
     """
-    rows = _headline_rows(answer, contest)
+    rows = _headline_rows(answer, result)
     figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
     axes = figure.add_subplot()
     for row, (_, variant, score) in enumerate(rows):
@@ -55,7 +56,7 @@ def headline_figure(answer: Answer, contest: Contest | None = None) -> Figure:
     return figure
 
 
-def _headline_rows(answer: Answer, contest: Contest | None) -> list[tuple[str, ShownVariant, Interval]]:
+def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str, ShownVariant, Interval]]:
     """What each row stands for, its variant and its score, from above."""
     alone = "other sites\u2019 models, averaged" if answer.unseen else "institution alone"
     names = {POOLED: "pooled data", ALONE: alone, NO_IMAGING: "no imaging"}
@@ -69,9 +70,9 @@ def _headline_rows(answer: Answer, contest: Contest | None) -> list[tuple[str, S
     below = [(names[role], *found[role]) for role in (ALONE, LOCAL, NO_IMAGING) if role in found]
     shown = {answer.chosen.name, *(variant.name for _, variant, _ in (*above, *below))}
     asked: list[tuple[str, ShownVariant, Interval]] = []
-    if contest is not None:
-        asked = [("generated nodes", contest.challenger, contest.score)]
-        asked += [(RIVALS[rival.variant.name], rival.variant, rival.score) for rival in contest.rivals]
+    if result is not None:
+        asked = [("generated nodes", result.fedni, result.score)]
+        asked += [(BASELINES[one.variant.name], one.variant, one.score) for one in result.baselines]
     asked = [row for row in asked if row[1].name not in shown]
     leading = "best federated" if asked else "federated"
     return [*above, (leading, answer.chosen, answer.score), *asked, *below]

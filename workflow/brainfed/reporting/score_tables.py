@@ -8,9 +8,9 @@ import pandas as pd
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.answer import SIGNIFICANT
-from brainfed.reporting.intervals import signed
+from brainfed.reporting.intervals import SIGNIFICANT, signed
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
+from brainfed.reporting.printed import changed_settings
 from brainfed.reporting.variants import ShownVariant, by_family
 
 RANKED = ("accuracy", "balanced_accuracy", "auc")
@@ -102,10 +102,10 @@ def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[in
 
 
 def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str) -> list[Row]:
-    """Ours and the paper's numbers side by side, for the paper's methods as the config ships them."""
+    """Ours and the paper's numbers side by side, for every variant that is a method of Table V in all its settings."""
     printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
     ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
-    shipped = [variant for variant in variants if variant.method in printed and variant.name == variant.method]
+    shipped = [variant for variant in variants if variant.method in printed and not changed_settings(variant)]
     rows = []
     for variant in by_family(shipped):
         cells: list[Cell] = []

@@ -9,8 +9,7 @@ import pandas as pd
 from brainfed.evaluation.experiment import test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import compare
-from brainfed.reporting.answer import SIGNIFICANT
-from brainfed.reporting.intervals import Interval, interval, values
+from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, values
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.runtime.artefacts import read_table
 

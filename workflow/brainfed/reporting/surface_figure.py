@@ -11,7 +11,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, paper_cohort
+from brainfed.reporting.printed import as_in_the_paper, changed_settings
 from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.style import INK, PAPER, WARM, WIDE, headed, new_figure, note_figure
 from brainfed.reporting.sweep_series import axis_title
@@ -62,27 +64,32 @@ def surface_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         return note_figure("no variant of this experiment sweeps both settings")
     ours = [variant for variant in outline.variants if variant.method == PLANE]
     plane = scored.interval(ours[0].name, METRIC).mean if ours else np.nan
-    printed = FEDNI_TABLE_V[paper_cohort(outline.cohort)[0]][PLANE][0][0]
+    printed = np.nan
+    if as_in_the_paper(outline) and ours and not changed_settings(ours[0]):
+        printed = FEDNI_TABLE_V[paper_cohort(outline.cohort)[0]][PLANE][0][0]
     figure = new_figure(WIDE, 1.55 + 0.42 * max(len(grid.rows), 5))
     left, right = figure.subplots(1, 2, width_ratios=(1.12, 1))
     names = [axis_title(axis) for axis in outline.axes]
     _heat(left, grid, plane, names)
     _profiles(right, grid, plane, printed, names)
-    headed(figure, surface_finding(grid, ours[0] if ours else None, scored))
+    compared = PageTests(scored, outline.variants, outline.reference)
+    headed(figure, surface_finding(grid, ours[0] if ours else None, compared))
     return figure
 
 
-def surface_finding(grid: Surface, plane: ShownVariant | None, scored: Scored) -> str:
+def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTests) -> str:
     """In how many cells the method is above the plane, and in how many of them surely."""
     cells = [cell for line in grid.variants for cell in line if cell is not None]
     span = f"accuracy from {np.nanmin(grid.mean):.3f} to {np.nanmax(grid.mean):.3f} over {len(cells)} pairs of weights"
     if plane is None:
         return f"{cells[0].method_title}: {span}"
-    level = scored.interval(plane.name, METRIC).mean
+    level = compared.scored.interval(plane.name, METRIC).mean
     above = int(np.nansum(grid.mean > level))
-    tests = scored.differences(plane.name, [cell.name for cell in cells], METRIC)
+    tests = compared.differences(plane.name, [cell.name for cell in cells], METRIC)
     count = sum(significant(p) and found.mean > 0 for found, p in tests.values())
     surely = f"{count} of them significantly" if count else "none significantly"
+    if not any(np.isfinite(p) for _, p in tests.values()):
+        surely = "too few runs to test it"
     return f"{cells[0].method_title} is above {plane.title} ({level:.3f}) at {above} of {len(cells)} pairs, {surely}"
 
 
@@ -116,7 +123,8 @@ def _profiles(axes: Axes, grid: Surface, plane: float, printed: float, names: Se
         )  # fmt: skip
     if np.isfinite(plane):
         axes.axhline(plane, color=WARM, linewidth=1.6)
-    axes.axhline(printed, color=PAPER, linewidth=1, linestyle=(0, (2, 2)))
+    if np.isfinite(printed):
+        axes.axhline(printed, color=PAPER, linewidth=1, linestyle=(0, (2, 2)))
     if min(grid.rows) > 0:
         axes.set_xscale("log")
     axes.set_xticks(list(grid.rows), [f"{value:g}" for value in grid.rows])
@@ -124,9 +132,9 @@ def _profiles(axes: Axes, grid: Surface, plane: float, printed: float, names: Se
     axes.grid(axis="y")
     axes.set_xlabel(names[0])
     axes.set_ylabel("accuracy (mean over runs)")
-    handles = [
-        *axes.get_lines()[: len(grid.columns)],
-        *([Line2D([], [], color=WARM, linewidth=1.6, label="our FedSage+")] if np.isfinite(plane) else []),
-        Line2D([], [], color=PAPER, linewidth=1, linestyle=(0, (2, 2)), label="FedSage+ in the paper"),
-    ]
+    handles = [*axes.get_lines()[: len(grid.columns)]]
+    if np.isfinite(plane):
+        handles.append(Line2D([], [], color=WARM, linewidth=1.6, label="our FedSage+"))
+    if np.isfinite(printed):
+        handles.append(Line2D([], [], color=PAPER, linewidth=1, linestyle=(0, (2, 2)), label="FedSage+ in the paper"))
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7.5)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from brainfed.reporting.ablation_figure import METRICS
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_numbers import FEDNI_FULL, paper_cohort
-from brainfed.reporting.printed import VARIED
+from brainfed.reporting.printed import as_in_the_paper, printed_row
 from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.style import (
     FAINT,
@@ -25,6 +26,7 @@ from brainfed.reporting.style import (
     paper_mark,
 )
 from brainfed.reporting.sweep_series import Series, axis_title, sweep_series
+from brainfed.reporting.variants import ShownVariant
 
 FloatVector = NDArray[np.float64]
 FAR_APART = 50
@@ -52,29 +54,29 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         _paper(axes, outline, axis, places, metric)
         axes.set_xlabel(axis_title(axis) + (" (neighbours of a subject)" if axis == "graph.k" else ""))
         axes.set_ylabel(f"{title} (mean over runs)")
-    headed(figure, sweep_finding(swept[0], scored, axis))
+    headed(figure, sweep_finding(swept[0], PageTests(scored, outline.variants, outline.reference), axis))
     key_below(figure, _key(outline, swept, level, axis))
     return figure
 
 
-def sweep_finding(series: Series, scored: Scored, axis: str) -> str:
-    """Where the first line is highest, and whether that differs from the paper's own choice, or the lowest value."""
+def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
+    """Where the first line is highest, and whether that differs from the shipped value, or the lowest one."""
     name = axis_title(axis)
-    means = [scored.interval(variant.name, "accuracy").mean for variant in series.variants]
+    means = [compared.scored.interval(variant.name, "accuracy").mean for variant in series.variants]
     best = int(np.argmax(means))
-    usual = VARIED.get(axis)
+    usual = series.variants[0].shipped.get(axis)
     base = series.values.index(usual) if usual in series.values else 0
     told = f"{series.title} is most accurate at {name} = {series.values[best]} ({means[best]:.3f})"
     reference = series.variants[base].name
     others = [variant.name for variant in series.variants if variant.name != reference]
-    tests = scored.differences(reference, others, "accuracy")
+    tests = compared.differences(reference, others, "accuracy")
     if not any(np.isfinite(p) for _, p in tests.values()):
         return f"{told}; too few runs to test it"
     count = sum(significant(p) for _, p in tests.values())
-    compared = f"{name} = {series.values[base]}"
+    usually = f"{name} = {series.values[base]}"
     if not count:
-        return f"{told}; no value differs significantly from {compared}"
-    return f"{told}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {compared}"
+        return f"{told}; no value differs significantly from {usually}"
+    return f"{told}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {usually}"
 
 
 def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
@@ -113,14 +115,17 @@ def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
 
 
 def _paper(axes: Axes, outline: ExperimentOutline, axis: str, places: dict[object, float], metric: str) -> None:
-    """FedNI's own number of Table V at the value that the paper uses."""
-    if _printed(outline, axis) and VARIED[axis] in places:
+    """FedNI's own number of Table V where a variant is FedNI as the paper has it."""
+    own = _printed(outline)
+    if own is not None:
         value = FEDNI_FULL.value(paper_cohort(outline.cohort)[0], metric)
-        axes.plot(places[VARIED[axis]], value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
+        axes.plot(places[own.setting(axis)], value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
 
 
-def _printed(outline: ExperimentOutline, axis: str) -> bool:
-    return axis in VARIED and any(variant.method == "fedni" for variant in outline.variants)
+def _printed(outline: ExperimentOutline) -> ShownVariant | None:
+    if not as_in_the_paper(outline):
+        return None
+    return next((variant for variant in outline.variants if printed_row(variant) is FEDNI_FULL), None)
 
 
 def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str) -> list[Line2D]:
@@ -132,5 +137,7 @@ def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Se
         Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
         for number, one in enumerate(level)
     ]
-    told = f"FedNI in the paper, Table V ({axis_title(axis)} = {VARIED.get(axis)})"
-    return [*lines, *([paper_mark(told)] if _printed(outline, axis) else [])]
+    own = _printed(outline)
+    if own is None:
+        return lines
+    return [*lines, paper_mark(f"FedNI in the paper, Table V ({axis_title(axis)} = {own.setting(axis)})")]

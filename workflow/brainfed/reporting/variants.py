@@ -29,6 +29,7 @@ class ShownVariant:
         settings: the method's resolved settings.
         costs: its `cost.json` of each repeat.
         timings: its `timing.json` of each repeat.
+        shipped: all settings of the method as shipped, those of its stages as `graph.k`.
         stages: settings of the shared stages that it reads: `features`, `graph`, `inpainting`, `fusing`.
         histories: its `history.parquet` of each repeat.
         fused: graphs with generated nodes that it is trained on, of all repeats.
@@ -45,6 +46,7 @@ class ShownVariant:
     settings: dict[str, Any] = field(default_factory=dict)
     costs: tuple[str, ...] = ()
     timings: tuple[str, ...] = ()
+    shipped: dict[str, Any] = field(default_factory=dict)
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
     histories: tuple[str, ...] = ()
     fused: tuple[str, ...] = ()

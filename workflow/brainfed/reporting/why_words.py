@@ -1,15 +1,15 @@
 """Why the plain graph network falls behind, and what repairs it: a reading aid in words."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from brainfed.reporting.baselines import listed
 from brainfed.reporting.intervals import signed
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
-from brainfed.reporting.rivals import listed
-from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.scored import significant
 from brainfed.reporting.variants import ShownVariant
 
 EXPERIMENT = "why"
@@ -17,7 +17,7 @@ PLAIN = ("fedgcn", "fedni")
 METRIC = "auc"
 
 
-def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, scored: Scored) -> list[str]:
+def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, compared: PageTests) -> list[str]:
     """Homophily beside chance, then every plain graph method beside its variants and the network without a graph."""
     if outline.name.removesuffix("-quick") != EXPERIMENT:
         return []
@@ -25,7 +25,7 @@ def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, scored: Sco
     said = []
     if "homophily" in cohort.figures:
         said += homophily_sentences(pd.read_csv(Path(cohort.figures["homophily"]).with_suffix(".tsv"), sep="\t"))
-    return said + [_repairs(held[name], outline.variants, scored) for name in PLAIN if name in held]
+    return said + [_repairs(held[name], compared) for name in PLAIN if name in held]
 
 
 def homophily_sentences(table: pd.DataFrame) -> list[str]:
@@ -43,18 +43,21 @@ def homophily_sentences(table: pd.DataFrame) -> list[str]:
     if not parts:
         return []
     return [
-        f"Edges that join equal diagnoses: {', '.join(parts)}. A graph network averages a subject with its "
-        "neighbours: where they are hardly more alike than chance, it averages the signal away."
+        "Edges that join equal diagnoses, in the graphs shown under Graphs (those of the first experiment of a plain "
+        f"run that has any, not of every variant here): {', '.join(parts)}. A graph network averages a subject with "
+        "its neighbours: where they are hardly more alike than chance, that may dilute the signal."
     ]
 
 
-def _repairs(plain: ShownVariant, variants: Sequence[ShownVariant], scored: Scored) -> str:
+def _repairs(plain: ShownVariant, compared: PageTests) -> str:
     """Which variants of a method are significantly better, or worse, than the method as the paper has it."""
+    variants = compared.variants
     own = [variant for variant in variants if variant.method == plain.method and variant.name != plain.name]
     others = [*own, *(variant for variant in variants if variant.name == "fedmlp")]
     if not others:
         return f"{plain.title} has no variant here."
-    tests = scored.differences(plain.name, [variant.name for variant in others], METRIC)
+    names = [variant.name for variant in others]
+    tests = compared.differences(plain.name, names, METRIC)
     if not any(np.isfinite(p) for _, p in tests.values()):
         return f"Too few runs to say what changes {plain.title}."
 
@@ -66,8 +69,10 @@ def _repairs(plain: ShownVariant, variants: Sequence[ShownVariant], scored: Scor
         ]
 
     better, worse = (listed(told(sign), "and") or "none" for sign in (1, -1))
-    mean = scored.interval(plain.name, METRIC).mean
+    counted = compared.counted(plain.name, names, METRIC)
+    counted = f", Holm-corrected {counted}" if counted else ""
+    mean = compared.scored.interval(plain.name, METRIC).mean
     return (
         f"Beside {plain.title} as it is (AUC {mean:.3f}), significantly better: {better}; significantly worse: {worse} "
-        f"({len(others)} compared, Holm-corrected)."
+        f"({len(others)} compared{counted})."
     )

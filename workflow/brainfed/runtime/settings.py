@@ -39,3 +39,9 @@ def _restored(hint: Any, value: Any) -> Any:
                 return restore(cast(type, candidate), value)
             return {key: restore(cast(type, candidate), item) for key, item in value.items()}
     return tuple(value) if get_origin(hint) is tuple and isinstance(value, list) else value
+
+
+def flat_settings(own: Mapping[str, Any], stages: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """A method's settings and its stages' as one mapping: `graph.k` is the setting k of the graph; tuples are lists."""
+    staged = {f"{stage}.{name}": value for stage, held in stages.items() for name, value in held.items()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in {**own, **staged}.items()}

@@ -1,0 +1,115 @@
+"""One p for a difference on a whole page, however many sentences, stars and tables name it.
+
+Holm's correction depends on which comparisons are counted together, so two places of a page that count differently
+could call one difference significant and not significant. A difference from the experiment's reference has the p of
+the test tables, which count every method. Any other has the p of the comparisons with FedNI (its baselines and its
+variants), or of all federated methods with one that is not; the larger p where it is among both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from brainfed.reporting.intervals import Interval, values
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.variants import ShownVariant
+
+FEDNI = "fedni"
+BASELINES = {
+    "fedgcn": "the same without generated nodes",
+    "fedsage-plus": "another generator",
+    "fedmlp": "no graph at all",
+    "ridge-central": "pooled data",
+}
+"""What FedNI is held against -> what each stands for."""
+
+
+def random_nodes(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
+    """FedNI with as many nodes drawn at random."""
+    return [
+        variant
+        for variant in variants
+        if variant.method == FEDNI and variant.name != FEDNI and variant.setting("fusing.nodes") == "random"
+    ]
+
+
+@dataclass(frozen=True)
+class PageTests:
+    """The comparisons of one experiment's page.
+
+    Attributes:
+        scored: the runs.
+        variants: all variants of the experiment.
+        reference: what the test tables, and the stars of its figure, compare with.
+    """
+
+    scored: Scored
+    variants: Sequence[ShownVariant]
+    reference: str
+    _known: dict[tuple[str, ...], dict[str, tuple[Interval, float]]] = field(default_factory=dict, repr=False)
+
+    def differences(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
+        """Every other variant minus `centre`, paired by run, and its p on this page (NaN: too few runs).
+
+        Args:
+            centre: what the others are compared with.
+            others: their names.
+            metric: one metric.
+        """
+        names = [name for name in dict.fromkeys(others) if name != centre]
+        found = self._compared(centre, names, metric)
+        return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in found.items()}
+
+    def counted(self, centre: str, others: Sequence[str], metric: str) -> str:
+        """Over what p is Holm-corrected: `over all 15 comparisons with FedNI in the tests below`; empty over one."""
+        title, table = self._title(centre), len(self._others(self.reference, metric))
+        if centre == self.reference:
+            return f"over all {table} comparisons with {title} in the tests below" if table > 1 else ""
+        count = len(self._together(centre, others, metric))
+        said = f"over the {count} comparisons with {title} on this page" if count > 1 else ""
+        if self.reference not in others or table == 1:
+            return said
+        told = f"over the {table} of the tests below"
+        return f"{said}, against {self._title(self.reference)} {told}" if said else told
+
+    def _p(self, centre: str, other: str, others: Sequence[str], metric: str) -> float:
+        if not len(values(self.scored.runs, other, metric)):
+            return float("nan")
+        for one, beside in ((centre, other), (other, centre)):
+            if one == self.reference:
+                return self._compared(one, self._others(one, metric), metric)[beside][1]
+        found = []
+        for one, beside, asked in ((centre, other, others), (other, centre, [])):
+            together = self._together(one, asked, metric)
+            if beside in together:
+                found.append(self._compared(one, together, metric)[beside][1])
+        return float(np.max(found))
+
+    def _compared(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
+        """What is counted together, computed once."""
+        key = (metric, centre, *others)
+        if key not in self._known:
+            self._known[key] = self.scored.differences(centre, others, metric)
+        return self._known[key]
+
+    def _together(self, centre: str, asked: Sequence[str], metric: str) -> list[str]:
+        """What is compared with `centre`, wherever the page does so: beyond what is asked, always the same."""
+        everybody = self._others(centre, metric)
+        if centre == FEDNI:
+            always = {*BASELINES, *(variant.name for variant in self.variants if variant.method == FEDNI)}
+        elif self._variant(centre).family != "federated":
+            always = {variant.name for variant in self.variants if variant.family == "federated"}
+        else:
+            always = set()
+        return [name for name in everybody if name in always or name in asked]
+
+    def _others(self, centre: str, metric: str) -> list[str]:
+        names = [variant.name for variant in self.variants if variant.name != centre]
+        return [name for name in names if len(values(self.scored.runs, name, metric))]
+
+    def _variant(self, name: str) -> ShownVariant:
+        return next(variant for variant in self.variants if variant.name == name)
+
+    def _title(self, name: str) -> str:
+        return self._variant(name).title

@@ -218,7 +218,7 @@ def test_a_variant_stands_beside_its_own_bar(variant, accuracy, auc):
         fedni("fedni", fusing={"cap": None}),
         fedni(fusing={"edges": "binary", "cap": None}),
         RIDGE,
-        FEDNI,
+        replace(FEDNI, shipped={"noise": 0.01}),
         resolved("fedgcn", "fedgcn", noise=0.0),
         resolved("fedgcn", "fedgcn", graph={"k": 5}),
         resolved("fedgcn", "fedgcn", features={"connectivity": "partial"}),

@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.issues import reason_kind
+from brainfed.configuration.shipped import shipped_settings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.fedgcn import FedGCNSettings
+from brainfed.methods.registry import METHODS
 from brainfed.reporting.exchange_table import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
 from brainfed.reporting.people import attrition, site_table, twin_groups
@@ -71,6 +73,7 @@ def test_the_paper_stands_beside_its_own_methods_only():
     own = ShownVariant(
         "fedgcn", "fedgcn", "FedGCN", "federated", asdict(FedGCNSettings()),
         stages={"graph": graph, "features": features, "inpainting": {}, "fusing": {}},
+        shipped=shipped_settings(METHODS["fedgcn"]),
     )  # fmt: skip
     fewer = replace(own, stages=own.stages | {"graph": graph | {"k": 5}})
     assert paper_rows(summary, [fewer, RIDGE], "abide") == []

@@ -20,7 +20,7 @@ EXTRACTS = {"extract_shard", "extraction", "scan", "confounds", "coverage", "atl
         ("compute_connectivity", {"series_files", "connectivity", "settings", "standardise", "region_signal"}),
         (
             "fit_connectivity",
-            {"series_files", "settings", "connectivity", "tangent", "rfe", "standardise", "region_signal"},
+            {"series_files", "settings", "tangent", "rfe", "standardise", "region_signal"},
         ),
         ("include_subjects", set()),
     ],

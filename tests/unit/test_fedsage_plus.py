@@ -14,7 +14,7 @@ from brainfed.methods.fedsage_plus import FEDSAGE, METHOD, FedSagePlusSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
-from brainfed.training import fedsage_plus
+from brainfed.training import fedsage_plus, stacked
 from brainfed.training.fused import with_generated
 from fused_inputs import with_fused, without_nodes
 from method_inputs import method_inputs
@@ -120,7 +120,7 @@ def test_parameters_are_those_of_both_weights_of_each_layer():
 def test_folds_trained_in_chunks_give_the_same_scores(protocol, monkeypatch):
     inputs = with_fused(method_inputs(40, 11, institutions=3, folds=4, protocol=protocol))
     expected = fedsage_plus.train(inputs, SETTINGS, DOUBLE)
-    monkeypatch.setattr(fedsage_plus, "STACK_BYTES", 1)
+    monkeypatch.setattr(stacked, "STACK_BYTES", 1)
     found = fedsage_plus.train(inputs, SETTINGS, DOUBLE)
     np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings

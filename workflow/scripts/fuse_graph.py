@@ -4,21 +4,16 @@ from brainfed.runtime.job import job
 
 with job(snakemake, gpu=True) as running:
     from dataclasses import fields
-    from importlib import import_module
 
     from brainfed.graphs.settings import GraphSettings
     from brainfed.inpainting.fusing import fuse
     from brainfed.inpainting.settings import FusingSettings
     from brainfed.runtime.artefacts import read_arrays, write_arrays
+    from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
     from brainfed.training.inpainting_inputs import inpainting_inputs
-
-    def resolve(path: str) -> object:
-        """`module:name` -> the object."""
-        module, name = path.split(":")
-        return getattr(import_module(module), name)
 
     params, files = snakemake.params, snakemake.input
     inputs = inpainting_inputs(

@@ -3,21 +3,16 @@
 from brainfed.runtime.job import job
 
 with job(snakemake, gpu=True) as running:
-    from importlib import import_module
     from importlib.metadata import version
 
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
     from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+    from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
     from brainfed.training.inpainting_inputs import inpainting_inputs
-
-    def resolve(path: str) -> object:
-        """`module:name` -> the object."""
-        module, name = path.split(":")
-        return getattr(import_module(module), name)
 
     params, files = snakemake.params, snakemake.input
     inputs = inpainting_inputs(

@@ -3,22 +3,17 @@
 from brainfed.runtime.job import job
 
 with job(snakemake, gpu=True) as running:
-    from importlib import import_module
     from importlib.metadata import version
     from pathlib import Path
 
     from brainfed.runtime.artefacts import canonical_json, write_table, write_text
     from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+    from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.training.assemble import assemble
     from brainfed.training.crossings import crossings_of_features, crossings_of_graph
     from brainfed.training.results import check, history_table, predictions_table
-
-    def resolve(path: str) -> object:
-        """`module:name` -> the object."""
-        module, name = path.split(":")
-        return getattr(import_module(module), name)
 
     params, files = snakemake.params, snakemake.input
     inputs, truth = assemble(

@@ -57,7 +57,9 @@ class Federation:
         ]
 
     def train_locally(self, number: int) -> NDArray[np.float64]:
-        """(M, measures) means over the local epochs of round `number`; NaN where every mask was skipped."""
+        """(M, measures) means over the local epochs of round `number`; NaN where every mask was skipped,
+        and for the losses of a discriminator that is not there.
+        """
         return np.stack([self._train(place, number) for place in range(len(self.institutions))])
 
     def _train(self, place: int, number: int) -> NDArray[np.float64]:
@@ -66,7 +68,8 @@ class Federation:
         discriminator = None if self.discriminators is None else self.discriminators.modules[place]
         for optimiser in self._optimisers[place]:
             _reset(optimiser)
-        sums, steps = dict.fromkeys(LOSSES, 0.0), 0
+        sums: dict[str, float] = {}
+        steps = 0
         hidden = 0.0
         for epoch in range(number * settings.local_epochs, (number + 1) * settings.local_epochs):
             masked, fraction = hide(institution, epoch, self.part, self.streams, settings)
@@ -80,8 +83,8 @@ class Federation:
                 self._optimisers[place][1].step()
             steps += 1
             for name, loss in losses.items():
-                sums[name] += loss
-        means = [sums[name] / steps if steps else np.nan for name in LOSSES]
+                sums[name] = sums.get(name, 0.0) + loss
+        means = [sums[name] / steps if name in sums else np.nan for name in LOSSES]
         return np.array([*means, hidden])
 
 

@@ -13,8 +13,7 @@ class TrainedGenerator:
 
     Attributes:
         arrays: what `load` needs, by name.
-        history: institution (str), round (int), loss (str: which one), value (float); one row a round, institution
-            and loss, plus any of `hidden_fraction`.
+        history: institution (str), round (int), loss (str: which one, or `hidden_fraction`), value (float).
         counts: what was counted: parameters, floating-point operations, rounds.
         crossings: one row for each kind of tensor that crossed institutions.
     """

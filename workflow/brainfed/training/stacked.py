@@ -4,8 +4,8 @@ Federated, local and central training differ in two switches: whether the traine
 and whether there is one trainer that pools everybody.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -46,22 +46,68 @@ def train_stacked(
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     architecture = Architecture(inputs.features[0].shape[1], hidden, graph, skip)
     ledger = Ledger(crosses, _axes(architecture))
-    subjects = len(inputs.subjects)
-    round_scores = np.full((settings.rounds, inputs.folds, subjects), np.nan)
-    losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
     if pooled:
         record_pooling(inputs, ledger)
-    for folds in _chunks(inputs, architecture, dtype, pooled=pooled):
+
+    def build(folds: Sequence[int]) -> tuple[Stack, StackedNetwork]:
         trained = members(inputs, folds, pooled=pooled, standardise=standardise)
         stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype, skip=skip)
-        network = StackedNetwork(
+        return stack, StackedNetwork(
             architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype, stack.own
         )
+
+    by_fold = int(len(inputs.features) > 1 or len(inputs.graphs) > 1) + int(len(inputs.features) > 1 and skip)
+    size = StackSize(architecture.parameters, architecture.widths[1] + skip * CLASSES, by_fold)
+    return train_stacks(inputs, settings, run, ledger, build, size, exchange=exchange, pooled=pooled)
+
+
+@dataclass(frozen=True)
+class StackSize:
+    """What one fold of a stack holds and multiplies.
+
+    Attributes:
+        parameters: learnable numbers of one model.
+        columns: width of what multiplies the features.
+        designs: how many designs (n, d) of its own the fold needs, beside those that all folds share.
+    """
+
+    parameters: int
+    columns: int
+    designs: int
+
+
+def train_stacks(
+    inputs: MethodInputs,
+    settings: FederationSettings,
+    run: Run,
+    ledger: Ledger,
+    build: Callable[[Sequence[int]], tuple[Stack, StackedNetwork]],
+    size: StackSize,
+    *,
+    exchange: bool = True,
+    pooled: bool = False,
+) -> Outcome:
+    """Train as many folds side by side as fit, one stack after the other, and put their scores together.
+
+    Args:
+        inputs: of the method.
+        settings: of the federation.
+        run: of the machine.
+        ledger: records what crosses in the first fold.
+        build: folds -> their stack and network.
+        size: of one fold.
+        exchange: whether the trainers exchange weights.
+        pooled: whether one trainer pools everybody.
+    """
+    round_scores = np.full((settings.rounds, inputs.folds, len(inputs.subjects)), np.nan)
+    losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
+    for folds in _chunks(inputs, size, getattr(torch, run.precision), pooled=pooled):
+        stack, network = build(folds)
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
         curves = run_rounds(
             network,
             stack.labels,
-            [inputs.subjects_among(member.nodes) for member in trained],
+            [inputs.subjects_among(member.nodes) for member in stack.members],
             settings,
             folds,
             inputs.streams,
@@ -70,16 +116,16 @@ def train_stacked(
             run.progress,
             exchange=exchange,
         )
-        collect(inputs, stack, curves, folds, round_scores, losses)
+        _collect(inputs, stack, curves, folds, round_scores, losses)
         if not pooled:
             record_help_for_unseen(stack, {} if exchange else network.stacks(), chunk_ledger)
         if not exchange and not pooled:
             _score_unseen(inputs, stack, network, folds, round_scores)
     counts = {
-        "parameters": architecture.parameters,
+        "parameters": size.parameters,
         "rounds": settings.rounds,
         "local_epochs": settings.local_epochs,
-        "first_layer_operations": _operations(inputs, architecture, settings, exchange=exchange, pooled=pooled),
+        "first_layer_operations": _operations(inputs, size, settings, exchange=exchange, pooled=pooled),
     }
     return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
 
@@ -91,22 +137,16 @@ def _axes(architecture: Architecture) -> dict[str, int]:
     }
 
 
-def _chunks(
-    inputs: MethodInputs, architecture: Architecture, dtype: torch.dtype, *, pooled: bool
-) -> list[tuple[int, ...]]:
+def _chunks(inputs: MethodInputs, size: StackSize, dtype: torch.dtype, *, pooled: bool) -> list[tuple[int, ...]]:
+    """Folds whose weights, gradients, moments and own features fit into `STACK_BYTES` side by side."""
     trainers = 1 if pooled else len(inputs.institutions)
-    numbers = 4 * trainers * architecture.parameters
-    if len(inputs.features) > 1 or len(inputs.graphs) > 1:
-        numbers += 2 * len(inputs.subjects) * architecture.features
-    if len(inputs.features) > 1 and architecture.skip:
-        numbers += 2 * len(inputs.subjects) * architecture.features
-    size = numbers * torch.empty(0, dtype=dtype).element_size()
-    side_by_side = max(1, STACK_BYTES // size)
+    numbers = 4 * trainers * size.parameters + 2 * size.designs * inputs.features[0].size
+    side_by_side = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     folds = tuple(range(inputs.folds))
     return [folds[start : start + side_by_side] for start in range(0, inputs.folds, side_by_side)]
 
 
-def collect(
+def _collect(
     inputs: MethodInputs,
     stack: Stack,
     curves: Curves,
@@ -172,15 +212,14 @@ def _score_elsewhere(
 
 
 def _operations(
-    inputs: MethodInputs, architecture: Architecture, settings: FederationSettings, *, exchange: bool, pooled: bool
+    inputs: MethodInputs, size: StackSize, settings: FederationSettings, *, exchange: bool, pooled: bool
 ) -> int:
     """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
 
     Institutions of equal size are taken for granted where a round draws some of them.
     """
-    nodes = len(inputs.subjects)
-    groups = [np.arange(nodes)] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    everybody = [np.arange(len(inputs.subjects))]
+    groups = everybody if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
     sizes = [inputs.subjects_among(group) for group in groups]
     steps = local_steps(sizes, settings, inputs.streams, exchange=exchange)
-    columns = architecture.widths[1] + architecture.skip * CLASSES
-    return round(steps / len(sizes) * 2 * 2 * nodes * architecture.features * columns * inputs.folds)
+    return round(steps / len(sizes) * 2 * 2 * inputs.features[0].size * size.columns * inputs.folds)

@@ -4,7 +4,7 @@ What is constant is computed here, once: the normalised adjacency, the propagate
 training means and standard deviations of every fold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.graphs.graph import Graph
 from brainfed.graphs.propagation import dense_block, normalised_adjacency
 from brainfed.models.first_layer import Design, FoldDesign, SharedDesign
 from brainfed.training.inputs import MethodInputs
@@ -95,7 +96,7 @@ def stack_inputs(
         labels[index, :, : len(member.nodes)] = torch.from_numpy(
             inputs.labels[np.asarray(folds)[:, None], member.nodes]
         )
-    propagation = _propagation(inputs, trained, folds, width, dtype) if graph else None
+    propagation = stack_graphs(inputs, trained, folds, normalised, dtype) if graph else None
     designs = _designs(inputs, trained, folds, propagation, device, dtype)
     own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
     moved = None if propagation is None else propagation.to(device)
@@ -119,13 +120,27 @@ def _designs(
     return tuple(designs)
 
 
-def _propagation(
-    inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], width: int, dtype: torch.dtype
+Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+
+def normalised(graph: Graph) -> Edges:
+    """Row, column and value of D^-1/2 A D^-1/2."""
+    return normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
+
+
+def stack_graphs(
+    inputs: MethodInputs,
+    trained: tuple[Member, ...],
+    folds: Sequence[int],
+    propagate: Callable[[Graph], Edges],
+    dtype: torch.dtype,
 ) -> Tensor:
+    """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded."""
     graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]
+    width = max(len(member.nodes) for member in trained)
     dense = torch.zeros(len(trained), len(graphs), width, width, dtype=dtype)
     for position, graph in enumerate(graphs):
-        row, column, value = normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
+        row, column, value = propagate(graph)
         for index, member in enumerate(trained):
             block = dense_block(row, column, value, member.nodes, graph.nodes)
             dense[index, position, : len(member.nodes), : len(member.nodes)] = torch.from_numpy(block).to(dtype)

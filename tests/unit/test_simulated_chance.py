@@ -1,7 +1,7 @@
 """The simulation is rigged for no method: without effect every method is at chance, with one it is found."""
 
+from dataclasses import replace
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,14 @@ from brainfed.cohort.splits import split
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.fused import FusedGraph
+from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.registry import METHODS
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.entry import resolve
 from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.training.inputs import MethodInputs
@@ -35,7 +42,10 @@ SHORT = {
     "fedgcn": FEDERATED,
     "localgcn": ALONE,
     "centralgcn": ALONE,
+    "fedsage-plus": FEDERATED,
+    "fedni": FEDERATED,
 }
+SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
 
 
 @cache
@@ -89,7 +99,35 @@ def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.nd
         phenotypes=Phenotypes(site, sex, age, people["mean_fd"].to_numpy(np.float64)),
         streams=streams,
     )
+    if METHODS[name].inpainter is not None:
+        fused = inpainted(METHODS[name].inpainter, inputs, settings)
+        assert len(fused.parent) > 0
+        inputs = replace(inputs, graphs=(), fused=(fused,))
     return inputs, diagnosis
+
+
+def inpainted(inpainter: Inpainter, inputs: MethodInputs, graph_settings: GraphSettings) -> FusedGraph:
+    """The graph completed by a generator that was trained on the cohort, for a few epochs."""
+    people, everybody = inputs.phenotypes, np.ones(len(inputs.subjects), dtype=bool)
+    known = InpaintingInputs(
+        subjects=inputs.subjects,
+        institutions=inputs.institutions,
+        institution=inputs.institution,
+        features=inputs.features[0],
+        graph=inputs.graphs[0],
+        graph_settings=graph_settings,
+        site=people.site,
+        sex=people.sex,
+        age=people.age,
+        fitted=everybody,
+        part="all",
+        streams=inputs.streams,
+    )
+    settings = inpainter.settings(**SHORT_INPAINTING)
+    trained = resolve(inpainter.train)(known, settings, Run())
+    generator = resolve(inpainter.load)(known, settings, ArrayFile(trained.arrays, {}), Run())
+    most = getattr(settings, inpainter.most) if inpainter.most else graph_settings.k
+    return fuse(known, generator, FusingSettings(), most)
 
 
 def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
@@ -99,8 +137,7 @@ def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
     its training subjects tells of its test subjects (the floor `majority` shows how much that is worth).
     """
     method = METHODS[name]
-    module, function = method.entry.split(":")
-    train = getattr(import_module(module), function)
+    train = resolve(method.entry)
     found = []
     for seed in range(cohorts):
         inputs, diagnosis = inputs_for(name, seed, effect)

@@ -14,8 +14,16 @@ class RegionSeries:
         series: (time, R) float32 in the order of the atlas table; NaN columns where no voxel was seen.
         coverage: (R,) fraction of each region that was seen.
         tr: repetition time in s, NaN if unknown.
+        volumes: how many were acquired, scrubbed ones included; 0: as many as the series has.
+        mean_fd: mean framewise displacement in mm over the acquired volumes, NaN if unknown.
+        tsnr: median over regions of the temporal signal-to-noise ratio before cleaning, NaN if unknown.
+        runs: length of each run in `series`, in order; empty: one run.
     """
 
     series: NDArray[np.float32]
     coverage: NDArray[np.float64]
     tr: float
+    volumes: int = 0
+    mean_fd: float = float("nan")
+    tsnr: float = float("nan")
+    runs: tuple[int, ...] = ()

@@ -1,7 +1,9 @@
 """The paper's figures from made-up experiments: nothing clipped, words apart, numbers and findings right."""
 
 import itertools
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -367,6 +369,16 @@ def test_an_interval_that_holds_zero_shows_nothing(generated, said, tmp_path):
     assert "no closer" not in fidelity_finding(found)
 
 
+def test_few_parents_show_nothing(tmp_path):
+    outline = variant_outline(tmp_path, "fedni-cut", "fedni", graph={"scope": "global_cut"})
+    path = write_fidelity(tmp_path / "one.json", 0.23)
+    written = json.loads(Path(path).read_text())
+    Path(path).write_text(json.dumps(written | {"parents": 4}))
+    outline["fidelity"] = [path]
+    (found,) = read_fidelity(read_experiment(experiment(tmp_path, "fidelity", [(outline, 0.6, 0.6)])).variants)
+    assert fidelity_finding(found).endswith("only 4 of the subjects got generated neighbours, too few to judge")
+
+
 def test_how_many_are_missing_predicted_and_generated(outlines):
     poor, _ = read_fidelity(read_experiment(outlines["fidelity"]).variants)
     assert count_sentence(poor) == (
@@ -381,7 +393,7 @@ def test_a_generator_that_knows_less_than_the_mean_neighbour_is_told_so(outlines
     assert poor.gain.reach == pytest.approx(1.96 * 0.01)
     assert fidelity_finding(poor) == (
         "FedNI (cut): generated features are further from the true missing neighbours than the mean of the visible "
-        "ones (centred cosine \u22120.080 [\u22120.100, \u22120.060])"
+        "ones (centred cosine \u22120.080 [\u22120.100, \u22120.060], 60 subjects)"
     )
     assert "are closer to the true missing neighbours" in fidelity_finding(good)
 

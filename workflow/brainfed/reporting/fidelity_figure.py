@@ -30,6 +30,9 @@ from brainfed.reporting.style import (
     note_figure,
 )
 
+FEWEST_PARENTS = 10
+"""With fewer a normal interval over parents says nothing."""
+
 Reads = Callable[[ShownFidelity], Mapping[str, Measured]]
 
 
@@ -69,15 +72,16 @@ def fidelity_figure(outline: ExperimentOutline) -> Figure:
 def fidelity_finding(found: ShownFidelity) -> str:
     """Whether generated features beat the mean of the visible neighbours."""
     gain = found.gain
-    if not gain.known or not np.isfinite(gain.reach):
-        return f"{found.variant.title}: too few parents to say how true their generated neighbours are"
+    if not gain.known or not np.isfinite(gain.reach) or found.parents < FEWEST_PARENTS:
+        number = "none" if found.parents == 0 else f"only {found.parents}"
+        return f"{found.variant.title}: {number} of the subjects got generated neighbours, too few to judge"
     spread = f"{signed(gain.mean)} [{signed(gain.mean - gain.reach)}, {signed(gain.mean + gain.reach)}]"
     nearer = "closer to" if gain.mean > 0 else "further from"
     if abs(gain.mean) <= gain.reach:
         nearer = "not shown to be closer to"
     return (
         f"{found.variant.title}: generated features are {nearer} the true missing neighbours than the mean of the "
-        f"visible ones (centred cosine {spread})"
+        f"visible ones (centred cosine {spread}, {found.parents} subjects)"
     )
 
 

@@ -63,6 +63,7 @@ class ShownFidelity:
         correlation: Spearman's, of predicted with true numbers.
         degree_correlation: the baseline's, of the number of visible neighbours.
         cosine, centred: row of `COSINE_ROWS` -> mean cosine with all true missing neighbours.
+        parents: subjects with a generated neighbour, the fewest of any repeat.
         gain: generated minus the mean of the visible neighbours, centred, paired by parent.
         sex, age: row of `AGREEMENT_ROWS` -> share that agrees.
         edges: row of `EDGE_ROWS` -> F1.
@@ -80,6 +81,7 @@ class ShownFidelity:
     degree_correlation: float
     cosine: dict[str, Measured]
     centred: dict[str, Measured]
+    parents: int
     gain: Measured
     sex: dict[str, Measured]
     age: dict[str, Measured]
@@ -186,6 +188,7 @@ def _read(variant: ShownVariant) -> ShownFidelity:
         degree_correlation=_mean([count["visible_degree"]["spearman"] for count in counts]),
         cosine=features["cosine"],
         centred=features["centred"],
+        parents=min(repeat["parents"] for repeat in found),
         gain=_measured(gains),
         sex=agreement["sex"],
         age=agreement["age"],

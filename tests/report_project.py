@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.flag_settings import FlagSettings
+from brainfed.cohort.measures import measure
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.qc_fc import relate_motion
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.typicality import typicality
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.registry import METHODS as KNOWN
@@ -45,7 +49,7 @@ SKILL = {
 }
 """How far apart a method's scores of patients and controls lie, in standard deviations of the noise."""
 FIGURES = {
-    "cohort": ("flow", "sites", "ages", "series", "quality"),
+    "cohort": ("flow", "sites", "ages", "series", "motion", "quality"),
     "connectivity": ("means", "effects", "strongest"),
     "graphs": ("graph", "homophily", "degrees"),
     "experiment": ("headline", "forest", "differences", "roc", "calibration", "gain", "learning"),
@@ -105,6 +109,7 @@ def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
             "sex": ["male" if number % 3 else "female" for number in range(SUBJECTS)],
             "diagnosis": pd.array([number % 2 for number in range(SUBJECTS)], dtype="Int8"),
             "mean_fd": random.uniform(0.05, 0.4, SUBJECTS),
+            "fd_source": "table",
             "has_series": [number != 5 for number in range(SUBJECTS)],
         }
     )
@@ -116,7 +121,12 @@ def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
         {"subject": ids, "included": [not why for why in reason], "twin_group": twin, "reason": reason}
     )
     write_table(cohort / "included.parquet", decided)
-    issues = [(ids[5], "no series", "no series", "left out"), (ids[3], "age missing", "no age", "kept, matches nobody")]
+    apart = "site SITE_1: mean FD 0.31 mm, elsewhere 0.12 mm, d = 1.40"
+    issues = [
+        (ids[5], "no series", "no series", "left out"),
+        (ids[3], "age missing", "no age", "kept, matches nobody"),
+        ("", "site apart in motion", apart, "kept"),
+    ]
     write_tsv(cohort / "issues.tsv", pd.DataFrame(issues, columns=["subject", "kind", "detail", "action"]))
     series = {subject: random.standard_normal((60, REGIONS)).astype(np.float32) for subject in ids if subject != ids[5]}
     for number, subject in enumerate(ids):
@@ -126,9 +136,15 @@ def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
     write_arrays(cohort / "shard.safetensors", series, {"atlas": "toy14", "regions": regions})
     quality = [(subject, 60, 2.0, int(number == 7), 0, f"sum-{subject}", "") for number, subject in enumerate(series)]
     names = ["subject", "timepoints", "tr", "constant_regions", "empty_regions", "checksum", "problem"]
-    write_table(cohort / "quality.parquet", pd.DataFrame(quality, columns=names))
+    write_table(cohort / "shard-quality.parquet", pd.DataFrame(quality, columns=names))
     coverage = [(subject, region, 0.9 if region.endswith("03") else 1.0) for subject in series for region in regions]
-    write_table(cohort / "coverage.parquet", pd.DataFrame(coverage, columns=["subject", "region", "coverage"]))
+    seen = pd.DataFrame(coverage, columns=["subject", "region", "coverage"])
+    write_table(cohort / "coverage.parquet", seen)
+    measures = measure(people, pd.DataFrame(quality, columns=names), seen, 0.5, typicality(series, 0.999))
+    write_table(cohort / "quality.parquet", measures)
+    moved = people[decided["included"]]
+    found = relate_motion({subject: series[subject] for subject in moved["subject"]}, regions, moved)
+    write_table(cohort / "qc-fc.parquet", found)
     return people[decided["included"]].reset_index(drop=True)
 
 
@@ -291,7 +307,10 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "issues": str(cohort / "issues.tsv"),
         "connectivity": str(figures / "connectivity.json"),
         "site_trace": str(figures / "site-trace.tsv"),
-        "quality": [str(cohort / "quality.parquet")],
+        "quality": [str(cohort / "shard-quality.parquet")],
+        "measures": str(cohort / "quality.parquet"),
+        "connections": str(cohort / "qc-fc.parquet"),
+        "flag": asdict(FlagSettings()),
         "figures": {name: str(figures / f"{name}.svg") for name in shown},
         "experiments": [experiment],
     }
@@ -309,7 +328,8 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
     cohort = Path(toy["participants"]).parent
     experiment = toy["experiments"][0]
     figures = toy["figures"]
-    draw_cohort(toy["participants"], toy["included"], toy["quality"], [str(cohort / "coverage.parquet")], figures)
+    described = (toy["participants"], toy["included"], toy["measures"], toy["connections"])
+    draw_cohort(*described, [str(cohort / "coverage.parquet")], FlagSettings(), figures)
     outputs = {**figures, "summary": toy["connectivity"]}
     draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs)
     outputs = {**figures, "table": str(cohort / "figures" / "homophily.tsv"), "site_trace": toy["site_trace"]}

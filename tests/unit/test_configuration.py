@@ -110,7 +110,7 @@ def test_a_wrong_type_names_key_expectation_and_value(changes, words):
     ("changes", "words"),
     [
         ({"protocol": "inductiv"}, ("protocol", "transductive, inductive", "'inductiv'", "mean 'inductive'")),
-        ({"cohorts__ours__source": "nifty"}, ("cohorts.ours.source", "simulate, nifti, timeseries", "mean 'nifti'")),
+        ({"cohorts__ours__source": "nifty"}, ("cohorts.ours.source", "simulate, nifti, ", "mean 'nifti'")),
         ({"graph__phenotypes": ["sex", "ages"]}, ("graph.phenotypes.1", "sex, age, site", "mean 'age'")),
         ({"variants__quick__weighting": "mean"}, ("variants.quick", "weighting", "equal, subjects", "'mean'")),
         ({"cohorts__ours__codes": {"sex": {1: "man"}}}, ("cohorts.ours.codes.sex.1", "male, female", "'man'")),

@@ -293,7 +293,10 @@ def test_a_scan_too_short_for_the_band_pass_is_refused_and_one_volume_more_is_no
     [
         (slabs(), "index\tname\n3\tB\n5\tD\n7\tA\n", r"found 1 more \(40\)"),
         (slabs() + 0.5, "index\tname\n3\tB\n", "expected whole numbers, found fractions"),
-        (np.stack([slabs(), slabs()], axis=-1), "index\tname\n3\tB\n", "expected a 3D image of labels"),
+        (np.stack([slabs(), slabs()], axis=-1), "index\tname\n3\tB\n", "found 2 parcellations of the"),
+        (np.zeros((*SHAPE, 2, 2), dtype=np.int16), "index\tname\n3\tB\n", "expected a 3D image of labels or a 4D"),
+        (np.zeros(SHAPE, dtype=np.int16), "index\tname\n3\tB\n", "expected labels above 0, found none"),
+        (-slabs(), "index\tname\n3\tB\n", "expected labels above 0, found -40"),
         (slabs(), "index\tlabel\n3\tB\n", "found index, label; add name"),
         (slabs(), "index\tname\n3\tB\n3\tC\n", "expected every index once, found '3' again"),
         (slabs(), "index\tname\n3\tB\n4\tB\n", "expected every name once, found 'B' again"),
@@ -303,6 +306,13 @@ def test_a_scan_too_short_for_the_band_pass_is_refused_and_one_volume_more_is_no
 def test_a_broken_atlas_is_named(tmp_path, labels, table, message):
     with pytest.raises(UserError, match=message):
         write_atlas(tmp_path, labels, table=table)
+
+
+def test_regions_without_a_table_are_named_by_their_label_in_ascending_order(tmp_path):
+    nib.save(nib.Nifti1Image(slabs(), AFFINE), tmp_path / "atlas.nii.gz")
+    atlas = load_atlas("slabs", tmp_path / "atlas.nii.gz")
+    assert atlas.regions == ("3", "5", "7", "40")
+    assert np.allclose(extract("s1", write_scan(tmp_path, paint()), atlas, RAW).series, painted(), atol=1e-4)
 
 
 def test_a_region_table_may_start_with_a_byte_order_mark(tmp_path):

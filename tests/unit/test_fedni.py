@@ -10,6 +10,7 @@ from brainfed.methods.fedni import METHOD, FedNISettings
 from brainfed.runtime.run import Run
 from brainfed.training import fedgcn, fedni
 from brainfed.training.fused import with_generated
+from brainfed.training.inputs import GENERATED
 from fused_inputs import with_fused, without_nodes
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
@@ -61,7 +62,7 @@ def test_stacked_training_on_fused_graphs_equals_a_plain_loop(protocol):
 def test_generated_nodes_are_scaled_by_the_training_subjects_numbers():
     inputs = with_fused(method_inputs(60, 24))
     extended = with_generated(inputs)
-    assert (extended.labels[:, 60:] == -1).all() and (extended.fold[60:] == -1).all()
+    assert (extended.labels[:, 60:] == -1).all() and (extended.fold[60:] == GENERATED).all()
     assert not extended.training(0)[60:].any() and not extended.tested(0)[60:].any()
 
 

@@ -9,7 +9,14 @@ from brainfed.runtime.digests import import_closure
 
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 WRITES = {"shard", "region_series", "region_signal"}
-EXTRACTS = {"extract_shard", "extraction", "scan", "confounds", "coverage", "atlas", "region_table"}
+MEASURES = {"freesurfer_table", "freesurfer_stats", "measure_names", "morphometry"}
+EXTRACTS = {
+    *("extract_shard", "extraction", "scan", "confounds", "coverage", "space", "atlas", "probabilistic_atlas"),
+    *("region_table", "region_means", "label_means", "map_means", "temporal_snr"),
+}
+EXTRACTS_RUNS = {"bids_extraction", "brain_mask", "fmriprep_confounds", "join_runs", "repetition_time"}
+
+COMPARES = {"series_files", "connectivity", "settings", "standardise", "region_signal", "typicality"}
 
 
 @pytest.mark.parametrize(
@@ -17,17 +24,28 @@ EXTRACTS = {"extract_shard", "extraction", "scan", "confounds", "coverage", "atl
     [
         ("read_series", WRITES | {"read_shard", "roi_series", "region_table"}),
         ("extract_series", WRITES | EXTRACTS),
+        ("extract_runs", WRITES | EXTRACTS | EXTRACTS_RUNS),
+        ("ingest_phenotypes", set()),
         ("compute_connectivity", {"series_files", "connectivity", "settings", "standardise", "region_signal"}),
         (
             "fit_connectivity",
-            {"series_files", "settings", "tangent", "rfe", "standardise", "region_signal"},
+            {"series_files", "settings", "tangent", "combat", "rfe", "standardise", "region_signal"},
         ),
+        ("read_measures", WRITES | MEASURES | {"measures"}),
+        ("compute_morphometry", set()),
         ("include_subjects", set()),
+        ("measure_quality", COMPARES),
+        ("relate_motion", COMPARES | {"qc_fc"}),
     ],
 )
 def test_a_script_imports_what_it_runs(script, modules):
     closure = import_closure(f"scripts/{script}.py", base=WORKFLOW)
     assert {path.stem for path in closure if path.parent.name == "imaging"} == modules
+
+
+def test_an_edit_of_the_bids_listing_extracts_nothing_anew():
+    for script in ("extract_runs", "extract_series", "ingest_phenotypes", "simulate_scans"):
+        assert not {"cohort/bids_listing", "cohort/bids_tree"} & closure_of(f"scripts/{script}.py")
 
 
 def closure_of(*roots):

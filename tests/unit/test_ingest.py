@@ -42,6 +42,7 @@ def test_codes_become_what_they_mean(tmp_path):
             "sex": ["female", "male"],
             "diagnosis": [0, 1],
             "mean_fd": [0.2, 0.1],
+            "fd_source": ["table", "table"],
             "has_series": [False, True],
             "absence": ["series file absent", ""],
         }

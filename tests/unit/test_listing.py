@@ -194,11 +194,46 @@ def test_no_series_at_all_names_the_pattern_and_the_command(tmp_path):
         list_cohort("c", cohort(tmp_path, series=()))
 
 
-@pytest.mark.parametrize(("source", "key"), [("timeseries", "regions"), ("nifti", "parcellation"), ("nifti", "labels")])
+@pytest.mark.parametrize(("source", "key"), [("timeseries", "regions"), ("nifti", "parcellation"), ("nifti", "series")])
 def test_a_source_says_which_setting_it_misses(tmp_path, source, key):
     settings = replace(cohort(tmp_path, source=source, parcellation="p", labels="l"), **{key: None})
     with pytest.raises(UserError, match=f"source '{source}' needs `{key}`"):
         list_cohort("c", settings)
+
+
+def test_regions_of_a_parcellation_without_a_table_have_numbers_for_names(tmp_path):
+    listing = list_cohort("c", nifti_cohort(tmp_path, ("s1", "s2"), atlas="aal"))
+    assert (listing.parcellation, listing.labels) == (str(tmp_path / "atlas"), str(tmp_path / "atlas"))
+    listing = list_cohort("c", replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="aal"), labels=None))
+    assert (listing.parcellation, listing.labels) == (str(tmp_path / "atlas"), None)
+
+
+def test_a_known_atlas_needs_no_path_and_names_the_command_that_brings_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc122"), parcellation=None, labels=None)
+    message = (
+        r"parcellation file resources/atlases/basc122.nii.gz, found none; run `snakemake fetch_atlases --cores 1` with "
+        "this config or mend `atlas`"
+    )
+    with pytest.raises(UserError, match=message):
+        list_cohort("c", settings)
+    folder = tmp_path / "resources" / "atlases"
+    folder.mkdir(parents=True)
+    (folder / "basc122.nii.gz").touch()
+    (folder / "basc122.tsv").touch()
+    listing = list_cohort("c", settings)
+    assert listing.parcellation == "resources/atlases/basc122.nii.gz"
+    assert listing.labels == "resources/atlases/basc122.tsv"
+
+
+def test_an_unknown_atlas_without_a_path_is_told_the_known_ones(tmp_path):
+    settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc"), parcellation=None)
+    with pytest.raises(UserError, match=r"among basc122, cc200, harvard-oxford, aal, found neither \(atlas 'basc'\)"):
+        list_cohort("c", settings)
+
+
+def test_series_of_a_known_atlas_need_no_image_of_it(tmp_path):
+    assert list_cohort("c", cohort(tmp_path, atlas="cc200")).parcellation is None
 
 
 @pytest.mark.parametrize("pattern", ["{fil}.1D", "{file.1D", "{0}.1D"])

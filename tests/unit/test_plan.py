@@ -106,6 +106,7 @@ def test_one_variants_k_renames_its_graph_alone():
         ({"graph": {"phenotypes": []}}, {"graph"}),
         ({"features": {"fisher_z": True}}, {"features", "graph"}),
         ({"features": {"connectivity": "tangent"}}, {"features", "graph"}),
+        ({"features": {"harmonise": "combat"}}, {"features", "graph"}),
         ({"protocol": "inductive"}, {"graph", "regime"}),
         ({"experiments": {"methods": {"protocol": "inductive"}}}, {"graph", "regime"}),
         ({"experiments": {"methods": {"labels": "permuted"}}}, {"regime"}),
@@ -116,6 +117,7 @@ def test_one_variants_k_renames_its_graph_alone():
         ({"seed": 1}, {"split", "graph", "regime"}),
         ({"split": {"repeats": 7}}, set()),
         ({"features": {"selected": 9}}, set()),
+        ({"features": {"harmonise_covariates": [], "harmonise_bayes": False}}, set()),
         ({"variants": {"first": {"features": {"selected": 9}}}}, set()),
         ({"split": {"groups": {"one": ["a"]}}}, set()),
         ({"threads": 2}, set()),
@@ -179,6 +181,32 @@ def test_what_labels_select_from_is_a_stage_though_no_variant_reads_it():
 def test_tangent_features_are_selected_in_the_job_that_fits_them():
     planned = plan(features={"selection": "rfe", "connectivity": "tangent"})
     assert [stage.whole for stage in planned.features.values()] == [None]
+
+
+@pytest.mark.parametrize("selection", ["none", "rfe"])
+def test_a_fold_harmonises_and_selects_from_features_that_all_folds_share(selection):
+    planned = plan(variants={"first": {"features": {"harmonise": "combat", "selection": selection}}})
+    even, shared = variant(planned, "first"), variant(planned, "second").features
+    assert even.features.fitted
+    assert even.graph.by_fold
+    assert even.features.whole == shared
+    assert set(planned.features) == {even.features.name, shared.name}
+
+
+def test_each_setting_of_the_harmonisation_has_features_of_its_own():
+    settings = ({}, {"harmonise_covariates": ["age"]}, {"harmonise_bayes": False}, {"selection": "rfe"})
+    named = [variant(plan(features={"harmonise": "combat"} | own), "first").features.name for own in settings]
+    assert len(set(named)) == 4
+
+
+def test_tangent_features_are_harmonised_in_the_job_that_fits_them():
+    planned = plan(features={"harmonise": "combat", "connectivity": "tangent"})
+    assert [stage.whole for stage in planned.features.values()] == [None]
+
+
+def test_a_diagnosis_is_no_covariate():
+    with pytest.raises(UserError, match=r"features.*harmonise_covariates.*'age', 'sex'|one of age, sex"):
+        plan(features={"harmonise": "combat", "harmonise_covariates": ["diagnosis"]})
 
 
 def test_another_seed_means_other_splits_with_other_names():

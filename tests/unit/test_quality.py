@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.cohort.exclusion_settings import ExclusionSettings
+from brainfed.cohort.measures import measure
 from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.read_shard import read_shard
@@ -28,6 +30,7 @@ def participants(**columns):
             "sex": pd.array(["male", "female"] * 3, dtype="string"),
             "diagnosis": pd.array([0, 1, 0, 1, 0, 1], dtype="Int8"),
             "mean_fd": 0.1,
+            "fd_source": "table",
             "has_series": True,
             "absence": "",
         }
@@ -39,11 +42,15 @@ def quality(**columns):
     frame = pd.DataFrame(
         {
             "subject": [f"s{i}" for i in range(6)],
-            "timepoints": 100,
+            "timepoints": 150,
             "tr": 2.0,
+            "header_tr": np.nan,
             "constant_regions": 0,
             "empty_regions": 0,
+            "runs": 1,
             "checksum": list("uvwxyz"),
+            "resampled": "",
+            "suspicion": "",
             "problem": "",
         }
     )
@@ -120,6 +127,31 @@ def test_identical_series_are_one_twin_group():
     assert set(twins["action"]) == {"same fold, same institution"}
 
 
+def test_nearly_identical_connectivity_is_one_twin_group_with_identical_series():
+    measures = measure(participants(), quality(), COVERAGE, 0.5).assign(alike=["s0", "s0", "s2", "s3", "s3", "s3"])
+    people = participants(diagnosis=pd.array([0, 1, 0, None, 0, 1], dtype="Int8"))
+    included, issues = include(people, quality(checksum=list("uvvxyz")), COVERAGE, SETTINGS, measures)
+    assert list(included["twin_group"]) == ["s0", "s0", "s0", "s3", "s4", "s4"]
+    near = issues[issues["kind"] == "nearly identical connectivity"]
+    assert list(near["subject"]) == ["s0", "s1", "s2", "s4", "s5"]
+
+
+def test_much_motion_short_scans_and_odd_connectivity_are_told_and_kept():
+    measures = measure(participants(), quality(), COVERAGE, 0.5)
+    measures.loc[1, "mean_fd"], measures.loc[2, "kept_seconds"] = 0.31, 180.0
+    measures.loc[3, ["typicality", "typicality_z"]] = [0.12, -4.14]
+    measures.loc[4, "tsnr"] = 10.0
+    settings = replace(SETTINGS, exclude=ExclusionSettings(min_tsnr=5))
+    included, issues = include(participants(), quality(), COVERAGE, settings, measures)
+    assert included["included"].all()
+    told = issues[["subject", "kind", "detail"]].to_numpy().tolist()
+    assert ["s1", "mean FD above 0.2 mm", "0.31 mm"] in told
+    assert ["s2", "scan shorter than 4 min", "180 s kept"] in told
+    odd = ["s3", "connectivity unlike the others", "r = 0.12 with the mean of the others (robust z = -4.1)"]
+    assert odd in told
+    assert (issues["kind"] == "tSNR not known").sum() == 5
+
+
 def test_an_excluded_subject_is_nobodys_twin():
     people = participants(diagnosis=pd.array([None, 1, 0, 1, 0, 1], dtype="Int8"))
     included, issues = include(people, quality(checksum=list("uvuxyz")), COVERAGE, SETTINGS)
@@ -192,6 +224,16 @@ def test_a_site_with_one_class_is_told():
     ]
 
 
+def test_a_resampled_atlas_is_one_line_and_a_suspicious_image_one_a_subject():
+    resampled = [*["from 3 mm to 2 mm"] * 5, ""]
+    measured = quality(resampled=resampled, suspicion=["", "axes are turned", "", "", "", ""])
+    _, issues = include(participants(), measured, COVERAGE, SETTINGS)
+    assert issues[["subject", "kind", "detail"]].to_numpy().tolist() == [
+        ["", "atlas resampled", "atlas resampled from 3 mm to 2 mm: 5 subjects"],
+        ["s1", "space of the image", "axes are turned"],
+    ]
+
+
 def test_a_series_without_a_quality_row_is_an_error():
     with pytest.raises(UserError, match="Subject s2: expected a row in the quality tables"):
         include(participants(), quality().drop(index=2), COVERAGE, SETTINGS)
@@ -222,6 +264,7 @@ def test_the_known_defects_of_abide_are_noticed(tmp_path):
             "sex": pd.array(["male"] * 5, dtype="string"),
             "diagnosis": pd.array([0, 1, 0, 1, 0], dtype="Int8"),
             "mean_fd": 0.1,
+            "fd_source": "table",
             "has_series": True,
             "absence": "",
         }

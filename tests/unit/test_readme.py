@@ -10,7 +10,8 @@ from brainfed.configuration.loading import load_plan, overlay
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+OWN_DATA = (REPOSITORY / "docs" / "your-own-data.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```yaml\n(.*?)```", README + OWN_DATA, re.DOTALL)
 COMMANDS = re.findall(r"^snakemake .*$|`(snakemake [^`]*)`", README, re.MULTILINE)
 
 

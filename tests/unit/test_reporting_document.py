@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.cohort.measures import MEASURES
 from brainfed.evaluation.statistics import compare
 from brainfed.reporting.document import render
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.paper_numbers import FEDNI_SAYS
 from brainfed.reporting.pictures import read_pictures
-from brainfed.runtime.artefacts import write_tsv
+from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
 from report_experiments import write_fidelity
 from report_project import CAPTIONS, outline_of, with_figure, write_project
@@ -49,13 +50,39 @@ def test_the_page_says_what_a_reviewer_asks_for(outline):
         "patients leave the institution",
         "Not comparable: the paper’s numbers are from ABIDE I and II",
         "46 of 48 subjects in the phenotype table are analysed",
-        "1 group of subjects with identical series was found",
+        "1 group of subjects with the same data was found",
         "SHA-256 of their ids",
         "The papers’ test would call",
         "Can the site be told from the embedding?",
         "Not significant” does not mean equal",
     ):
         assert said in text
+
+
+def test_the_page_says_what_a_lab_asks_of_its_data(outline):
+    text = words(page_of(outline))
+    for said in (
+        "Patients and controls do not differ significantly in motion: mean FD 0.",
+        "Connectivity does not go with motion (QC-FC): none of 91 connections do",
+        "the site explains",
+        "connectivity unlike the others\u2019 (robust z below \u22123.5)",
+        "Not measured: temporal signal-to-noise ratio.",
+        "site SITE_1: mean FD 0.31 mm, elsewhere 0.12 mm",
+    ):
+        assert said in text
+
+
+def test_a_cohort_without_motion_or_series_says_what_was_not_measured(outline, tmp_path):
+    measures = pd.read_parquet(outline["cohorts"][0]["measures"]).assign(**dict.fromkeys(MEASURES, np.nan))
+    connections = pd.read_parquet(outline["cohorts"][0]["connections"]).iloc[:0]
+    write_table(tmp_path / "measures.parquet", measures)
+    write_table(tmp_path / "connections.parquet", connections)
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("measures", "connections")}
+    outline["cohorts"][0] |= paths
+    text = words(page_of(outline))
+    assert "Not measured: motion (mean FD), repetition time, temporal signal-to-noise ratio, scan length" in text
+    assert "QC-FC):" not in text
+    assert "moved more" not in text
 
 
 def test_the_same_artefacts_give_the_same_page(outline):
@@ -76,9 +103,9 @@ def test_two_cohorts_and_two_experiments_share_no_anchor(outline):
 def test_a_null_control_claims_nothing_about_federation(outline):
     outline["cohorts"][0]["experiments"][0]["labels"] = "permuted"
     text = words(page_of(outline))
-    assert "Null control, diagnoses shuffled: mean AUC from" in text
+    assert "Null control, labels shuffled: mean AUC from" in text
     assert "This is an illustration: at least 20 permutations make a test." in text
-    assert "Diagnoses were shuffled inside every institution and fold" in text
+    assert "Labels were shuffled inside every institution and fold" in text
     assert not re.search(r"Federation (beats|shows|loses|falls|does)", text)
     assert "The best federated method" not in text
     assert "Beside the paper" not in text

@@ -9,16 +9,19 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from brainfed.cohort.measures import MEASURES
 from brainfed.graphs.population import PopulationGraph
 from brainfed.reporting.answer import find_answer
-from brainfed.reporting.cohort_figures import ages_figure, flow_figure, sites_figure
+from brainfed.reporting.cohort_figures import ages_figure, sites_figure
 from brainfed.reporting.connectivity_figures import effects_figure, means_figure
 from brainfed.reporting.curve_figures import broken, calibration_figure, roc_figure
+from brainfed.reporting.flow_figure import flow_figure
 from brainfed.reporting.gain_figure import gain_figure
 from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.group_connectivity import compare_groups, networks
 from brainfed.reporting.homophily_table import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.learning_figures import learning_figure
+from brainfed.reporting.motion_figure import motion_figure
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.quality_figures import quality_figure, series_figure
 from brainfed.reporting.score_figures import differences_figure, forest_figure, headline_figure
@@ -56,10 +59,18 @@ def people(sites=20):
             "included": True,
             "timepoints": random.integers(80, 300, count),
             "tr": 2.0,
-            "constant_regions": np.where(np.arange(count) < 5, 3, 0),
-            "empty_regions": 0,
+            "silent_regions": np.where(np.arange(count) < 5, 3.0, 0.0),
+            "tsnr": random.uniform(20, 90, count),
+            "mean_fc": random.normal(0.1, 0.03, count),
+            "typicality": random.beta(8, 4, count),
         }
-    ).assign(twin_group=lambda frame: frame["subject"], reason="")
+    ).assign(
+        twin_group=lambda frame: frame["subject"],
+        reason="",
+        volumes=lambda frame: frame["timepoints"] + 5,
+        kept_seconds=lambda frame: frame["timepoints"] * frame["tr"],
+        typicality_z=lambda frame: 6 * (frame["typicality"] - 0.7) / 0.2,
+    )
     frame.loc[:1, ["included", "reason"]] = [[False, "no series"], [False, "Subject s001: damaged file"]]
     return frame
 
@@ -68,6 +79,27 @@ def coverage():
     regions = [f"region-{number:03d}" for number in range(60)]
     return pd.DataFrame([(s, r, 0.5 if r.endswith("7") else 1.0) for s in ("s010", "s011") for r in regions],
                         columns=["subject", "region", "coverage"])  # fmt: skip
+
+
+def connections():
+    r = np.random.default_rng(5).normal(0.05, 0.12, 500)
+    return pd.DataFrame({"r": r, "p": 0.5})
+
+
+def with_reasons(count):
+    """The first subjects left out, each for a reason of its own."""
+    reasons = [
+        "series file absent", "Subject s: damaged", "diagnosis missing", "118 regions without signal",
+        "mean FD above 0.5 mm (0.7)", "number of regions without signal above 5 (9)", "kept length below 240 s (90)",
+        "mean coverage of regions below 90 % (40)",
+    ]  # fmt: skip
+    frame = people().assign(included=True, reason="")
+    frame.loc[: count - 1, "reason"] = reasons[:count]
+    return frame.assign(included=frame["reason"] == "")
+
+
+def unmeasured():
+    return people().assign(**dict.fromkeys([*MEASURES], np.nan))
 
 
 def groups(names=None, effect=1.2):
@@ -163,13 +195,19 @@ def history():
 
 FIGURES = {
     "flow": lambda: flow_figure(people()),
+    "flow-of-everybody": lambda: flow_figure(people().assign(included=True, reason="")),
+    "flow-with-eight-reasons": lambda: flow_figure(with_reasons(8)),
     "sites": lambda: sites_figure(people()),
     "one-site": lambda: sites_figure(people(1)),
     "ages": lambda: ages_figure(people()),
     "series": lambda: series_figure(people()),
     "series-without-tr": lambda: series_figure(people().assign(tr=np.nan)),
-    "quality": lambda: quality_figure(people(), coverage()),
-    "quality-unknown-motion": lambda: quality_figure(people().assign(mean_fd=np.nan, constant_regions=0), coverage()),
+    "quality": lambda: quality_figure(people(), coverage(), 3.5),
+    "quality-of-series": lambda: quality_figure(people().assign(tsnr=np.nan, silent_regions=0.0), coverage(), 3.5),
+    "quality-unmeasured": lambda: quality_figure(unmeasured(), coverage().iloc[:0], 3.5),
+    "series-unmeasured": lambda: series_figure(unmeasured()),
+    "motion": lambda: motion_figure(people(), connections(), 0.2),
+    "motion-unmeasured": lambda: motion_figure(unmeasured(), connections().iloc[:0], 0.2),
     "means": lambda: means_figure(groups()),
     "means-without-networks": lambda: means_figure(groups(tuple(str(number) for number in range(24)))),
     "effects": lambda: effects_figure(groups()),
@@ -318,10 +356,21 @@ def test_words_of_a_key_keep_apart_and_off_the_curves(name):
 
 @pytest.mark.parametrize("affected", [1, 2])
 def test_affected_subjects_are_whole_numbers(affected):
-    frame = people().assign(constant_regions=0)
-    frame.loc[10 : 9 + affected, "constant_regions"] = 1
+    frame = people().assign(silent_regions=0.0, tsnr=np.nan)
+    frame.loc[10 : 9 + affected, "silent_regions"] = 1
     with drawing():
-        silent = quality_figure(frame, coverage()).axes[2]
+        silent = quality_figure(frame, coverage(), 3.5).axes[2]
         ticks = [tick for axis in (silent.xaxis, silent.yaxis) for tick in axis.get_ticklocs()]
     assert ticks
     assert all(float(tick).is_integer() for tick in ticks)
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_the_flow_chart_counts_every_reason(count):
+    with drawing():
+        texts = [text.get_text() for text in flow_figure(with_reasons(count)).axes[0].texts]
+    numbers = [int(text) for text in texts if text.isdigit()]
+    assert (numbers[0], numbers[-1]) == (len(people()), len(people()) - count)
+    left_out = [int(text.split()[0]) for text in texts if text.endswith(" left out") and text[0].isdigit()]
+    assert sum(left_out) == count
+    assert ("nobody was left out" in texts) == (count == 0)

@@ -1,5 +1,7 @@
 """What the page says of generated nodes: how many, what they change, what their training sends and costs; and why."""
 
+from dataclasses import MISSING, fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +22,8 @@ def page_tests(outline):
 
 
 def cohort_with(figures):
-    return CohortOutline("toy", "timeseries", "toy", "", "", "", "", "", "", (), figures, ())
+    nothing = dict.fromkeys((field.name for field in fields(CohortOutline) if field.default is MISSING), "")
+    return CohortOutline(**nothing | {"name": "toy", "quality": (), "flag": {}, "figures": figures, "experiments": ()})
 
 
 def test_generated_nodes_are_counted_from_the_fused_graph(tmp_path):

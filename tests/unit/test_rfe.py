@@ -1,10 +1,6 @@
 """Recursive feature elimination: equal to scikit-learn's, blind to test labels, and worth nothing on noise."""
 
-import json
-import subprocess
-import sys
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +13,6 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-import brainfed
 from brainfed.cohort.training_labels import training_labels
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population import build_graph, fit_parts
@@ -32,8 +27,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.run import Run
 from brainfed.training import fedgcn, ridge
 from method_inputs import balanced, method_inputs
-
-SCRIPTS = Path(brainfed.__file__).parents[1] / "scripts"
+from script_runner import SCRIPTS, run_scripts
 
 
 def cohort(subjects=40, dimensions=15, effect=0.8, seed=0):
@@ -237,28 +231,6 @@ class Files:
     def written(self):
         """Bytes of every fold's features and graph."""
         return [[(self.folder / f"{kind}-{fold}").read_bytes() for kind in ("features", "graph")] for fold in range(3)]
-
-
-RUN_SCRIPTS = """
-import json, runpy, sys
-from types import SimpleNamespace
-
-class Named(dict):
-    __getattr__ = dict.__getitem__
-
-for case in json.loads(sys.argv[1]):
-    given = {key: Named(case[key]) for key in ("input", "output", "params")}
-    fixed = {"log": [], "resources": {}, "scriptdir": case["path"].rpartition("/")[0]}
-    runpy.run_path(case["path"], init_globals={"snakemake": SimpleNamespace(**given, **fixed)})
-"""
-
-
-def run_scripts(cases):
-    """The scripts, one after the other, in a process of their own."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN_SCRIPTS, json.dumps(list(cases))], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")

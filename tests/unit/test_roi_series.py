@@ -37,6 +37,7 @@ def write(folder, text, name="s1.1D"):
         ("  1   -2.5\n  3  0.004\n  5  6\n", ("1", "2")),
         ("V1,M1\n1,-2.5\n3,4e-3\n5,6\n", ("V1", "M1")),
         ('\ufeff"V1";"M1"\r\n1;-2.5\r\n3;4e-3\r\n5;6\r\n', ("V1", "M1")),
+        ("File\tSub-brick\tMean_1\tMean_7  \ns.nii.gz\t0[?]\t1\t-2.5\ns.nii.gz\t1\t3\t4e-3\nx\t2\t5\t6\n", ("1", "7")),
     ],
 )
 def test_any_usual_text_file_is_read(tmp_path, text, names):
@@ -54,6 +55,8 @@ def test_any_usual_text_file_is_read(tmp_path, text, names):
         ("#1\t#2\n1\t2\nnan\t4\n", "line 3: expected a finite number in column 1, found 'nan'"),
         ("#1\t#2\n1\t2\n3\t-inf\n", "line 3: expected a finite number in column 2, found '-inf'"),
         ("#1\t#2\n1\t2\n3\t\n5\t\n", r"line 3: expected a finite number in column 2, found '' \(2 such cells\)"),
+        ("File\tSub-brick\tMean_1\tMean_2\nx\t0\t1\t2\nx\t1\t3\tnan\n", "line 3: .* in column 4, found 'nan'"),
+        ("File\tSub-brick\tMean_1\nx\t0\t1\nx\t1\t3\n", "expected 2 regions, found 1 columns"),
         ("#1\t#2\n1\t2\n3\tx\n", "line 3: expected a finite number in column 2, found 'x'"),
         ("1 2\n3 4 5\n", "expected rows of equal length"),
         ("#1\t#2\n", "expected rows of equal length, found a broken table"),

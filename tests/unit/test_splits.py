@@ -166,13 +166,14 @@ def test_shares_may_add_up_to_the_whole_cohort():
     assert SplitSettings(count=10, share=0.1).share == 0.1
 
 
-def test_only_included_subjects_with_a_diagnosis_are_split():
+def test_excluded_subjects_are_not_split_and_unlabelled_ones_are_tested_in_no_fold():
     included, participants = cohort([0, 1] * 10 + [None])
     included.loc[3, "included"] = False
     table = split(included, participants, SplitSettings(count=1, folds=2), STREAMS)
     assert "s003" not in set(table["subject"])
-    assert "s020" not in set(table["subject"])
-    assert len(table) == 19
+    assert table.set_index("subject")["fold"]["s020"] == -1
+    assert (table["fold"] < 0).sum() == 1
+    assert len(table) == 20
 
 
 def test_one_institution_a_site():

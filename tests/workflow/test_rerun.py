@@ -78,7 +78,7 @@ def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
 def test_one_subjects_file_reruns_its_shard_and_what_follows(project):
     project.write_subject("sub-000", seed=999)
     assert project.planned() == Counter(
-        EVERYTHING_FROM_FEATURES | {"read_series": 1, "include_subjects": 1, "split_subjects": 1}
+        EVERYTHING_FROM_FEATURES | {"read_series": 1, "measure_quality": 1, "include_subjects": 1, "split_subjects": 1}
     )
 
 
@@ -91,7 +91,7 @@ def test_one_new_subject_reruns_one_shard_and_what_follows(project):
     project.add_subject("sub-900", "alpha", "23", "male", "patient")
     assert project.planned() == Counter(
         EVERYTHING_FROM_FEATURES
-        | {"ingest_phenotypes": 1, "read_series": 1, "include_subjects": 1, "split_subjects": 1}
+        | {"ingest_phenotypes": 1, "read_series": 1, "measure_quality": 1, "include_subjects": 1, "split_subjects": 1}
     )
 
 
@@ -123,13 +123,15 @@ def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_n
 @pytest.mark.parametrize(
     ("features", "read"),
     [
+        ({"harmonise": "combat"}, {"features", "splits", "cohort"}),
+        ({"harmonise": "combat", "connectivity": "tangent"}, {"timeseries", "splits", "cohort"}),
         (RFE, {"features", "splits", "cohort"}),
         ({"connectivity": "tangent"}, {"timeseries", "splits"}),
         (RFE | {"connectivity": "tangent"}, {"timeseries", "splits", "cohort"}),
     ],
     ids=str,
 )
-def test_what_is_fitted_reads_diagnoses_only_to_choose_and_series_only_to_fit(tmp_path, features, read):
+def test_what_is_fitted_reads_people_only_to_choose_or_harmonise_and_series_only_to_fit(tmp_path, features, read):
     done = new_project(tmp_path, features=features).snakemake("-n", "tables")
     updated = re.findall(r"Fitting .*\nReason: .*; Input files updated by another job: (.*)", done.stdout + done.stderr)
     assert len(updated) == 2
@@ -140,3 +142,18 @@ def test_what_is_fitted_reads_diagnoses_only_to_choose_and_series_only_to_fit(tm
 def test_tangent_features_put_everything_below_on_the_fold_axis(project):
     project.configure(features={"connectivity": "tangent"})
     assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)
+
+
+def test_harmonised_features_put_everything_below_on_the_fold_axis(project):
+    project.configure(features={"harmonise": "combat"})
+    assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)
+
+
+def test_a_variant_may_be_harmonised_beside_others_that_are_not(project):
+    even = {"ridge-central-combat": {"method": "ridge", "features": {"harmonise": "combat"}}}
+    named = ["ridge-central", "fedmlp", "quick", "ridge-central-combat"]
+    experiments = {"methods": CONFIG["experiments"]["methods"] | {"variants": named}}
+    project.configure(variants=CONFIG["variants"] | even, experiments=experiments)
+    assert project.planned() == Counter(fit_connectivity=2, train_method=1, score_experiment=1)
+    project.snakemake("--cores", "2", "tables")
+    assert project.planned() == Counter()

@@ -84,6 +84,7 @@ def test_one_more_subject_is_simulated_in_one_shard(simulated, tmp_path):
             shard: 1,
             "ingest_phenotypes": 1,
             "extract_series": 1,
+            "measure_quality": 1,
             "include_subjects": 1,
             "compute_connectivity": 1,
             "split_subjects": 1,

@@ -88,6 +88,11 @@ for cohort in [name for name in SIMULATED if name in LISTINGS]:
 rule ingest_phenotypes:
     input:
         phenotype=lambda wc: LISTINGS[wc.cohort].phenotype,
+        confounds=lambda wc: [
+            table
+            for tables in LISTINGS[wc.cohort].motion_tables.values()
+            for table in tables
+        ],
     output:
         participants="results/{cohort}/cohort/participants.parquet",
     log:
@@ -104,15 +109,46 @@ rule ingest_phenotypes:
         code=code_digest("scripts/ingest_phenotypes.py", base=BASE),
         settings=phenotype_settings_of,
         absences=lambda wc: LISTINGS[wc.cohort].absences,
+        confounds=lambda wc: LISTINGS[wc.cohort].motion_tables,
     message:
         "Reading the phenotype table ({wildcards.cohort})"
     script:
         "../scripts/ingest_phenotypes.py"
 
 
+rule measure_quality:
+    input:
+        participants="results/{cohort}/cohort/participants.parquet",
+        series=series_files,
+        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+    output:
+        measures="results/{cohort}/cohort/quality.parquet",
+    log:
+        "logs/{cohort}/measure_quality.log",
+    benchmark:
+        "results/{cohort}/benchmarks/measure_quality.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        code=code_digest("scripts/measure_quality.py", base=BASE),
+        alike=lambda wc: cohort_of(wc).flag.alike,
+        min_coverage=lambda wc: cohort_of(wc).min_coverage,
+        by_run=averages_runs,
+    message:
+        "Measuring quality ({wildcards.cohort})"
+    script:
+        "../scripts/measure_quality.py"
+
+
 rule include_subjects:
     input:
         participants="results/{cohort}/cohort/participants.parquet",
+        measures="results/{cohort}/cohort/quality.parquet",
         quality=lambda wc: shard_files(wc, "-quality.parquet"),
         coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
     output:
@@ -137,12 +173,47 @@ rule include_subjects:
     params:
         code=code_digest("scripts/include_subjects.py", base=BASE),
         settings=lambda wc: settings_of(
-            wc, "source", "constant_regions", "min_coverage"
+            wc,
+            "source",
+            "constant_regions",
+            "min_coverage",
+            "exclude",
+            "flag",
+            "target",
+            "unlabelled",
         ),
+        strangers=subjects_not_in_the_table,
     message:
         "Deciding who is included ({wildcards.cohort})"
     script:
         "../scripts/include_subjects.py"
+
+
+rule relate_motion:
+    input:
+        series=series_files,
+        participants="results/{cohort}/cohort/participants.parquet",
+        measures="results/{cohort}/cohort/quality.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+    output:
+        connections="results/{cohort}/cohort/qc-fc.parquet",
+    log:
+        "logs/{cohort}/relate_motion.log",
+    benchmark:
+        "results/{cohort}/benchmarks/relate_motion.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        code=code_digest("scripts/relate_motion.py", base=BASE),
+        by_run=averages_runs,
+    message:
+        "Relating connectivity to motion ({wildcards.cohort})"
+    script:
+        "../scripts/relate_motion.py"
 
 
 rule split_subjects:
@@ -164,6 +235,7 @@ rule split_subjects:
     params:
         code=code_digest("scripts/split_subjects.py", base=BASE),
         settings=lambda wc: split_content(PLAN.splits[wc.split]),
+        target=lambda wc: cohort_of(wc).target,
         seed=PROJECT.seed,
         repeat=lambda wc: int(wc.repeat),
     message:
@@ -188,3 +260,22 @@ rule fetch_abide:
         "Downloading ABIDE I (Preprocessed Connectomes Project, C-PAC, CC200)"
     script:
         "../scripts/fetch_abide.py"
+
+
+rule fetch_atlases:
+    # No output, as above: no other rule downloads.
+    log:
+        "logs/fetch_atlases.log",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        names=atlases_to_fetch(),
+        folder=FOLDER,
+    message:
+        "Downloading atlases: {params.names}"
+    script:
+        "../scripts/fetch_atlases.py"

@@ -23,6 +23,7 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
         "run `make install` here and activate this .venv."
     )
 
+from brainfed.cohort.freesurfer_files import measure_files
 from brainfed.cohort.listing import list_cohort
 from brainfed.configuration.figures import knows_truth
 from brainfed.configuration.loading import load_plan
@@ -38,7 +39,10 @@ from brainfed.runtime.devices import missing_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
 
-FETCHING = any(argument.partition(":")[0] == "fetch_abide" for argument in sys.argv[1:])
+FETCHING = any(
+    argument.partition(":")[0] in ("fetch_abide", "fetch_atlases")
+    for argument in sys.argv[1:]
+)
 
 try:
     PLAN = load_plan(config)
@@ -70,6 +74,13 @@ def gpus_allowed():
 
 
 onstart:
+    for name, listing in LISTINGS.items():
+        if listing.unlisted:
+            print(
+                f"Cohort {name!r}: {len(listing.unlisted)} series have no row in the phenotype table, the first is "
+                f"{listing.unlisted[0]}; add rows if these subjects belong to the cohort.",
+                file=sys.stderr,
+            )
     if workflow.local_exec and gpus_allowed() and missing_gpu():
         print(
             f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
@@ -104,10 +115,10 @@ def if_subjects_may_be_shown(path, **registration):
 
 
 def folds_of(cohort, split):
-    """Number of folds of a split: its setting, or the number of the cohort's sites."""
+    """Number of folds of a split: its setting, or the number of the cohort's sites that can be scored."""
     settings = PLAN.splits[split]
     if settings.validation == "leave_one_site_out":
-        return len({subject.site for subject in LISTINGS[cohort].subjects})
+        return len(LISTINGS[cohort].labelled_sites)
     return settings.folds
 
 
@@ -126,6 +137,11 @@ def feature_file(wildcards, stage, fold):
     if not stage.fitted:
         return f"{folder}/all.safetensors"
     return f"{folder}/repeat-{wildcards.repeat}/fold-{fold}.safetensors"
+
+
+def reads_participants(settings):
+    """Whether features are fitted on more than what was measured: on diagnoses, or on sites, ages and sexes."""
+    return settings.reads_labels or settings.harmonise != "none"
 
 
 def feature_files(wildcards, stage):

@@ -1,4 +1,4 @@
-"""Region series and what is computed from them."""
+"""Region series and what is computed from them; FreeSurfer measures."""
 
 
 rule extract_series:
@@ -8,7 +8,7 @@ rule extract_series:
             s.confounds for s in LISTINGS[wc.cohort].members(wc.shard) if s.confounds
         ],
         parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
-        labels=lambda wc: LISTINGS[wc.cohort].labels,
+        labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
         series="results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
         quality="results/{cohort}/timeseries/{atlas}/{shard}-quality.parquet",
@@ -40,6 +40,40 @@ rule extract_series:
         "Extracting region series, {wildcards.shard} ({wildcards.cohort})"
     script:
         "../scripts/extract_series.py"
+
+
+rule extract_runs:
+    input:
+        images=lambda wc: run_files(wc, "image"),
+        masks=lambda wc: run_files(wc, "mask"),
+        confounds=lambda wc: run_files(wc, "confounds"),
+        sidecars=sidecars_of,
+        parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
+        labels=lambda wc: LISTINGS[wc.cohort].labels or [],
+    output:
+        series="results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
+        quality="results/{cohort}/timeseries/{atlas}/{shard}-quality.parquet",
+        coverage="results/{cohort}/timeseries/{atlas}/{shard}-coverage.parquet",
+    log:
+        "logs/{cohort}/extract_runs/{atlas}.{shard}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/extract_runs/{atlas}.{shard}.tsv"
+    wildcard_constraints:
+        cohort=cohorts_from("bids"),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=240,
+    params:
+        code=code_digest("scripts/extract_runs.py", base=BASE),
+        subjects=shard_runs,
+        settings=extraction_settings_of,
+    message:
+        "Extracting region series of all runs, {wildcards.shard} ({wildcards.cohort})"
+    script:
+        "../scripts/extract_runs.py"
 
 
 rule read_series:
@@ -74,6 +108,63 @@ rule read_series:
         "../scripts/read_series.py"
 
 
+rule read_measures:
+    input:
+        stats=stats_files_of,
+    output:
+        measures="results/{cohort}/morphometry/measures.safetensors",
+        quality="results/{cohort}/morphometry/measures-quality.parquet",
+        coverage="results/{cohort}/morphometry/measures-coverage.parquet",
+    log:
+        "logs/{cohort}/read_measures.log",
+    benchmark:
+        "results/{cohort}/benchmarks/read_measures.tsv"
+    wildcard_constraints:
+        cohort=cohorts_yielding("morphometry"),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        code=code_digest("scripts/read_measures.py", base=BASE),
+        subjects=measured_subjects,
+        settings=lambda wc: settings_of(
+            wc, "freesurfer", "columns", "missing", "on_invalid", "target"
+        ),
+    message:
+        "Reading FreeSurfer measures ({wildcards.cohort})"
+    script:
+        "../scripts/read_measures.py"
+
+
+rule compute_morphometry:
+    input:
+        measures="results/{cohort}/morphometry/measures.safetensors",
+    output:
+        features="results/{cohort}/features/{features}/all.safetensors",
+    log:
+        "logs/{cohort}/compute_morphometry/{features}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/compute_morphometry/{features}.tsv"
+    wildcard_constraints:
+        cohort=cohorts_yielding("morphometry"),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/compute_morphometry.py", base=BASE),
+        settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+    message:
+        "Preparing {wildcards.features} ({wildcards.cohort})"
+    script:
+        "../scripts/compute_morphometry.py"
+
+
 rule compute_connectivity:
     input:
         series=lambda wc: shard_files(wc, ".safetensors"),
@@ -84,6 +175,8 @@ rule compute_connectivity:
         "logs/{cohort}/compute_connectivity/{features}.log",
     benchmark:
         "results/{cohort}/benchmarks/compute_connectivity/{features}.tsv"
+    wildcard_constraints:
+        cohort=cohorts_yielding("connectivity"),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -93,6 +186,7 @@ rule compute_connectivity:
     params:
         code=code_digest("scripts/compute_connectivity.py", base=BASE),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+        by_run=averages_runs,
     message:
         "Computing {wildcards.features} ({wildcards.cohort})"
     script:
@@ -112,7 +206,7 @@ rule fit_connectivity:
         split=lambda wc: split_file(wc, PLAN.features[wc.features].split),
         participants=lambda wc: (
             f"results/{wc.cohort}/cohort/participants.parquet"
-            if PLAN.features[wc.features].settings.reads_labels
+            if reads_participants(PLAN.features[wc.features].settings)
             else []
         ),
     output:
@@ -135,3 +229,38 @@ rule fit_connectivity:
         "Fitting {wildcards.features}, repeat {wildcards.repeat}, fold {wildcards.fold} ({wildcards.cohort})"
     script:
         "../scripts/fit_connectivity.py"
+
+
+rule export_cohort:
+    input:
+        series=lambda wc: shard_files(wc, ".safetensors"),
+        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+    output:
+        folder=directory("results/{cohort}/bids"),
+    log:
+        "logs/{cohort}/export_cohort.log",
+    benchmark:
+        "results/{cohort}/benchmarks/export_cohort.tsv"
+    wildcard_constraints:
+        cohort=cohorts_from("bids"),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        code=code_digest("scripts/export_cohort.py", base=BASE),
+        atlas=lambda wc: cohort_of(wc).atlas,
+        images=images_of_runs,
+        by_run=averages_runs,
+    message:
+        "Writing series and correlations as BIDS files ({wildcards.cohort})"
+    script:
+        "../scripts/export_cohort.py"
+
+
+rule export_bids:
+    input:
+        folders=exported_folders(),

@@ -9,14 +9,16 @@ rule draw_cohort:
     input:
         participants="results/{cohort}/cohort/participants.parquet",
         included="results/{cohort}/cohort/included.parquet",
-        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        measures="results/{cohort}/cohort/quality.parquet",
+        connections="results/{cohort}/cohort/qc-fc.parquet",
         coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
     output:
         flow=drawn("flow", "Data and quality", "who is analysed"),
         sites=drawn("sites", "Data and quality", "sites"),
         ages=drawn("ages", "Data and quality", "age"),
         series=drawn("series", "Data and quality", "scans"),
-        quality=drawn("quality", "Data and quality", "motion and coverage"),
+        motion=drawn("motion", "Data and quality", "motion"),
+        quality=drawn("quality", "Data and quality", "signal and coverage"),
     log:
         "logs/{cohort}/draw_cohort.log",
     benchmark:
@@ -29,6 +31,8 @@ rule draw_cohort:
         runtime=10,
     params:
         code=code_digest("scripts/draw_cohort.py", base=BASE),
+        flag=lambda wc: asdict(cohort_of(wc).flag),
+        target=lambda wc: cohort_of(wc).target,
     message:
         "Drawing subjects and scans ({wildcards.cohort})"
     script:
@@ -59,10 +63,39 @@ rule draw_connectivity:
         runtime=20,
     params:
         code=code_digest("scripts/draw_connectivity.py", base=BASE),
+        by_run=averages_runs,
+        target=lambda wc: cohort_of(wc).target,
     message:
         "Drawing connectivity ({wildcards.cohort})"
     script:
         "../scripts/draw_connectivity.py"
+
+
+rule draw_measures:
+    input:
+        measures="results/{cohort}/morphometry/measures.safetensors",
+        participants="results/{cohort}/cohort/participants.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+    output:
+        measures=drawn("measures", "Measures", "effect sizes"),
+        summary="results/{cohort}/figures/measures.json",
+    log:
+        "logs/{cohort}/draw_measures.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_measures.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/draw_measures.py", base=BASE),
+        target=lambda wc: cohort_of(wc).target,
+    message:
+        "Drawing FreeSurfer measures ({wildcards.cohort})"
+    script:
+        "../scripts/draw_measures.py"
 
 
 rule draw_graphs:
@@ -88,6 +121,7 @@ rule draw_graphs:
         runtime=20,
     params:
         code=code_digest("scripts/draw_graphs.py", base=BASE),
+        target=lambda wc: cohort_of(wc).target,
         stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
     message:
         "Drawing population graphs ({wildcards.cohort})"
@@ -126,6 +160,7 @@ rule draw_experiment:
         runtime=20,
     params:
         code=code_digest("scripts/draw_experiment.py", base=BASE),
+        target=lambda wc: cohort_of(wc).target,
         variants=lambda wc: [
             shown_variant(variant)
             for variant in PLAN.experiments[wc.experiment].variants

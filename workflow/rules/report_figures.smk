@@ -1,7 +1,8 @@
 """Which figures there are, and how they are registered for `snakemake --report`."""
 
-COHORT_FIGURES = ["flow", "sites", "ages", "series", "quality"]
+COHORT_FIGURES = ["flow", "sites", "ages", "series", "motion", "quality"]
 CONNECTIVITY_FIGURES = ["means", "effects", "strongest"]
+MEASURE_FIGURES = ["measures"]
 GRAPH_FIGURES = ["graph", "homophily", "degrees"]
 EXPERIMENT_FIGURES = [
     "headline",

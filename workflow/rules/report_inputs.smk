@@ -19,9 +19,10 @@ def shown_variant(variant):
 
 
 def atlas_file(wildcards, kind):
-    """The parcellation or its region table, where both are known."""
+    """The parcellation or its region table, where the regions are known to be those of the parcellation."""
     listing = LISTINGS[wildcards.cohort]
-    return getattr(listing, kind) if listing.parcellation and listing.labels else []
+    fits = listing.labels or cohort_of(wildcards).source != "timeseries"
+    return (listing.parcellation and fits and getattr(listing, kind)) or []
 
 
 def graph_experiment(cohort):
@@ -182,31 +183,33 @@ def figure_outline(cohort, name):
 def cohort_outline(cohort, experiments):
     """One cohort with those of the experiments that it is in, as the report reads it: builtins only."""
     listing = LISTINGS[cohort]
-    parts = [
-        f"results/{cohort}/timeseries/{listing.atlas}/{shard}"
-        for shard in listing.shards
-    ]
+    kind = PROJECT.cohorts[cohort].kind
     has_graphs = graph_experiment(cohort) is not None and any(
         variant.graph for experiment in experiments for variant in experiment.variants
     )
     figures = [
-        *COHORT_FIGURES,
-        *CONNECTIVITY_FIGURES,
+        *(COHORT_FIGURES if kind == "connectivity" else ["flow", "sites", "ages"]),
+        *(CONNECTIVITY_FIGURES if kind == "connectivity" else MEASURE_FIGURES),
         *(GRAPH_FIGURES if has_graphs else []),
     ]
     return {
         "name": cohort,
         "source": PROJECT.cohorts[cohort].source,
+        "target": PROJECT.cohorts[cohort].target,
+        "kind": kind,
         "atlas": listing.atlas,
         "parcellation": listing.parcellation or "",
         "participants": f"results/{cohort}/cohort/participants.parquet",
         "included": f"results/{cohort}/cohort/included.parquet",
         "issues": f"results/{cohort}/cohort/issues.tsv",
-        "connectivity": f"results/{cohort}/figures/connectivity.json",
+        "measures": f"results/{cohort}/cohort/quality.parquet",
+        "connections": f"results/{cohort}/cohort/qc-fc.parquet",
+        "flag": asdict(PROJECT.cohorts[cohort].flag),
+        "connectivity": f"results/{cohort}/figures/{'connectivity' if kind == 'connectivity' else 'measures'}.json",
         "site_trace": (
             f"results/{cohort}/figures/site-trace.tsv" if has_graphs else ""
         ),
-        "quality": [f"{part}-quality.parquet" for part in parts],
+        "quality": shard_files(SimpleNamespace(cohort=cohort), "-quality.parquet"),
         "figures": {name: f"results/{cohort}/figures/{name}.svg" for name in figures},
         "experiments": [
             experiment_outline(cohort, experiment)

@@ -6,6 +6,7 @@ with job(snakemake):
     import numpy as np
 
     from brainfed.cohort.training_labels import training_labels
+    from brainfed.graphs.known_phenotypes import known_phenotypes
     from brainfed.graphs.population import build_graph
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import read_arrays, write_arrays
@@ -19,14 +20,13 @@ with job(snakemake):
     phenotypes = phenotypes_of(people)
     names = sorted(people["institution"].unique())
     features = align(read_arrays(files.features, ["features"]), "features", subjects, files.features)
-    settings = GraphSettings(**params.settings)
+    told = {"site": phenotypes.site, "sex": phenotypes.sex, "age": phenotypes.age}
+    settings = known_phenotypes(GraphSettings(**params.settings), **told)
     inductive = params.protocol == "inductive"
     graph = build_graph(
         np.asarray(features, dtype=np.float32),
         people["institution"].map({name: code for code, name in enumerate(names)}).to_numpy(np.int64),
-        site=phenotypes.site,
-        sex=phenotypes.sex,
-        age=phenotypes.age,
+        **told,
         settings=settings,
         streams=Streams(params.seed, params.repeat),
         training=(people["fold"] != params.fold).to_numpy() if inductive else None,

@@ -6,7 +6,7 @@ with job(snakemake):
     import pandas as pd
 
     from brainfed.imaging.connectivity import connectivity
-    from brainfed.imaging.series_files import load_series
+    from brainfed.imaging.series_files import load_runs, load_series
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.runtime.artefacts import read_table, write_arrays
     from brainfed.runtime.errors import UserError
@@ -20,7 +20,8 @@ with job(snakemake):
         )
     series, regions = load_series(snakemake.input.series, subjects)
     settings = snakemake.params.settings
-    features = connectivity({subject: series[subject] for subject in subjects}, FeatureSettings(**settings))
+    runs = load_runs(snakemake.input.series) if snakemake.params.by_run else {}
+    features = connectivity({subject: series[subject] for subject in subjects}, FeatureSettings(**settings), runs)
     write_arrays(
         snakemake.output.features,
         {"features": features},

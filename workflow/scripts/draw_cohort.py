@@ -3,12 +3,17 @@
 from brainfed.runtime.job import job
 
 with job(snakemake):
+    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.cohort.flag_settings import FlagSettings
     from brainfed.reporting.cohort_gallery import draw_cohort
 
     draw_cohort(
         snakemake.input.participants,
         snakemake.input.included,
-        list(snakemake.input.quality),
+        snakemake.input.measures,
+        snakemake.input.connections,
         list(snakemake.input.coverage),
+        FlagSettings(**snakemake.params.flag),
         dict(snakemake.output.items()),
+        CLASS_WORDS[snakemake.params.target],
     )

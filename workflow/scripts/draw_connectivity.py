@@ -3,6 +3,7 @@
 from brainfed.runtime.job import job
 
 with job(snakemake):
+    from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.connectivity_gallery import draw_connectivity
 
     files = snakemake.input
@@ -10,6 +11,8 @@ with job(snakemake):
         list(files.series),
         files.participants,
         files.included,
-        (files.parcellation, files.labels) if files.get("parcellation") else None,
+        (files.parcellation, files.labels or None) if files.get("parcellation") else None,
         dict(snakemake.output.items()),
+        CLASS_WORDS[snakemake.params.target],
+        by_run=snakemake.params.by_run,
     )

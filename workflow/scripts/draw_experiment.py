@@ -3,6 +3,7 @@
 from brainfed.runtime.job import job
 
 with job(snakemake):
+    from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.experiment_gallery import draw_experiment
     from brainfed.reporting.variants import ShownVariant
 
@@ -20,4 +21,5 @@ with job(snakemake):
         reference=params.reference,
         local=params.local,
         outputs=dict(snakemake.output.items()),
+        words=CLASS_WORDS[params.target],
     )

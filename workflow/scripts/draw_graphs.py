@@ -3,6 +3,7 @@
 from brainfed.runtime.job import job
 
 with job(snakemake):
+    from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.graph_gallery import draw_graphs
 
     draw_graphs(
@@ -11,4 +12,5 @@ with job(snakemake):
         list(snakemake.input.splits),
         snakemake.input.participants,
         dict(snakemake.output.items()),
+        CLASS_WORDS[snakemake.params.target],
     )

@@ -13,7 +13,7 @@ with job(snakemake):
     settings = restore(CohortSettings, {"source": "nifti", **snakemake.params.settings})
     extract_shard(
         {subject: ScanFiles(image, confounds, tr) for subject, image, confounds, tr in snakemake.params.subjects},
-        load_atlas(settings.atlas, snakemake.input.parcellation, snakemake.input.labels),
+        load_atlas(settings.atlas, snakemake.input.parcellation, snakemake.input.labels or None),
         settings,
         ShardFiles(snakemake.output.series, snakemake.output.quality, snakemake.output.coverage),
     )

@@ -3,7 +3,9 @@
 from brainfed.runtime.job import job
 
 with job(snakemake):
+    from brainfed.cohort.acquisition import read_acquisition
     from brainfed.cohort.training_labels import training_labels
+    from brainfed.imaging.combat import harmonised
     from brainfed.imaging.rfe import select_features
     from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
@@ -15,13 +17,20 @@ with job(snakemake):
     settings = FeatureSettings(**params.settings)
     people = read_table(files.split, ["subject", "institution", "fold"]).sort_values("subject")
     subjects, institution = list(people["subject"]), people["institution"]
-    if settings.connectivity == "tangent":
-        series, regions = load_series(files.series, subjects)
-        training = (people["fold"] != params.fold).to_numpy()
-        features = tangent_features(series, subjects, list(institution), training)
-    else:
+    training = (people["fold"] != params.fold).to_numpy()
+    if files.whole:
         features, regions = read_features(files.whole, subjects), read_arrays(files.whole, []).metadata["regions"]
+    else:
+        series, regions = load_series(files.series, subjects)
+        features = tangent_features(series, subjects, list(institution), training)
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
+    if settings.harmonise == "combat":
+        scanned = read_acquisition(files.participants, subjects, settings.harmonise_covariates)
+        even = harmonised(
+            features, scanned.site, institution, training, scanned.covariates, bayes=settings.harmonise_bayes
+        )
+        features = even.features
+        metadata |= {"harmonised": even.sites}
     if settings.reads_labels:
         labels = training_labels(files.split, files.participants, subjects, params.fold)
         selection = select_features(features, labels, institution.factorize()[0], settings.selected)

@@ -15,6 +15,8 @@ with job(snakemake):
         pd.concat([read_table(path) for path in snakemake.input.quality], ignore_index=True),
         pd.concat([read_table(path) for path in snakemake.input.coverage], ignore_index=True),
         restore(CohortSettings, snakemake.params.settings),
+        read_table(snakemake.input.measures),
+        snakemake.params.strangers,
     )
     write_table(snakemake.output.included, included)
     write_tsv(snakemake.output.issues, issues)

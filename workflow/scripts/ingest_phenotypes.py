@@ -11,5 +11,5 @@ with job(snakemake):
     settings = restore(CohortSettings, snakemake.params.settings)
     write_table(
         snakemake.output.participants,
-        ingest(snakemake.input.phenotype, settings, snakemake.params.absences),
+        ingest(snakemake.input.phenotype, settings, snakemake.params.absences, snakemake.params.confounds),
     )

@@ -13,5 +13,6 @@ with job(snakemake):
         read_table(snakemake.input.participants, ["subject", "site", "diagnosis"]),
         SplitSettings(**snakemake.params.settings),
         Streams(snakemake.params.seed, snakemake.params.repeat),
+        snakemake.params.target,
     )
     write_table(snakemake.output.split, drawn)

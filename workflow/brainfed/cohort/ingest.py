@@ -1,43 +1,58 @@
 """From a phenotype table to the participants of a cohort."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
+from brainfed.cohort.framewise_displacement import mean_displacement
 from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import read_phenotype_table
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
 
 
-def ingest(table: str | Path, settings: CohortSettings, absences: Mapping[str, str]) -> pd.DataFrame:
+def ingest(
+    table: str | Path | Sequence[str | Path],
+    settings: CohortSettings,
+    absences: Mapping[str, str],
+    confounds: Mapping[str, Sequence[str | Path]] | None = None,
+) -> pd.DataFrame:
     """The participants of a cohort, in ascending order of id.
 
     A simulated cohort's table has brainfed's own columns and codes, whatever `columns` and `codes` say.
 
     Args:
-        table: path of the phenotype table.
+        table: path of the phenotype table, or of several that are read one below the other.
         settings: the cohort's settings.
         absences: subject id -> why it has no series to use, for those that have none.
+        confounds: subject id -> fMRIPrep's tables of its runs, which tell how much it moved where the table does not.
 
     Returns:
         Columns subject, site (str), age (float, years), sex (`male`, `female`, missing), diagnosis (Int8:
-        1 patient, 0 control, missing), mean_fd (float, mm), has_series (bool) and absence (str: why there
-        is no series, else empty).
+        1 patient, 0 control, missing), mean_fd (float, mm), fd_source (`table`, `scan`: tables of confounds, or
+        empty), has_series (bool) and absence (str: why there is no series to use, else empty). Under the target sex
+        `diagnosis` is 1 for male and 0 for female, and `sex` is missing throughout, so that nothing can be told what
+        it is to learn.
 
     Raises:
         UserError: the table is broken, a code is unknown, or a number is none or out of range.
     """
-    columns, codes, missing = settings.columns, settings.codes, settings.missing
+    columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
     if settings.source == "simulate":
-        columns, codes, missing = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), ()
-    rows = read_phenotype_table(table, columns, missing)
+        columns, codes, missing, wanted = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), (), {}
+    rows = read_phenotype_table(table, columns, missing, wanted=wanted)
     records = []
     for row in rows:
-        participant = read_participant(str(table), row, columns, codes)
+        participant = asdict(read_participant(row.table, row, columns, codes, settings.target))
+        del participant["excluded"]
+        participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "table"
+        if not participant["fd_source"]:
+            participant["mean_fd"] = mean_displacement((confounds or {}).get(row.subject, ()))
+            participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "scan"
         absence = absences.get(row.subject, "")
-        records.append({"subject": row.subject, **asdict(participant), "has_series": not absence, "absence": absence})
+        records.append({"subject": row.subject, **participant, "has_series": not absence, "absence": absence})
     return pd.DataFrame(records).astype(
         {
             "subject": "str",
@@ -46,6 +61,7 @@ def ingest(table: str | Path, settings: CohortSettings, absences: Mapping[str, s
             "sex": "string",
             "diagnosis": "Int8",
             "mean_fd": "float64",
+            "fd_source": "str",
             "absence": "str",
         }
     )

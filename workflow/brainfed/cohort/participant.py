@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brainfed.cohort.phenotype_table import Row
-from brainfed.cohort.settings import CodeSettings, ColumnSettings
+from brainfed.cohort.settings import CodeSettings, ColumnSettings, Target
 from brainfed.runtime.errors import UserError
 
 OLDEST = 120.0
@@ -17,16 +17,31 @@ LARGEST_MEAN_FD = 100.0
 
 @dataclass(frozen=True)
 class Participant:
-    """A subject in years, `male` or `female`, 1 (patient) or 0 (control), and mm; None or NaN where unknown."""
+    """A subject as the cohort knows it; None or NaN where unknown.
+
+    Attributes:
+        site: name of the acquisition site.
+        age: years.
+        sex: `male` or `female`; unknown where it is what is learnt.
+        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female.
+        mean_fd: mm.
+        excluded: whether the diagnosis takes the subject out of the cohort.
+    """
 
     site: str
     age: float
     sex: str | None
     diagnosis: int | None
     mean_fd: float
+    excluded: bool = False
 
 
-def read_participant(table: str, row: Row, columns: ColumnSettings, codes: CodeSettings) -> Participant:
+LABELS = {"patient": 1, "control": 0, "male": 1, "female": 0}
+
+
+def read_participant(
+    table: str, row: Row, columns: ColumnSettings, codes: CodeSettings, target: Target = "diagnosis"
+) -> Participant:
     """Map the codes of one row and check its numbers.
 
     Raises:
@@ -34,12 +49,15 @@ def read_participant(table: str, row: Row, columns: ColumnSettings, codes: CodeS
     """
     where = f"{table}, line {row.line}, subject {row.subject}"
     diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
+    sex = _meaning(where, row, columns.sex, "sex", codes.sex)
+    site = _site(where, row, columns.site)
     return Participant(
-        site=_site(where, row, columns.site),
+        site=codes.site.get(site, site),
         age=_number(where, row, columns.age, "age in years", OLDEST),
-        sex=_meaning(where, row, columns.sex, "sex", codes.sex),
-        diagnosis=None if diagnosis is None else int(diagnosis == "patient"),
+        sex=None if target == "sex" else sex,
+        diagnosis=LABELS.get((sex if target == "sex" else diagnosis) or ""),
         mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
+        excluded=diagnosis == "excluded",
     )
 
 
@@ -50,8 +68,8 @@ def _site(where: str, row: Row, column: str) -> str:
     return site
 
 
-def _meaning(where: str, row: Row, column: str, what: str, codes: Mapping[str, str]) -> str | None:
-    code = row.cells[column]
+def _meaning(where: str, row: Row, column: str | None, what: str, codes: Mapping[str, str]) -> str | None:
+    code = None if column is None else row.cells[column]
     if code is None:
         return None
     if code not in codes:

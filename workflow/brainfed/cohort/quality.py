@@ -1,20 +1,32 @@
 """Who is used and who is not, and why.
 
-Identical series (spec evaluation, item 2) are one person in two rows, or a copying mistake: they form a
-twin group that no split may part.
+Identical series, and connectivity that is nearly the same (spec evaluation, item 2), are one person in two rows or
+a copying mistake: they form a twin group that no split may part.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from brainfed.cohort.issues import list_issues
+from brainfed.cohort.exclusion import exclusion
+from brainfed.cohort.issues import UNLABELLED_COPY, list_issues
+from brainfed.cohort.measures import measure
 from brainfed.cohort.settings import CohortSettings
 from brainfed.runtime.errors import UserError
 
+OF_SERIES = (
+    "header_tr", "constant_regions", "empty_regions", "runs", "checksum", "resampled", "suspicion", "problem",
+)  # fmt: skip
+
 
 def include(
-    participants: pd.DataFrame, quality: pd.DataFrame, coverage: pd.DataFrame, settings: CohortSettings
+    participants: pd.DataFrame,
+    quality: pd.DataFrame,
+    coverage: pd.DataFrame,
+    settings: CohortSettings,
+    measures: pd.DataFrame | None = None,
+    strangers: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Decide about every participant.
 
@@ -23,6 +35,8 @@ def include(
         quality: the quality tables of all parts, one below the other.
         coverage: the coverage tables of all parts, one below the other.
         settings: the cohort's settings.
+        measures: as `measure` joins them; none: joined here, without those of connectivity.
+        strangers: subjects that have images and no row in the phenotype table.
 
     Returns:
         The included table (subject, included, twin_group, reason) and the issues (subject, kind, detail,
@@ -32,15 +46,19 @@ def include(
         UserError: regions without signal where the settings say `error`, a subject with a series but no
             quality row, or nobody left.
     """
-    measured = participants.merge(quality, on="subject", how="left", validate="one_to_one")
-    measured = measured.sort_values("subject", ignore_index=True)
+    if measures is None:
+        measures = measure(participants, quality, coverage, settings.min_coverage)
+    measured = participants[["subject", "site", "age", "sex", "diagnosis", "has_series", "absence"]].merge(
+        quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one"
+    )
+    measured = measured.merge(measures, on="subject", validate="one_to_one").sort_values("subject", ignore_index=True)
     unmeasured = measured.loc[measured["has_series"] & measured["problem"].isna(), "subject"]
     if len(unmeasured):
         raise UserError(
             f"Subject {unmeasured.iloc[0]}: expected a row in the quality tables, found none ({len(unmeasured)} such "
             "subjects); delete the time series and run again."
         )
-    reasons = [_reason(row, settings) for row in measured.to_dict("records")]
+    reasons = _without_copies(measured, [_reason(row, settings) for row in measured.to_dict("records")])
     included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
     included["twin_group"] = _twin_groups(measured, included["included"])
     included["reason"] = pd.Series(reasons, dtype="str")
@@ -49,7 +67,7 @@ def include(
             f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
             f"{included['reason'].mode().iloc[0]}); mend the phenotype table or the series."
         )
-    return included, list_issues(measured, included, coverage, settings.min_coverage)
+    return included, list_issues(measured, included, coverage, settings, strangers)
 
 
 def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:
@@ -58,8 +76,8 @@ def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:
         return str(row["absence"])
     if row["problem"]:
         return str(row["problem"])
-    if pd.isna(row["diagnosis"]):
-        return "diagnosis missing"
+    if pd.isna(row["diagnosis"]) and settings.unlabelled == "drop":
+        return f"{settings.target} missing"
     silent = int(row["constant_regions"] + row["empty_regions"])
     if silent and settings.constant_regions == "error":
         raise UserError(
@@ -68,10 +86,20 @@ def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:
         )
     if silent and settings.constant_regions == "drop_subject":
         return f"{silent} regions without signal"
-    return ""
+    return exclusion(row, settings.exclude)
+
+
+def _without_copies(measured: pd.DataFrame, reasons: list[str]) -> list[str]:
+    """The reasons; an unlabelled subject whose scan is a labelled one's leaves: in a fit it would stand for it."""
+    stays, labelled = pd.Series([not reason for reason in reasons]), measured["diagnosis"].notna()
+    known = measured[stays & labelled]
+    same = measured["checksum"].isin(known["checksum"]) | measured["alike"].isin(known["alike"])
+    copied = stays & ~labelled & same
+    return [UNLABELLED_COPY if copy else reason for copy, reason in zip(copied, reasons, strict=True)]
 
 
 def _twin_groups(measured: pd.DataFrame, included: pd.Series) -> pd.Series:
-    """The first of all included subjects with the same series; an excluded subject stands alone."""
+    """The first of all included subjects with the same series or connectivity; an excluded subject stands alone."""
     series = measured["checksum"].where(included, measured["subject"])
-    return measured.groupby(series)["subject"].transform("first").astype("str")
+    person = measured.groupby(series)["alike"].transform("first").where(included, "excluded " + measured["subject"])
+    return measured.groupby(person)["subject"].transform("first").astype("str")

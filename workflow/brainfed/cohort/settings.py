@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.cohort.bids_settings import BidsSettings
+from brainfed.cohort.exclusion_settings import ExclusionSettings
+from brainfed.cohort.flag_settings import FlagSettings
+from brainfed.cohort.freesurfer_settings import FreeSurferSettings
 from brainfed.runtime.settings import setting
 
 Sex = Literal["male", "female"]
 Diagnosis = Literal["patient", "control"]
+DiagnosisCode = Literal["patient", "control", "unlabelled", "excluded"]
+Target = Literal["diagnosis", "sex"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,9 @@ class ColumnSettings:
 
     subject: str = setting("participant_id", "Column with the subject's id, unique in the table.")
     subject_fallback: str | None = setting(
-        None, "Column that names a subject whose `subject` cell is a missing code; none: that is an error."
+        None,
+        "Column that names a subject whose `subject` cell is a missing code, or, among several tables, whose table has "
+        "no column `subject`; none: that is an error.",
     )
     file: str | None = setting(
         None,
@@ -24,7 +32,9 @@ class ColumnSettings:
     site: str = setting("site", "Column with the acquisition site.")
     age: str = setting("age", "Column with the age in years.")
     sex: str = setting("sex", "Column with the sex code.")
-    diagnosis: str = setting("diagnosis", "Column with the diagnosis code.")
+    diagnosis: str | None = setting(
+        "diagnosis", "Column with the diagnosis code; none: nobody has one, for `target: sex`."
+    )
     mean_fd: str | None = setting(None, "Column with the mean framewise displacement in mm; none: motion is unknown.")
 
 
@@ -35,9 +45,13 @@ class CodeSettings:
     sex: dict[str, Sex] = setting(
         factory=lambda: {"male": "male", "female": "female"}, description="Sex codes: code -> male or female."
     )
-    diagnosis: dict[str, Diagnosis] = setting(
+    diagnosis: dict[str, DiagnosisCode] = setting(
         factory=lambda: {"patient": "patient", "control": "control"},
-        description="Diagnosis codes: code -> patient or control.",
+        description="Diagnosis codes: code -> patient, control, unlabelled (see `unlabelled`) or excluded (leaves the "
+        "cohort). Several codes may mean the same, so that many diagnoses become two.",
+    )
+    site: dict[str, str] = setting(
+        factory=dict, description="Site codes: code -> name of the site; a code that is not here is the site's name."
     )
 
 
@@ -124,10 +138,22 @@ class SimulateSettings:
 class CohortSettings:
     """One cohort: its source, its table, how its scans become region series."""
 
-    source: Literal["simulate", "nifti", "timeseries"] = setting(
-        description="simulate: made-up NIfTI files; nifti: 4D images and a parcellation; timeseries: region series."
+    source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer"] = setting(
+        description="simulate: made-up NIfTI files; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "
+        "parcellation; timeseries: region series; freesurfer: tables or stats files of regional volumes, thickness and "
+        "areas (`features.kind: morphometry`)."
     )
-    phenotype: str | None = setting(None, "Path of the phenotype table (csv or tsv).")
+    bids: BidsSettings = setting(factory=BidsSettings, description="Which of fMRIPrep's files are used (source: bids).")
+    phenotype: str | tuple[str, ...] | None = setting(
+        None,
+        "Path of the phenotype table (csv or tsv), or a list of tables with these columns, read one below the other; "
+        "none with source bids: participants.tsv of the derivative, or of the data set above it.",
+    )
+    rows: dict[str, tuple[str, ...]] = setting(
+        factory=dict,
+        description="Rows of the phenotype table that are the cohort, column -> values: `VISCODE: [bl]`; the others "
+        "are passed over.",
+    )
     series: str | None = setting(
         None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
     )
@@ -135,12 +161,34 @@ class CohortSettings:
         None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out."
     )
     confound_columns: tuple[str, ...] = setting((), "Columns of the confound tables to regress out; empty: all.")
-    atlas: str = setting("atlas", "Name of the parcellation, as it appears in paths.")
-    parcellation: str | None = setting(None, "Path of the parcellation NIfTI: integer labels, 0 outside.")
-    labels: str | None = setting(None, "Path of the region table: tab-separated, columns index and name.")
+    atlas: str = setting(
+        "atlas",
+        "Name of the parcellation, as it appears in paths. basc122, cc200, harvard-oxford and aal need no "
+        "`parcellation` (NIfTI and BIDS sources): `snakemake fetch_atlases` brings them.",
+    )
+    parcellation: str | None = setting(
+        None,
+        "Path of the parcellation NIfTI: 3D with integer labels, 0 outside, or 4D with one map of weights a region; "
+        "none: a known `atlas`.",
+    )
+    labels: str | None = setting(
+        None,
+        "Path of the region table: tab-separated, columns index (a label, or the number of a map) and name; none: "
+        "regions are named by number.",
+    )
     regions: int | None = setting(None, "Number of regions that every series must have (timeseries).", minimum=2)
     columns: ColumnSettings = setting(factory=ColumnSettings, description="Names of the phenotype table's columns.")
     codes: CodeSettings = setting(factory=CodeSettings, description="What the phenotype table's codes mean.")
+    target: Target = setting(
+        "diagnosis",
+        "What is learnt: the diagnosis, or sex (male against female), which then is no phenotype: no graph, generator "
+        "or baseline is told it. Diagnoses then only exclude.",
+    )
+    unlabelled: Literal["drop", "keep"] = setting(
+        "drop",
+        "Subjects whose target is missing or coded unlabelled leave the cohort, or stay as nodes without a label: in "
+        "graphs and in fits that read no label, never scored.",
+    )
     missing: tuple[str, ...] = setting(
         (), "Codes that mean missing in any column, beside empty cells, NaN, NA and n/a."
     )
@@ -163,16 +211,44 @@ class CohortSettings:
         minimum=0,
         maximum=1,
     )
+    exclude: ExclusionSettings = setting(
+        factory=ExclusionSettings, description="Limits of quality beyond which a subject is left out."
+    )
+    flag: FlagSettings = setting(
+        factory=FlagSettings, description="Limits beyond which a subject that stays is listed among the issues."
+    )
     extraction: ExtractionSettings = setting(
-        factory=ExtractionSettings, description="How region series are cleaned (NIfTI sources)."
+        factory=ExtractionSettings, description="How region series are cleaned (NIfTI and BIDS sources)."
+    )
+    freesurfer: FreeSurferSettings = setting(
+        factory=FreeSurferSettings, description="FreeSurfer's measures (source: freesurfer)."
     )
     fetch: str = setting("", "Command that brings the files, named when they are absent.")
     simulate: SimulateSettings = setting(
         factory=SimulateSettings, description="The simulated cohort (source: simulate)."
     )
 
+    @property
+    def kind(self) -> Literal["connectivity", "morphometry"]:
+        """The kind of features that the source yields."""
+        return "morphometry" if self.source == "freesurfer" else "connectivity"
+
     def __post_init__(self) -> None:
-        """Refuse repetition times that are none."""
+        """Refuse repetition times that are none, and a target without a column."""
+        if self.target == "diagnosis" and self.columns.diagnosis is None:
+            raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
+        if self.target == "diagnosis" and self.source != "simulate":
+            meant = set(self.codes.diagnosis.values())
+            for needed in ("patient", "control"):
+                if needed not in meant:
+                    raise ValueError(f"codes.diagnosis: expected a code that means {needed}, found none; add it")
         for site, tr in self.tr.items():
             if tr <= 0:
                 raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; mend it")
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Paths of the phenotype tables, none where there is none."""
+        if self.phenotype is None:
+            return ()
+        return (self.phenotype,) if isinstance(self.phenotype, str) else tuple(self.phenotype)

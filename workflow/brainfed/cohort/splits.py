@@ -9,61 +9,99 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
+from brainfed.cohort.class_words import CLASS_WORDS
+from brainfed.cohort.settings import Target
 from brainfed.cohort.split_settings import SplitSettings, institution_of_site
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
-DIAGNOSES = {0: "controls", 1: "patients"}
 OUTSIDE = ""
 """In place of an institution's name: in none of them."""
+UNTESTED = -1
+"""In place of a fold: an unlabelled subject is never scored."""
 
 
 def split(
-    included: pd.DataFrame, participants: pd.DataFrame, settings: SplitSettings, streams: Streams
+    included: pd.DataFrame,
+    participants: pd.DataFrame,
+    settings: SplitSettings,
+    streams: Streams,
+    target: Target = "diagnosis",
 ) -> pd.DataFrame:
-    """Draw the institution and the fold of every included subject with a diagnosis.
+    """Draw the institution and the fold of every included subject.
+
+    Subjects without a label join the institutions afterwards and are tested in no fold: without them the others
+    would sit where they sit.
 
     Args:
         included: subject, included, twin_group.
         participants: subject, site, diagnosis (1 patient, 0 control, null).
         settings: which institutions, which folds.
         streams: the repeat's random streams; the same seed gives the same split in any row order.
+        target: what the column `diagnosis` holds, for messages.
 
     Returns:
         subject, institution, fold; in ascending order of subject. Random institutions are called
         `institution-1` ...; the others bear the name of their group or site. Under `share` they hold
         that fraction of the subjects each, and the others are left out. Under `leave_one_site_out`
-        the fold is the rank of the site among all sites of `participants`. Twins recorded at
-        different sites go with the first of them.
+        the fold is the rank of the site among all sites of `participants` with a diagnosis. Twins recorded at
+        different sites go with the first of them. Unlabelled subjects have the fold -1.
 
     Raises:
         UserError: an institution has too few subjects, or too few of a diagnosis, for its folds, a site is
             unknown, in two groups or in none, or fewer than two sites are to be left out in turn.
     """
-    subjects = _eligible(included, participants)
-    sites = sorted(participants["site"].dropna().unique())
+    subjects, institution = draw_institutions(included, participants, settings, streams, target)
+    labelled = subjects["diagnosis"].to_numpy() >= 0
     if settings.validation == "leave_one_site_out":
-        institution = _site(subjects, "leave_one_site_out")
-        fold = _site_folds(institution, sites)
+        ranked = sorted(participants.loc[participants["diagnosis"].notna(), "site"].dropna().unique())
+        fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
+        fold[labelled] = _site_folds(institution[labelled], ranked)
     else:
-        institution = _institutions(subjects, sites, settings, streams)
-        drawn = institution != OUTSIDE
-        subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
         fold = _stratified_folds(subjects, institution, settings.folds, streams)
     return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
 
 
+def draw_institutions(
+    included: pd.DataFrame,
+    participants: pd.DataFrame,
+    settings: SplitSettings,
+    streams: Streams,
+    target: Target = "diagnosis",
+) -> tuple[pd.DataFrame, NDArray[np.object_]]:
+    """The subjects to be split (subject, group, site, diagnosis), and (n,) the institution of each.
+
+    Raises:
+        UserError: as `split`, of which this is all but the folds.
+    """
+    subjects = _eligible(included, participants)
+    if settings.validation == "leave_one_site_out":
+        institution = _site(subjects, "leave_one_site_out")
+        _refuse_one_site(institution[(subjects["diagnosis"] >= 0).to_numpy()])
+        return subjects, institution
+    institution = _institutions(subjects, _sites(participants), settings, streams)
+    drawn = institution != OUTSIDE
+    subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
+    for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
+        _refuse_few(str(name), subjects.loc[institution == name], settings.folds, target)
+    return subjects, institution
+
+
+def _sites(participants: pd.DataFrame) -> list[str]:
+    return sorted(participants["site"].dropna().unique())
+
+
 def _eligible(included: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
-    """subject, group, site, diagnosis of those to be split, in ascending order of subject."""
+    """subject, group, site, diagnosis (-1 without one) of those to be split, in ascending order of subject."""
     kept = included.loc[included["included"], ["subject", "twin_group"]]
     subjects = kept.merge(
         participants[["subject", "site", "diagnosis"]], on="subject", how="left", validate="one_to_one"
     )
-    subjects = subjects.loc[subjects["diagnosis"].notna()].sort_values("subject", ignore_index=True)
-    if subjects.empty:
+    subjects = subjects.sort_values("subject", ignore_index=True)
+    if not subjects["diagnosis"].notna().any():
         raise UserError("splits: no included subject has a diagnosis; see cohort/issues.tsv for who was dropped.")
     group = subjects["twin_group"].fillna(subjects["subject"])
-    return subjects.assign(group=group, diagnosis=subjects["diagnosis"].astype("int64"))
+    return subjects.assign(group=group, diagnosis=subjects["diagnosis"].fillna(-1).astype("int64"))
 
 
 def _institutions(
@@ -90,8 +128,9 @@ def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
 
 
 def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
-    """Groups of twins in random order, spread evenly, or into institutions of a fixed size."""
-    sizes = subjects.groupby("group", sort=True).size()
+    """Groups of twins in random order, spread evenly, or into institutions of a fixed size; the labelled ones first."""
+    labelled = subjects["diagnosis"] >= 0
+    sizes = subjects[labelled].groupby("group", sort=True).size()
     needed = settings.count * settings.folds
     if len(sizes) < needed:
         raise UserError(
@@ -99,10 +138,14 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
             f"subjects, {len(sizes)} are included; lower `count` or `folds`."
         )
     shuffled = sizes.iloc[streams.numpy("institutions").permutation(len(sizes))]
+    others = subjects[~labelled].groupby("group", sort=True).size()
+    unlabelled = others.iloc[streams.numpy("institutions", "unlabelled").permutation(len(others))]
     if settings.share is None:
-        chosen = _evenly(shuffled, settings.count)
+        chosen = _evenly(shuffled, settings.count) | _evenly(unlabelled, settings.count)
     else:
-        chosen = _filled(shuffled, settings.count, _held(settings.share, settings.folds, len(subjects)))
+        target = _held(settings.share, settings.folds, int(labelled.sum()))
+        chosen = _filled(shuffled, settings.count, target)
+        chosen |= _filled(unlabelled, settings.count, int(round(settings.share * int((~labelled).sum()), 9)))
     return subjects["group"].map(chosen).fillna(OUTSIDE).to_numpy(dtype=object)
 
 
@@ -146,29 +189,36 @@ def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, st
 def _stratified_folds(
     subjects: pd.DataFrame, institution: NDArray[np.object_], folds: int, streams: Streams
 ) -> NDArray[np.int64]:
-    fold = np.full(len(subjects), -1, dtype=np.int64)
-    for name in sorted(set(institution)):
-        members = np.flatnonzero(institution == name)
+    fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
+    labelled = subjects["diagnosis"].to_numpy() >= 0
+    for name in sorted(set(institution[labelled])):
+        members = np.flatnonzero((institution == name) & labelled)
         diagnosis = subjects["diagnosis"].to_numpy()[members]
         group = subjects["group"].to_numpy()[members]
-        for code, title in DIAGNOSES.items():
-            found = len(set(group[diagnosis == code]))
-            if found < folds:
-                raise UserError(
-                    f"splits: institution {name} needs at least {folds} different {title} for {folds} folds, "
-                    f"it has {found}; lower `folds`, or merge it with another institution."
-                )
         splitter = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=streams.key("folds", name) % 2**32)
         for index, (_, tested) in enumerate(splitter.split(members, diagnosis, group)):
             fold[members[tested]] = index
     return fold
 
 
-def _site_folds(site: NDArray[np.object_], sites: list[str]) -> NDArray[np.int64]:
+def _refuse_few(institution: str, members: pd.DataFrame, folds: int, target: Target) -> None:
+    for code, title in CLASS_WORDS[target].many.items():
+        found = members.loc[members["diagnosis"] == code, "group"].nunique()
+        if found < folds:
+            raise UserError(
+                f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds, "
+                f"it has {found}; lower `folds`, or merge it with another institution."
+            )
+
+
+def _refuse_one_site(site: NDArray[np.object_]) -> None:
     if len(set(site)) < 2:
         raise UserError(
             f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(set(site))}; "
             "use `validation: folds`."
         )
+
+
+def _site_folds(site: NDArray[np.object_], sites: list[str]) -> NDArray[np.int64]:
     rank = {name: index for index, name in enumerate(sites)}
     return np.array([rank[name] for name in site], dtype=np.int64)

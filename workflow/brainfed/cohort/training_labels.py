@@ -13,15 +13,16 @@ from brainfed.runtime.errors import UserError
 def training_labels(
     split: Path | str, participants: Path | str, subjects: Sequence[str], fold: int
 ) -> NDArray[np.int64]:
-    """(n,) diagnosis in {0, 1} of `subjects`, -1 where tested in `fold`.
+    """(n,) diagnosis in {0, 1} of `subjects`, -1 where tested in `fold` or unlabelled.
 
     Raises:
         UserError: a subject is missing from a table.
         ValueError: no subject is tested in `fold`, so that nothing would be hidden.
     """
-    tested = read_table(split, ["subject", "fold"]).set_index("subject")["fold"] == fold
-    if not tested.any():
+    drawn = read_table(split, ["subject", "fold"]).set_index("subject")["fold"]
+    if fold < 0 or not (drawn == fold).any():
         raise ValueError(f"no subject is tested in fold {fold}: its labels cannot be hidden")
+    tested = (drawn == fold) | (drawn < 0)
     diagnosis = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"]
     for path, known in ((split, tested), (participants, diagnosis)):
         absent = [subject for subject in subjects if subject not in known.index]

@@ -154,8 +154,8 @@ def _type_of(path: str, field: "Field[Any]", hint: Any) -> str:
     bounds = [f"at least {low:g}"] if low is not None else []
     bounds = [f"{low:g} to {high:g}"] if low is not None and high is not None else bounds
     optional = type(None) in get_args(hint)
-    plain = next(part for part in get_args(hint) if part is not type(None)) if optional else hint
-    return ", ".join([_type(plain), *bounds]) + (" or none" if optional else "")
+    plain = [part for part in get_args(hint) if part is not type(None)] if optional else [hint]
+    return ", ".join([" or ".join(map(_type, plain)), *bounds]) + (" or none" if optional else "")
 
 
 def _type(hint: Any) -> str:

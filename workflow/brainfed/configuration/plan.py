@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.configuration.figures import check_figure
 from brainfed.configuration.names import TWIN, check_names, known
@@ -79,7 +80,7 @@ def make_plan(project: ProjectSettings) -> Plan:
 
 
 def _features_of(variants: Iterable[Variant]) -> Iterator[FeatureStage]:
-    """The features of all variants, and before them what labels select from."""
+    """The features of all variants, and before them what is harmonised or selected from."""
     for stage in (variant.features for variant in variants if variant.features):
         yield from (stage.whole, stage) if stage.whole else (stage,)
 
@@ -144,7 +145,20 @@ def _experiment(
     _refuse_equals(where, variants)
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split))
     cohorts = settings.cohorts or tuple(project.cohorts)
+    for cohort in cohorts:
+        _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
     return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
+
+
+def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
+    """Region series have no cortical thickness, FreeSurfer's tables no correlations."""
+    for variant in variants:
+        if variant.features is not None and variant.features.settings.kind != cohort.kind:
+            raise UserError(
+                f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
+                f"{cohort.source!r}, found {variant.name!r} with {variant.features.settings.kind}; set features.kind: "
+                f"{cohort.kind}, or name other `cohorts` in the experiment."
+            )
 
 
 def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:

@@ -47,7 +47,7 @@ class Regime:
 class FeatureStage:
     """Imaging features; `split` is empty unless they are fitted on training subjects.
 
-    `whole` are those that labels select from, where every fold has the same.
+    `whole` are those that a fold harmonises or selects from, where every fold has the same.
     """
 
     name: str

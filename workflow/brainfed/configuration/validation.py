@@ -32,11 +32,24 @@ def validate(kind: type[Settings], values: Any, where: str) -> Settings:
     try:
         parsed = model_of(cast(Any, kind)).model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{where}: {_sentence(kind, error)}") from None
+        raise UserError(f"{where}: {_sentence(kind, error.errors()[0])}") from None
     try:
         return cast(Settings, _to_dataclass(kind, parsed))
     except (ValueError, UserError) as error:
         raise UserError(f"{where}: {str(error).rstrip('.')}.") from None
+
+
+def mistakes(kind: type, values: Any, where: str) -> list[str]:
+    """Every sentence with which `validate` would refuse plain `values`, not the first alone."""
+    try:
+        validate(kind, values, where)
+    except UserError as first:
+        try:
+            model_of(kind).model_validate(values)
+        except ValidationError as error:
+            return [f"{where}: {_sentence(kind, problem)}" for problem in error.errors()]
+        return [str(first)]
+    return []
 
 
 @cache
@@ -126,9 +139,9 @@ def _to_dataclass(kind: Any, value: Any) -> Any:
     return value
 
 
-def _sentence(kind: type, error: ValidationError) -> str:
-    problem = error.errors()[0]
-    place = [str(part) for part in problem["loc"] if part != "[key]"]
+def _sentence(kind: type, problem: ErrorDetails) -> str:
+    parts = problem["loc"][:-1] if problem["loc"][-1:] == ("str",) else problem["loc"]
+    place = [str(part) for part in parts if part != "[key]"]
     location, found, category = ".".join(place), _shown(problem["input"]), problem["type"]
     if category == "extra_forbidden":
         allowed = _fields_at(kind, problem["loc"][:-1])

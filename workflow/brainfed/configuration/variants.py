@@ -32,8 +32,8 @@ def check_definition(project: ProjectSettings, name: str, definition: Definition
     """
     where = f"variants.{name}"
     method, _ = _method_settings(where, definition)
-    _features(project, definition, where)
-    _graph(project, method, definition, where)
+    features = _features(project, definition, where)
+    _graph(project, method, definition, where, features)
     if method.inpainter is not None:
         _inpainting(project, method, definition, where)
         _fusing(project, method, definition, where)
@@ -51,7 +51,7 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
     if method.features:
         features = _feature_stage(_features(project, definition, where), regime)
     if method.graph != "none" and features is not None:
-        graph = _graph_stage(_graph(project, method, definition, where), features, regime)
+        graph = _graph_stage(_graph(project, method, definition, where, features.settings), features, regime)
     _refuse_true_labels(where, features, graph, regime)
     if method.inpainter is not None and graph is not None:
         _refuse_unseen(where, method, regime)
@@ -112,7 +112,9 @@ def _features(project: ProjectSettings, definition: Definition, where: str) -> F
     """Settings of the features, those that do not count at their defaults."""
     given = asdict(project.features) | _own(definition, "features")
     settings = validate(FeatureSettings, given, f"{where}.features")
-    return settings if settings.reads_labels else _unselected(settings)
+    if not settings.reads_labels:
+        settings = _unselected(settings)
+    return settings if settings.harmonise != "none" else _unharmonised(settings)
 
 
 def _unselected(settings: FeatureSettings) -> FeatureSettings:
@@ -120,7 +122,20 @@ def _unselected(settings: FeatureSettings) -> FeatureSettings:
     return replace(settings, selection=FeatureSettings.selection, selected=FeatureSettings.selected)
 
 
-def _graph(project: ProjectSettings, method: Method, definition: Definition, where: str) -> GraphSettings:
+def _unharmonised(settings: FeatureSettings) -> FeatureSettings:
+    """The features with all that differs between sites."""
+    return replace(
+        settings,
+        harmonise=FeatureSettings.harmonise,
+        harmonise_covariates=FeatureSettings.harmonise_covariates,
+        harmonise_bayes=FeatureSettings.harmonise_bayes,
+    )
+
+
+def _graph(
+    project: ProjectSettings, method: Method, definition: Definition, where: str, features: FeatureSettings
+) -> GraphSettings:
+    """Settings of the graph; measures in different units are brought to one scale."""
     scopes = {"none": project.graph.scope, "local": "local", "global": "global"}
     if project.graph.scope == "global_cut" and method.graph == "local":
         scopes["local"] = "global_cut"
@@ -131,7 +146,7 @@ def _graph(project: ProjectSettings, method: Method, definition: Definition, whe
             f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph joins; "
             "use `local`, or `global_cut` for a simulation."
         )
-    return settings
+    return replace(settings, scaling="columns") if features.kind == "morphometry" else settings
 
 
 def _inpainting(project: ProjectSettings, method: Method, definition: Definition, where: str) -> dict[str, Any]:
@@ -149,9 +164,11 @@ def _fusing(project: ProjectSettings, method: Method, definition: Definition, wh
 
 def _feature_stage(settings: FeatureSettings, regime: Regime) -> FeatureStage:
     split = regime.split if settings.fitted else ""
-    name = stage_name(settings.connectivity, [asdict(settings), split])
-    whole = _feature_stage(_unselected(settings), regime) if settings.reads_labels else None
-    return FeatureStage(name, settings, split, None if whole is None or whole.fitted else whole)
+    slug = settings.connectivity if settings.kind == "connectivity" else settings.kind
+    name = stage_name(slug, [asdict(settings), split])
+    below = _unharmonised(_unselected(settings))
+    whole = _feature_stage(below, regime) if settings.fitted and not below.fitted else None
+    return FeatureStage(name, settings, split, whole)
 
 
 def _graph_stage(settings: GraphSettings, features: FeatureStage, regime: Regime) -> GraphStage:

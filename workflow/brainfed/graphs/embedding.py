@@ -16,7 +16,11 @@ FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Projection:
-    """A fitted projection: mean (d,) and components (d_h, d); principal ones are orthonormal, the strongest first."""
+    """A fitted projection: mean (d,) and components (d_h, d).
+
+    Principal ones are orthonormal, the strongest first; of scaled features they are so before they are divided by the
+    features' deviations.
+    """
 
     mean: FloatArray
     components: FloatArray
@@ -40,6 +44,17 @@ def fit_projection(features: FloatArray, dimensions: int) -> Projection:
         return Projection(pca.mean_, pca.components_)
     mean = features.mean(axis=0, dtype=np.float64)
     return Projection(mean, _exact_components(features - mean, width))
+
+
+def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
+    """Fit principal components to the z-scores of features (n, d), and take raw features to them.
+
+    A feature that is constant over these rows takes no part, whatever it is in others.
+    """
+    mean = features.mean(axis=0, dtype=np.float64)
+    deviation = np.where(np.ptp(features, axis=0) > 0, features.std(axis=0, dtype=np.float64), np.inf)
+    fitted = fit_projection((features - mean) / deviation, dimensions)
+    return Projection(mean, fitted.components / deviation)
 
 
 def _exact_components(centred: NDArray[np.float64], width: int) -> NDArray[np.float64]:

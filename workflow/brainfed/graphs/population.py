@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.graphs.embedding import FloatArray, Projection, fit_projection
+from brainfed.graphs.embedding import FloatArray, Projection, fit_projection, fit_scaled_projection
 from brainfed.graphs.neighbours import Edges, nearest, symmetric
 from brainfed.graphs.rfe import selected_features, selecting_projection
 from brainfed.graphs.settings import GraphSettings
@@ -140,7 +140,8 @@ def fit_parts(
         if len(columns):
             projection = selecting_projection(features[known], columns)
         else:
-            projection = fit_projection(features[known], settings.embedding_dimensions)
+            fit = fit_scaled_projection if settings.scaling == "columns" else fit_projection
+            projection = fit(features[known], settings.embedding_dimensions)
         projected = projection(features[members])
         embedding[members, : projected.shape[1]] = projected
         sigma = mean_pairwise_distance(embedding[known], block_entries)

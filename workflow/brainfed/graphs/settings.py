@@ -21,6 +21,11 @@ class GraphSettings:
     embedding_dimensions: int = setting(
         50, "Principal components (at most one less than the subjects) or features that are compared.", minimum=1
     )
+    scaling: Literal["none", "columns"] = setting(
+        "none",
+        "Before principal components. none: features as they are; columns: each z-scored by the subjects that the "
+        "components are fitted to, so that none counts for its unit. Morphometry is always scaled.",
+    )
     phenotypes: tuple[PhenotypeName, ...] = setting(
         ("sex", "age"),
         "Phenotypes whose agreement weighs an edge; a missing value agrees with nothing. None: imaging alone.",

@@ -8,6 +8,7 @@ import numpy as np
 from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas, name_maps
 from brainfed.imaging.region_table import read_region_table
 from brainfed.runtime.errors import UserError
 
@@ -31,33 +32,53 @@ class Atlas:
     regions: tuple[str, ...]
 
 
-def load_atlas(name: str, parcellation: str | Path, table: str | Path) -> Atlas:
-    """Read a parcellation NIfTI and its region table.
+def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = None) -> Atlas | ProbabilisticAtlas:
+    """Read an atlas NIfTI and its region table; without a table every region is named by its number.
 
-    A region of the table without a voxel stays, and is empty in every subject.
+    A 3D image holds labels, a 4D image one map of weights a region. A region of the table without a voxel stays, and is
+    empty in every subject.
 
     Raises:
-        UserError: the image is damaged, not 3D or not made of integers, or holds a label that the
-            table does not name.
+        UserError: the image is damaged, neither labels nor maps, or does not fit the table.
     """
-    indices, regions = read_region_table(table)
+    named = None if table is None else read_region_table(table)
     try:
         image = nib.load(parcellation)
         values = np.asanyarray(image.dataobj)
     except (OSError, EOFError, ValueError, ImageFileError) as error:
         raise UserError(f"{parcellation}: expected a NIfTI parcellation, found a damaged file ({error}).") from error
+    affine = np.asarray(image.affine, dtype=np.float64)
+    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
+        raise UserError(f"{parcellation}: expected an invertible affine, found {affine.tolist()}; repair the header.")
     if values.ndim == 4 and values.shape[3] == 1:
         values = values[..., 0]
+    if values.ndim == 4:
+        maps, regions = name_maps(parcellation, values, table, named)
+        return ProbabilisticAtlas(name, maps, affine, regions)
     if values.ndim != 3:
-        raise UserError(f"{parcellation}: expected a 3D image of labels, found shape {values.shape}.")
+        raise UserError(
+            f"{parcellation}: expected a 3D image of labels or a 4D image of one map a region, found shape "
+            f"{values.shape}."
+        )
     labels = np.rint(np.nan_to_num(values)).astype(np.int32)
-    if not np.array_equal(labels, values):
-        raise UserError(f"{parcellation}: expected whole numbers, found fractions; is it a probabilistic atlas?")
-    unnamed = np.setdiff1d(labels, [0, *indices])
+    if not np.array_equal(labels, np.nan_to_num(values)):
+        raise UserError(
+            f"{parcellation}: expected whole numbers, found fractions; a probabilistic atlas has a fourth axis, one "
+            "map a region."
+        )
+    found = np.unique(labels[labels != 0])
+    if found.size and found[0] < 0:
+        raise UserError(f"{parcellation}: expected labels above 0, found {found[0]}; set its voxels to 0.")
+    if named is None:
+        named = found.astype(np.int64), tuple(str(label) for label in found)
+    indices, regions = named
+    unnamed = np.setdiff1d(found, indices)
     if unnamed.size:
         raise UserError(
             f"{parcellation}: expected the {len(indices)} labels of {table}, found {unnamed.size} more "
             f"({', '.join(map(str, unnamed[:5]))}{' ...' if unnamed.size > 5 else ''}); add them to the table or set "
             "their voxels to 0."
         )
-    return Atlas(name, labels, np.asarray(image.affine, dtype=np.float64), indices, regions)
+    if not found.size:
+        raise UserError(f"{parcellation}: expected labels above 0, found none; is it an empty image?")
+    return Atlas(name, labels, affine, indices, regions)

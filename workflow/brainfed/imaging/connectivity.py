@@ -1,7 +1,7 @@
 """Functional connectivity of region series (spec fedni, section 1): one row of correlations a subject."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from nilearn.connectome import ConnectivityMeasure
@@ -18,7 +18,11 @@ logger = logging.getLogger(__name__)
 LARGEST_CORRELATION = 1 - 1e-7
 
 
-def connectivity(series: Mapping[str, NDArray[np.float32]], settings: FeatureSettings) -> NDArray[np.float32]:
+def connectivity(
+    series: Mapping[str, NDArray[np.float32]],
+    settings: FeatureSettings,
+    runs: Mapping[str, Sequence[int]] | None = None,
+) -> NDArray[np.float32]:
     """Connectivity of every subject, in ascending order of id.
 
     Correlations of a region without signal are 0; the others are computed as if it were not there.
@@ -26,6 +30,7 @@ def connectivity(series: Mapping[str, NDArray[np.float32]], settings: FeatureSet
     Args:
         series: subject -> (time, R).
         settings: `pearson` or `partial`.
+        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
 
     Returns:
         (n, R (R - 1) / 2), the strictly upper triangle in `np.triu_indices(R, 1)` order.
@@ -46,13 +51,17 @@ def connectivity(series: Mapping[str, NDArray[np.float32]], settings: FeatureSet
                 f"Subject {subject}: expected {regions} regions as in subject {subjects[0]}, found "
                 f"{series[subject].shape[1]}; extract all series with one atlas."
             )
-        values = _matrix(series[subject], settings)[upper]
-        if settings.fisher_z:
-            values = np.arctanh(np.clip(values, -LARGEST_CORRELATION, LARGEST_CORRELATION))
-        features[position] = values
+        features[position] = _mean_over_runs(
+            split_runs(series[subject], (runs or {}).get(subject, ())), settings, upper
+        )
         if (position + 1) % 100 == 0 or position + 1 == len(subjects):
             logger.info("%s connectivity %d/%d", settings.connectivity, position + 1, len(subjects))
     return features
+
+
+def split_runs(series: NDArray[np.float32], lengths: Sequence[int]) -> list[NDArray[np.float32]]:
+    """The (time, R) series of each run of a subject; one without lengths."""
+    return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
 
 
 def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArray[np.float64]:
@@ -64,6 +73,21 @@ def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArra
     matrices[..., columns, rows] = features
     matrices[..., np.arange(regions), np.arange(regions)] = diagonal
     return matrices
+
+
+def _mean_over_runs(
+    runs: Sequence[NDArray[np.float32]], settings: FeatureSettings, upper: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> NDArray[np.float64]:
+    """Values of one subject's connections: the mean over the runs in which both regions have a signal, else 0."""
+    total, known = np.zeros(len(upper[0])), np.zeros(len(upper[0]))
+    for run in runs:
+        values = _matrix(run, settings)[upper]
+        if settings.fisher_z:
+            values = np.arctanh(np.clip(values, -LARGEST_CORRELATION, LARGEST_CORRELATION))
+        varying = varying_regions(run)
+        total += values
+        known += varying[upper[0]] & varying[upper[1]]
+    return np.asarray(total / np.maximum(known, 1))
 
 
 def _matrix(series: NDArray[np.float32], settings: FeatureSettings) -> NDArray[np.float64]:

@@ -1,17 +1,23 @@
 """Extract the region series of one part of a cohort from its NIfTI scans."""
 
 import gc
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.atlas import Atlas
 from brainfed.imaging.extraction import ScanFiles, extract
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.shard import ShardFiles, write_shard
 
+logger = logging.getLogger(__name__)
 
-def extract_shard(scans: Mapping[str, ScanFiles], atlas: Atlas, settings: CohortSettings, out: ShardFiles) -> None:
+
+def extract_shard(
+    scans: Mapping[str, ScanFiles], atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings, out: ShardFiles
+) -> None:
     """Extract the region series of some subjects' NIfTI scans.
 
     Raises:
@@ -21,8 +27,32 @@ def extract_shard(scans: Mapping[str, ScanFiles], atlas: Atlas, settings: Cohort
     def load(subject: str) -> RegionSeries:
         return extract(subject, scans[subject], atlas, settings.extraction, settings.confound_columns)
 
+    write_extracted(sorted(scans), load, atlas, settings, out)
+
+
+def write_extracted(
+    subjects: Sequence[str],
+    load: Callable[[str], RegionSeries],
+    atlas: Atlas | ProbabilisticAtlas,
+    settings: CohortSettings,
+    out: ShardFiles,
+) -> None:
+    """Load subjects, in ascending order of id, with nilearn and write their part; a resampling of the atlas is said
+    once. Errors as in `write_shard`.
+    """
+    said: set[str] = set()
+
+    def load_and_say(subject: str) -> RegionSeries:
+        found = load(subject)
+        if found.resampled and found.resampled not in said:
+            said.add(found.resampled)
+            logger.info("Atlas %s resampled %s (first for %s)", atlas.name, found.resampled, subject)
+        if found.suspicion:
+            logger.warning("%s: is it in the space of atlas %s? %s", subject, atlas.name, found.suspicion)
+        return found
+
     with _quick_collection():
-        write_shard(sorted(scans), load, lambda: atlas.regions, atlas.name, settings, out)
+        write_shard(subjects, load_and_say, lambda: atlas.regions, atlas.name, settings, out)
 
 
 @contextmanager

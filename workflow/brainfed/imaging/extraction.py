@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-import nibabel as nib
 import numpy as np
-from nilearn.maskers import NiftiLabelsMasker
 from nilearn.signal import clean, standardize_signal
 from numpy.typing import NDArray
 
 from brainfed.cohort.settings import ExtractionSettings
 from brainfed.imaging.atlas import Atlas
 from brainfed.imaging.confounds import read_confounds
-from brainfed.imaging.coverage import see_atlas
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.region_means import average_regions
 from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.region_signal import rounding_regions
 from brainfed.imaging.scan import Scan, read_scan
+from brainfed.imaging.temporal_snr import temporal_snr
 from brainfed.runtime.errors import UserError
 
 SHORTEST_FILTERED = 34
@@ -33,7 +34,7 @@ class ScanFiles:
 def extract(
     subject: str,
     files: ScanFiles,
-    atlas: Atlas,
+    atlas: Atlas | ProbabilisticAtlas,
     settings: ExtractionSettings,
     confound_columns: Sequence[str] = (),
 ) -> RegionSeries:
@@ -44,28 +45,60 @@ def extract(
     """
     scan = read_scan(subject, files.image)
     tr = scan.tr if files.tr is None else files.tr
-    _check_filter(scan, tr, settings)
     confounds = None
     if files.confounds is not None:
         confounds = read_confounds(subject, files.confounds, confound_columns, scan.voxels.shape[3])
-    seen = see_atlas(scan, atlas)
-    present = np.unique(seen.labels[seen.labels > 0])
-    masker = NiftiLabelsMasker(
-        nib.Nifti1Image(seen.labels, scan.affine), standardize=None, resampling_target=None, reports=False
+    return extract_scan(scan, atlas, settings, tr, confounds)
+
+
+def extract_scan(
+    scan: Scan,
+    atlas: Atlas | ProbabilisticAtlas,
+    settings: ExtractionSettings,
+    tr: float,
+    confounds: NDArray[np.float64] | None = None,
+    kept: NDArray[np.intp] | None = None,
+) -> RegionSeries:
+    """Average and clean a scan in memory.
+
+    Args:
+        scan: the image.
+        atlas: the parcellation or maps.
+        settings: how the means are cleaned.
+        tr: repetition time in s, NaN if unknown.
+        confounds: (volumes, confounds) to regress out.
+        kept: numbers of the volumes that were not scrubbed; all.
+
+    Raises:
+        UserError: the scan's space, its repetition time or its length cannot be used.
+    """
+    check_filter(scan.subject, scan.file, scan.voxels.shape[3], tr, settings)
+    averaged = average_regions(scan, atlas)
+    seen = ~np.isnan(averaged.means).all(axis=0)
+    signals = clean_means(averaged.means[:, seen].astype(np.float64), settings, tr, confounds, kept)
+    series = np.full((len(signals), len(seen)), np.nan, dtype=np.float32)
+    series[:, seen] = signals
+    return RegionSeries(
+        series,
+        averaged.coverage,
+        tr,
+        volumes=scan.voxels.shape[3],
+        tsnr=temporal_snr(averaged.means),
+        resampled=averaged.resampled,
+        suspicion=averaged.suspicion,
     )
-    means = masker.fit_transform(nib.Nifti1Image(scan.voxels, scan.affine)).astype(np.float64)
-    signals = clean_means(means, settings, tr, confounds)
-    series = np.full((len(signals), len(atlas.indices)), np.nan, dtype=np.float32)
-    column = np.searchsorted(present, atlas.indices)
-    found = np.isin(atlas.indices, present)
-    series[:, found] = signals[:, column[found]]
-    return RegionSeries(series, seen.coverage, tr)
 
 
 def clean_means(
-    means: NDArray[np.float64], settings: ExtractionSettings, tr: float, confounds: NDArray[np.float64] | None = None
+    means: NDArray[np.float64],
+    settings: ExtractionSettings,
+    tr: float,
+    confounds: NDArray[np.float64] | None = None,
+    kept: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Clean the (time, R) means of regions.
+    """Clean the (time, R) means of regions; (kept, R) are returned where volumes were scrubbed.
+
+    Scrubbed volumes are interpolated for the filter and cut out before confounds are regressed out.
 
     A region of which nothing but rounding is left (a constant, a ramp, a confound) is 0 throughout:
     standardised, its rounding noise would pass for a signal.
@@ -75,6 +108,7 @@ def clean_means(
         detrend=settings.detrend,
         standardize=None,
         confounds=confounds,
+        sample_mask=kept,
         low_pass=settings.low_pass,
         high_pass=settings.high_pass,
         t_r=None if np.isnan(tr) else tr,
@@ -83,10 +117,15 @@ def clean_means(
     return np.asarray(standardize_signal(cleaned, standardize="zscore_sample") if settings.standardise else cleaned)
 
 
-def _check_filter(scan: Scan, tr: float, settings: ExtractionSettings) -> None:
+def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settings: ExtractionSettings) -> None:
+    """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
+
+    Raises:
+        UserError: it has no repetition time, one too long for `low_pass`, or too few volumes.
+    """
     if settings.low_pass is None and settings.high_pass is None:
         return
-    where = f"Subject {scan.subject}, {scan.file}"
+    where = f"Subject {subject}, {file}"
     if np.isnan(tr):
         raise UserError(
             f"{where}: expected a repetition time for the band-pass, found none in the header; set `tr` for its site "
@@ -97,8 +136,8 @@ def _check_filter(scan: Scan, tr: float, settings: ExtractionSettings) -> None:
             f"{where}: expected low_pass below {0.5 / tr:.4g} Hz (half the sampling rate at TR {tr:.4g} s), found "
             f"{settings.low_pass} Hz; lower it."
         )
-    if scan.voxels.shape[3] < SHORTEST_FILTERED:
+    if volumes < SHORTEST_FILTERED:
         raise UserError(
-            f"{where}: expected at least {SHORTEST_FILTERED} volumes for the band-pass, found {scan.voxels.shape[3]}; "
-            "leave the scan out or turn the filter off."
+            f"{where}: expected at least {SHORTEST_FILTERED} volumes for the band-pass, found {volumes}; leave the "
+            "scan out or turn the filter off."
         )

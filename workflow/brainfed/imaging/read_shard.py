@@ -33,13 +33,24 @@ def read_shard(
         named = read_roi_series(subject, files[subject], expected)
         headers[subject] = named.regions if names is None else names
         first = next(iter(headers))
-        if headers[subject] != headers[first]:
-            raise UserError(
-                f"Subject {subject}, {files[subject]}: expected the regions of {files[first]}, found other names or "
-                "another order in the header; bring them into one order."
-            )
+        check_names(subject, files[subject], headers[subject], files[first], headers[first])
         coverage = np.where(varying_regions(named.series), 1.0, 0.0)
         return RegionSeries(named.series, coverage, known.get(subject, float("nan")))
 
     by_number = tuple(str(index) for index in range(1, (expected or 0) + 1))
     write_shard(sorted(files), load, lambda: next(iter(headers.values()), by_number), settings.atlas, settings, out)
+
+
+def check_names(
+    subject: str, file: str | Path, names: tuple[str, ...], first: str | Path, expected: tuple[str, ...]
+) -> None:
+    """Refuse a header that names other regions than that of the first file.
+
+    Raises:
+        UserError: names or order differ.
+    """
+    if names != expected:
+        raise UserError(
+            f"Subject {subject}, {file}: expected the regions of {first}, found other names or another order in the "
+            "header; bring them into one order."
+        )

@@ -18,6 +18,9 @@ class RegionSeries:
         mean_fd: mean framewise displacement in mm over the acquired volumes, NaN if unknown.
         tsnr: median over regions of the temporal signal-to-noise ratio before cleaning, NaN if unknown.
         runs: length of each run in `series`, in order; empty: one run.
+        resampled: how the atlas was brought onto the scan's grid, `from 3 mm to 2 mm`; empty: it lay there.
+        suspicion: what speaks against the scan's space being the atlas'; empty: nothing.
+        header_tr: repetition time by the image header where a sidecar says otherwise, NaN where they agree.
     """
 
     series: NDArray[np.float32]
@@ -27,3 +30,6 @@ class RegionSeries:
     mean_fd: float = float("nan")
     tsnr: float = float("nan")
     runs: tuple[int, ...] = ()
+    resampled: str = ""
+    suspicion: str = ""
+    header_tr: float = float("nan")

@@ -13,9 +13,16 @@ def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, 
     """Labels and names of a tab-separated region table with the columns index and name.
 
     Raises:
-        UserError: a column is absent, an index is no positive whole number, or one appears twice.
+        UserError: the file is no text table, a column is absent, an index is no positive whole number, or one appears
+            twice.
     """
-    frame = pd.read_csv(table, sep="\t", dtype=str, encoding="utf-8-sig", keep_default_na=False)
+    try:
+        frame = pd.read_csv(table, sep="\t", dtype=str, encoding="utf-8-sig", keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"{table}: expected a tab-separated text table with the columns index and name, found none that reads "
+            f"({' '.join(str(error).split())}); save it as UTF-8 text."
+        ) from error
     absent = [column for column in ("index", "name") if column not in frame.columns]
     if absent:
         raise UserError(

@@ -91,7 +91,7 @@ def select_features(features: FloatMatrix, labels: IntArray, institution: IntArr
     dimensions = features.shape[1]
     if selected > dimensions:
         raise UserError(
-            f"features.selected: expected at most {dimensions}, the number of connections, found {selected}; lower it."
+            f"features.selected: expected at most {dimensions}, the number of features, found {selected}; lower it."
         )
     ledger = Ledger(CROSSES, {"features": dimensions, "selected": selected})
     ranks = []

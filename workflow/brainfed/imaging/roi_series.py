@@ -1,4 +1,4 @@
-"""Read region series that already exist: ABIDE's `.1D` files, or csv and tsv tables."""
+"""Read region series that already exist: ABIDE's and ADHD-200's `.1D` files, or csv and tsv tables."""
 
 import re
 from dataclasses import dataclass
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from brainfed.runtime.errors import UserError
 
+ROI_STATS = ("file", "sub-brick")
+"""Columns that AFNI's 3dROIstats (ADHD-200, Athena) writes before those of the regions, `Mean_1` ..."""
+
 
 @dataclass(frozen=True)
 class NamedSeries:
@@ -19,27 +22,59 @@ class NamedSeries:
     regions: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class SeriesHead:
+    """How a text file begins.
+
+    Attributes:
+        separator: between its cells, a regular expression.
+        names: of the regions, empty where the first line holds numbers only.
+        before: columns in front of those of the regions.
+    """
+
+    separator: str
+    names: tuple[str, ...]
+    before: int = 0
+
+
+def read_head(subject: str, file: str | Path) -> SeriesHead:
+    """Read the first line of a text file of region series.
+
+    Raises:
+        UserError: the file is absent or no text.
+    """
+    try:
+        with Path(file).open(encoding="utf-8-sig") as lines:
+            first = lines.readline()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"Subject {subject}, {file}: expected a text file of region series, found none that reads ({error})."
+        ) from error
+    separator = max(",;\t", key=first.count) if any(mark in first for mark in ",;\t") else r"\s+"
+    names = _header(first, separator)
+    before = len(ROI_STATS) if tuple(name.casefold() for name in names[:2]) == ROI_STATS else 0
+    names = [name.removeprefix("Mean_") for name in names[before:]] if before else names
+    return SeriesHead(separator, tuple(names), before)
+
+
 def read_roi_series(subject: str, file: str | Path, regions: int | None) -> NamedSeries:
     """Read one text file, a row a volume, a column a region.
 
-    The header, if there is one, is the first line that is not all numbers (`#1 <tab> #2 ...`).
+    The header, if there is one, is the first line that is not all numbers (`#1 <tab> #2 ...`). In AFNI's 3dROIstats
+    tables the columns File and Sub-brick are no regions.
 
     Raises:
         UserError: the file is absent or empty, holds text, NaN or infinite values, a ragged row, or
             another number of regions than `regions`.
     """
     where = f"Subject {subject}, {file}"
-    try:
-        with Path(file).open(encoding="utf-8-sig") as lines:
-            first = lines.readline()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{where}: expected a text file of region series, found none that reads ({error}).") from error
-    separator = max(",;\t", key=first.count) if any(mark in first for mark in ",;\t") else r"\s+"
-    names = _header(first, separator)
-    skipped = 1 if names else 0
-    values = _read_fast(file, separator, skipped)
+    head = read_head(subject, file)
+    skipped = 1 if head.names else 0
+    kept = range(head.before, head.before + len(head.names)) if head.before else None
+    values = _read_fast(file, head.separator, skipped, kept)
     if values is None:
-        values = _read_careful(where, file, separator, skipped)
+        values = _read_careful(where, file, head.separator, skipped, kept)
+    names = head.names
     found = values.shape[1]
     expected = regions if regions is not None else len(names) or found
     if found != expected or len(names or range(found)) != found:
@@ -47,7 +82,7 @@ def read_roi_series(subject: str, file: str | Path, regions: int | None) -> Name
             f"{where}: expected {expected} regions, found {found} columns"
             f"{f' under {len(names)} names' if len(names or range(found)) != found else ''}; is it another atlas?"
         )
-    return NamedSeries(values, tuple(names or (str(index) for index in range(1, found + 1))))
+    return NamedSeries(values, names or tuple(str(index) for index in range(1, found + 1)))
 
 
 def _header(line: str, separator: str) -> list[str]:
@@ -66,20 +101,26 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _read_fast(file: str | Path, separator: str, skipped: int) -> NDArray[np.float32] | None:
+def _read_fast(file: str | Path, separator: str, skipped: int, kept: range | None) -> NDArray[np.float32] | None:
     """All numbers of the table, or None if any cell is not a finite one."""
     try:
-        table = pd.read_csv(file, sep=separator, header=None, skiprows=skipped, engine="c", dtype=np.float64)
+        table = pd.read_csv(
+            file, sep=separator, header=None, skiprows=skipped, usecols=kept, engine="c", dtype=np.float64
+        )
     except (ValueError, OSError):
         return None
     values: NDArray[np.float32] = table.to_numpy(dtype=np.float32)
     return values if np.isfinite(values).all() else None
 
 
-def _read_careful(where: str, file: str | Path, separator: str, skipped: int) -> NDArray[np.float32]:
+def _read_careful(
+    where: str, file: str | Path, separator: str, skipped: int, kept: range | None
+) -> NDArray[np.float32]:
     """Read cell by cell, to name the first one that is not a finite number."""
     try:
-        table = pd.read_csv(file, sep=separator, header=None, skiprows=skipped, engine="c", dtype=str, na_filter=False)
+        table = pd.read_csv(
+            file, sep=separator, header=None, skiprows=skipped, usecols=kept, engine="c", dtype=str, na_filter=False
+        )
     except (ValueError, OSError) as error:
         raise UserError(f"{where}: expected rows of equal length, found a broken table ({error}).") from error
     numbers = table.apply(pd.to_numeric, errors="coerce")
@@ -88,7 +129,7 @@ def _read_careful(where: str, file: str | Path, separator: str, skipped: int) ->
     if len(bad):
         row, column = bad[0]
         raise UserError(
-            f"{where}, line {row + skipped + 1}: expected a finite number in column {column + 1}, found "
+            f"{where}, line {row + skipped + 1}: expected a finite number in column {table.columns[column] + 1}, found "
             f"{table.iat[row, column]!r} ({len(bad)} such cells); repair the file or drop the subject."
         )
     return values

@@ -1,17 +1,37 @@
 """Open one subject's 4D image and refuse what cannot be used."""
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+from nibabel.affines import apply_affine
 from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
 from brainfed.runtime.errors import UserError
 
 SECONDS = {"sec": 1.0, "unknown": 1.0, "msec": 1e-3, "usec": 1e-6}
+
+
+@dataclass(frozen=True)
+class ScanHeader:
+    """What is known of a 4D image before its voxels are read.
+
+    Attributes:
+        shape: (x, y, z, time).
+        affine: (4, 4) voxel to mm.
+        tr: repetition time in s, NaN if the header has none.
+        size: bytes of the whole file, decompressed.
+    """
+
+    shape: tuple[int, ...]
+    affine: NDArray[np.float64]
+    tr: float
+    size: int
 
 
 @dataclass(frozen=True)
@@ -24,6 +44,9 @@ class Scan:
         voxels: (x, y, z, time) float32, finite.
         affine: (4, 4) voxel to mm.
         tr: repetition time in s by the header, NaN if it has none.
+        affines_apart: how far the header's sform and qform bring a corner of the grid apart, in mm; 0: one is unset.
+        precision: of its regions' means, as nilearn has them: float32 if the voxels are stored so, else float64.
+        brain: (x, y, z) mask of the voxels that may have a signal, None: all.
     """
 
     subject: str
@@ -31,6 +54,19 @@ class Scan:
     voxels: NDArray[np.float32]
     affine: NDArray[np.float64]
     tr: float
+    affines_apart: float = 0.0
+    precision: type[np.float32] | type[np.float64] = np.float32
+    brain: NDArray[np.bool_] | None = None
+
+
+def read_header(subject: str, file: str | Path) -> ScanHeader:
+    """Read the header of a 4D NIfTI.
+
+    Raises:
+        UserError: the file is absent or no NIfTI, the image is not 4D, or the affine is singular.
+    """
+    with _damage_named(subject, file):
+        return _header_of(subject, file, nib.load(file))
 
 
 def read_scan(subject: str, file: str | Path) -> Scan:
@@ -41,29 +77,52 @@ def read_scan(subject: str, file: str | Path) -> Scan:
             infinite; the affine is singular.
     """
     where = f"Subject {subject}, {file}"
-    try:
+    with _damage_named(subject, file):
         image = nib.load(file)
-        shape = image.shape
-        if len(shape) != 4:
-            raise UserError(f"{where}: expected a 4D image (x, y, z, time), found shape {shape}; give the whole run.")
+        header = _header_of(subject, file, image)
         voxels = np.asanyarray(image.dataobj, dtype=np.float32)
-    except (OSError, EOFError, ValueError, zlib.error, ImageFileError) as error:
-        raise UserError(
-            f"{where}: expected a whole NIfTI image, found a damaged or absent file ({error}); fetch it again."
-        ) from error
-    bad = int(voxels.size - np.isfinite(voxels).sum())
-    if bad:
+    if not all(np.isfinite(volume).all() for volume in np.moveaxis(voxels, 3, 0)):
+        bad = int(voxels.size - np.isfinite(voxels).sum())
         first = np.argwhere(~np.isfinite(voxels))[0].tolist()
         raise UserError(
             f"{where}: expected finite voxels, found {bad} NaN or infinite ones (first at {first}); repair the image."
         )
+    scaled = (image.dataobj.slope, image.dataobj.inter) != (1, 0)
+    precision = np.float32 if image.get_data_dtype() == np.float32 and not scaled else np.float64
+    return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision)
+
+
+@contextmanager
+def _damage_named(subject: str, file: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, ValueError, zlib.error, ImageFileError) as error:
+        raise UserError(
+            f"Subject {subject}, {file}: expected a whole NIfTI image, found a damaged or absent file "
+            f"({' '.join(str(error).split())}); fetch it again."
+        ) from error
+
+
+def _header_of(subject: str, file: str | Path, image: nib.Nifti1Image) -> ScanHeader:
+    where = f"Subject {subject}, {file}"
+    if len(image.shape) != 4:
+        raise UserError(f"{where}: expected a 4D image (x, y, z, time), found shape {image.shape}; give the whole run.")
     affine = np.asarray(image.affine, dtype=np.float64)
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise UserError(f"{where}: expected an invertible affine, found {affine.tolist()}; repair the header.")
-    return Scan(subject, str(file), voxels, affine, _repetition_time(image))
+    size = int(image.dataobj.offset + np.prod(image.shape, dtype=np.int64) * image.get_data_dtype().itemsize)
+    return ScanHeader(image.shape, affine, _repetition_time(image), size)
 
 
 def _repetition_time(image: nib.Nifti1Image) -> float:
     zooms, unit = image.header.get_zooms(), image.header.get_xyzt_units()[1]
     tr = float(zooms[3]) * SECONDS.get(unit, np.nan)
     return tr if tr > 0 else float("nan")
+
+
+def _affines_apart(image: nib.Nifti1Image) -> float:
+    if not isinstance(image, nib.Nifti1Pair) or not (image.header["sform_code"] and image.header["qform_code"]):
+        return 0.0
+    corners = np.argwhere(np.ones((2, 2, 2))) * (np.asarray(image.shape[:3]) - 1)
+    between = apply_affine(image.get_sform(), corners) - apply_affine(image.get_qform(), corners)
+    return float(np.linalg.norm(between, axis=1).max())

@@ -37,3 +37,9 @@ def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[d
             f"({len(absent)} such subjects); delete the time series and run again."
         )
     return {subject: series[subject] for subject in sorted(series)}, regions or ()
+
+
+def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:
+    """Subject -> lengths of its runs in the order of its series, for the subjects with more than one."""
+    held = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
+    return {subject: tuple(lengths) for runs in held for subject, lengths in runs.items()}

@@ -52,10 +52,12 @@ def write_shard(
     series: dict[str, NDArray[np.float32]] = {}
     quality: list[dict[str, object]] = []
     coverage: dict[str, NDArray[np.float64]] = {}
+    runs: dict[str, list[int]] = {}
     for done, subject in enumerate(subjects, start=1):
         try:
             found = load(subject)
-            _check_usable(subject, found.series, settings)
+            check_length(subject, len(found.series), settings.min_timepoints)
+            _check_signal(subject, found.series)
         except UserError as error:
             if settings.on_invalid == "error":
                 raise
@@ -64,10 +66,15 @@ def write_shard(
             continue
         series[subject], coverage[subject] = found.series, found.coverage
         quality.append(_quality(subject, found, ""))
+        if len(found.runs) > 1:
+            runs[subject] = list(found.runs)
         logger.info("%s: %d volumes, %d regions (%d/%d)", subject, *found.series.shape, done, len(subjects))
     names = regions()
-    write_arrays(out.series, series, {"atlas": atlas, "regions": list(names)})
-    write_table(out.quality, pd.DataFrame(quality).astype({"tr": "float64"}))
+    several = {"runs": runs} if runs else {}
+    write_arrays(out.series, series, {"atlas": atlas, "regions": list(names)} | several)
+    write_table(
+        out.quality, pd.DataFrame(quality).astype(dict.fromkeys(("tr", "header_tr", "mean_fd", "tsnr"), "float64"))
+    )
     write_table(
         out.coverage,
         pd.DataFrame(
@@ -80,12 +87,20 @@ def write_shard(
     )
 
 
-def _check_usable(subject: str, series: NDArray[np.float32], settings: CohortSettings) -> None:
-    if len(series) < settings.min_timepoints:
+def check_length(subject: str, timepoints: int, least: int) -> None:
+    """Refuse a series of fewer than `least` volumes.
+
+    Raises:
+        UserError: it is shorter.
+    """
+    if timepoints < least:
         raise UserError(
-            f"Subject {subject}: expected at least {settings.min_timepoints} time points, found {len(series)}; drop "
-            "the subject (on_invalid: drop) or lower min_timepoints."
+            f"Subject {subject}: expected at least {least} time points, found {timepoints}; drop the subject "
+            "(on_invalid: drop) or lower min_timepoints."
         )
+
+
+def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
     if not varying_regions(series).any():
         raise UserError(
             f"Subject {subject}: expected a signal, found all {series.shape[1]} regions constant or empty; drop the "
@@ -96,11 +111,25 @@ def _check_usable(subject: str, series: NDArray[np.float32], settings: CohortSet
 def _quality(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
     """One row of the quality table; zeros where the series could not be read."""
     if found is None:
-        measures: tuple[object, ...] = (0, float("nan"), 0, 0, "")
+        found = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
+        constant, empty, runs, digest = 0, 0, 0, ""
     else:
-        series = found.series
-        digest = hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
-        constant, empty = int(constant_regions(series).sum()), int(empty_regions(series).sum())
-        measures = (len(series), found.tr, constant, empty, digest)
-    names = ("timepoints", "tr", "constant_regions", "empty_regions", "checksum")
-    return {"subject": subject, **dict(zip(names, measures, strict=True)), "problem": problem}
+        constant, empty = int(constant_regions(found.series).sum()), int(empty_regions(found.series).sum())
+        runs = len(found.runs) or 1
+        digest = hashlib.sha256(np.ascontiguousarray(found.series).tobytes()).hexdigest()
+    return {
+        "subject": subject,
+        "timepoints": len(found.series),
+        "volumes": found.volumes or len(found.series),
+        "tr": found.tr,
+        "header_tr": found.header_tr,
+        "mean_fd": found.mean_fd,
+        "tsnr": found.tsnr,
+        "constant_regions": constant,
+        "empty_regions": empty,
+        "runs": runs,
+        "checksum": digest,
+        "resampled": found.resampled,
+        "suspicion": found.suspicion,
+        "problem": problem,
+    }

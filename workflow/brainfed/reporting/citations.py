@@ -24,11 +24,34 @@ ABIDE = (
         "10.3389/conf.fninf.2013.09.00041",
     ),
 )
-CC200 = Citation(
-    "Craddock RC et al. (2012). A whole brain fMRI atlas generated via spatially constrained spectral clustering. "
-    "Human Brain Mapping 33, 1914\u20131928.",
-    "10.1002/hbm.21333",
+ATLASES = {
+    "cc200": Citation(
+        "Craddock RC et al. (2012). A whole brain fMRI atlas generated via spatially constrained spectral clustering. "
+        "Human Brain Mapping 33, 1914\u20131928.",
+        "10.1002/hbm.21333",
+    ),
+    "basc122": Citation(
+        "Bellec P et al. (2010). Multi-level bootstrap analysis of stable clusters in resting-state fMRI. NeuroImage "
+        "51, 1126\u20131139.",
+        "10.1016/j.neuroimage.2010.02.082",
+    ),
+    "harvard-oxford": Citation(
+        "Desikan RS et al. (2006). An automated labeling system for subdividing the human cerebral cortex on MRI scans "
+        "into gyral based regions of interest. NeuroImage 31, 968\u2013980.",
+        "10.1016/j.neuroimage.2006.01.021",
+    ),
+    "aal": Citation(
+        "Tzourio-Mazoyer N et al. (2002). Automated anatomical labeling of activations in SPM using a macroscopic "
+        "anatomical parcellation of the MNI MRI single-subject brain. NeuroImage 15, 273\u2013289.",
+        "10.1006/nimg.2001.0978",
+    ),
+}
+ADNI = Citation(
+    "Petersen RC et al. (2010). Alzheimer's Disease Neuroimaging Initiative (ADNI): clinical characterization. "
+    "Neurology 74, 201\u2013209.",
+    "10.1212/WNL.0b013e3181cb3e25",
 )
+FREESURFER = Citation("Fischl B (2012). FreeSurfer. NeuroImage 62, 774\u2013781.", "10.1016/j.neuroimage.2012.01.021")
 FEDSAGE = Citation(
     "Zhang K, Yang C, Li X, Sun L, Yiu SM (2021). Subgraph federated learning with missing neighbor generation. "
     "Advances in Neural Information Processing Systems 34, 6671\u20136682."
@@ -59,9 +82,14 @@ ALWAYS = (
 )
 
 
-def citations(cohorts: Collection[str], atlases: Collection[str], methods: Collection[str] = ()) -> list[Citation]:
-    """The works to cite for cohorts, atlases and methods of these names."""
+def citations(
+    cohorts: Collection[str], atlases: Collection[str], methods: Collection[str] = (), sources: Collection[str] = ()
+) -> list[Citation]:
+    """The works to cite for cohorts, atlases, methods and sources of these names."""
     data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
-    atlas = (CC200,) if any(name.lower() == "cc200" for name in atlases) else ()
+    named = {name.lower() for name in atlases}
+    atlas = [work for name, work in ATLASES.items() if name in named]
+    adni = (ADNI,) if any(name.lower().startswith("adni") for name in cohorts) else ()
+    measures = (FREESURFER,) if "freesurfer" in sources else ()
     sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
-    return [*data, *atlas, *ALWAYS[:1], *sage, *ALWAYS[1:]]
+    return [*data, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *ALWAYS[1:]]

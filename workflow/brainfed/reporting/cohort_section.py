@@ -10,24 +10,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.flag_settings import FlagSettings
 from brainfed.reporting.outline import CohortOutline
 from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
 from brainfed.reporting.pictures import Picture, read_pictures
+from brainfed.reporting.quality_words import quality_words
 from brainfed.reporting.site_table import SiteRow, site_rows
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
 
-SOURCE_TITLES = {"simulate": "simulated cohort", "nifti": "cohort", "timeseries": "cohort"}
+SOURCE_TITLES = {"simulate": "simulated cohort"}
+"""Of the others: cohort."""
 
 
 @dataclass(frozen=True)
 class IssueCount:
-    """One kind of issue: how many subjects it touches, what was done, and who (only where ids may be shown)."""
+    """One kind of issue: how many subjects it touches, what was done, and who (only where ids may be shown).
+
+    `details` are those of whole sites or groups, which name no subject.
+    """
 
     kind: str
     count: int
     action: str
     subjects: tuple[str, ...]
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,18 +49,22 @@ class CohortSection:
         atlas: name of the parcellation.
         atlas_digest: SHA-256 of its image; empty where only series are known.
         attrition: from the table to the analysed subjects.
+        words: what the classes are called.
         patients: analysed.
         controls: analysed.
+        unlabelled: analysed, never scored.
         sites: number of sites of the analysed subjects.
         age: `25.1 (10.4 to 38.2)` years, mean and range.
         female: share of the analysed subjects with a known sex.
         twins: number of groups of subjects with identical series.
         issues: counts by kind.
         silent: analysed subjects with regions without signal.
+        quality: sentences on motion, sites, odd scans and what was not measured.
         excluded: (subject, reason); empty where ids may not be shown.
         subjects_digest: SHA-256 of the analysed ids, one a line.
         series_digest: SHA-256 of their series' checksums.
-        connectivity: the summary of the group differences.
+        connectivity: the summary of the group differences, of measures where there are no connections.
+        morphometry: whether the features are FreeSurfer measures.
         by_labels: titles of variants whose graphs are chosen on training labels: how neighbours are found, or by which
             features.
         embedded_by_labels: whether an embedding is.
@@ -66,54 +78,79 @@ class CohortSection:
     atlas: str
     atlas_digest: str
     attrition: Attrition
+    words: ClassWords
     patients: int
     controls: int
+    unlabelled: int
     sites: int
     age: str
     female: float
     twins: int
     issues: tuple[IssueCount, ...]
     silent: int
+    quality: list[str]
     excluded: tuple[tuple[str, str], ...]
     subjects_digest: str
     series_digest: str
     connectivity: dict[str, Any]
+    morphometry: bool
     by_labels: list[str]
     embedded_by_labels: bool
     site_rows: list[SiteRow]
     pictures: dict[str, Picture]
 
     @property
+    def data(self) -> str:
+        """What a subject's data are called."""
+        return "measures" if self.morphometry else "series"
+
+    @property
     def analysed(self) -> int:
         """Number of analysed subjects."""
-        return self.patients + self.controls
+        return self.patients + self.controls + self.unlabelled
+
+    @property
+    def classes(self) -> str:
+        """`10 patients, 12 controls`, and those without a label."""
+        told = [f"{self.patients} {self.words.many[1]}", f"{self.controls} {self.words.many[0]}"]
+        return ", ".join([*told, *([f"{self.unlabelled} unlabelled, never scored"] if self.unlabelled else [])])
 
 
 def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_subjects: bool) -> CohortSection:
     """Count one cohort and embed its figures."""
-    people = read_cohort(outline.participants, outline.included, outline.quality)
+    people = read_cohort(outline.participants, outline.included, outline.measures)
     kept = used(people)
     known_sex = kept["sex"].dropna()
     left_out = people.loc[~people["included"], ["subject", "reason"]]
     return CohortSection(
         name=outline.name,
-        title=f"{SOURCE_TITLES[outline.source]} {outline.name}",
+        title=f"{SOURCE_TITLES.get(outline.source, 'cohort')} {outline.name}",
         simulated=outline.source == "simulate",
         atlas=outline.atlas,
         atlas_digest=file_digest(outline.parcellation) if outline.parcellation else "",
         attrition=attrition(people),
+        words=outline.words,
         patients=int((kept["diagnosis"] == 1).sum()),
         controls=int((kept["diagnosis"] == 0).sum()),
+        unlabelled=int((kept["diagnosis"] < 0).sum()),
         sites=int(kept["site"].nunique()),
         age=_age(kept),
         female=float((known_sex == "female").mean()) if len(known_sex) else np.nan,
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
-        silent=int(((kept["constant_regions"] + kept["empty_regions"]) > 0).sum()),
+        silent=int((kept["silent_regions"] > 0).sum()),
+        quality=quality_words(
+            people,
+            read_table(outline.connections, ["r", "within_r"]),
+            FlagSettings(**outline.flag),
+            outline.words,
+            morphometry=outline.kind == "morphometry",
+        ),
         excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),
         subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
         series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
         connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
+        morphometry=outline.kind == "morphometry",
         by_labels=_by_labels(outline, "graph.embedding", "features.selection"),
         embedded_by_labels=bool(_by_labels(outline, "graph.embedding")),
         site_rows=site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else [],
@@ -136,7 +173,13 @@ def _age(kept: pd.DataFrame) -> str:
 def _issues(path: str, *, show_subjects: bool) -> tuple[IssueCount, ...]:
     issues = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
     return tuple(
-        IssueCount(str(kind), len(group), str(action), tuple(group["subject"]) if show_subjects else ())
+        IssueCount(
+            str(kind),
+            len(group),
+            str(action),
+            tuple(filter(None, group["subject"])) if show_subjects else (),
+            tuple(group.loc[group["subject"] == "", "detail"]),
+        )
         for (kind, action), group in issues.groupby(["kind", "action"], sort=False)
     )
 

@@ -24,10 +24,11 @@ def means_figure(groups: GroupConnectivity) -> Figure:
     order = drawing_order(groups)
     shared = _limit(np.concatenate([groups.patients, groups.controls]))
     difference = groups.patients - groups.controls
+    first, second = (groups.words.many[code].capitalize() for code in (1, 0))
     panels = (
-        (f"Patients (n = {groups.counts[0]})", groups.patients, shared, "mean correlation"),
-        (f"Controls (n = {groups.counts[1]})", groups.controls, shared, "mean correlation"),
-        ("Patients minus controls", difference, _limit(difference), "difference of means"),
+        (f"{first} (n = {groups.counts[0]})", groups.patients, shared, "mean correlation"),
+        (f"{second} (n = {groups.counts[1]})", groups.controls, shared, "mean correlation"),
+        (f"{first} minus {groups.words.many[0]}", difference, _limit(difference), "difference of means"),
     )
     for number, (title, values, limit, unit) in enumerate(panels):
         place = ((left + number * (side + GAP)) / WIDE, BELOW / height, side / WIDE, side / height)
@@ -94,8 +95,10 @@ def effects_figure(groups: GroupConnectivity) -> Figure:
         "expected if the\ngroups did not differ", (grid[top + 45], expected[top + 45]), (28, 14),
         textcoords="offset points", fontsize=7.5, arrowprops={"arrowstyle": "-", "color": FAINT, "lw": 0.7},
     )  # fmt: skip
-    axes.annotate("weaker in patients", (0.03, 0.93), xycoords="axes fraction", color=COLD, fontsize=7.5)
-    axes.annotate("stronger in patients", (1, 0.93), xycoords="axes fraction", ha="right", color=WARM, fontsize=7.5)
+    axes.annotate(f"weaker in {groups.words.many[1]}", (0.03, 0.93), xycoords="axes fraction", color=COLD, fontsize=7.5)
+    axes.annotate(
+        f"stronger in {groups.words.many[1]}", (1, 0.93), xycoords="axes fraction", ha="right", color=WARM, fontsize=7.5
+    )
     axes.set_xlabel("effect size of a connection (Cohen's d)")
     axes.set_ylabel(f"connections (of {len(groups.effect):,})")
     return figure

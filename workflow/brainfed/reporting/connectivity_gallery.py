@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from brainfed.imaging.series_files import load_series
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.imaging.series_files import load_runs, load_series
 from brainfed.reporting.connectivity_figures import effects_figure, means_figure
 from brainfed.reporting.group_connectivity import compare_groups
 from brainfed.reporting.strongest_figures import brain_figure, chord_figure, region_coordinates
@@ -14,8 +15,11 @@ def draw_connectivity(
     series: Sequence[str],
     participants: str,
     included: str,
-    atlas: tuple[str, str] | None,
+    atlas: tuple[str, str | None] | None,
     outputs: Mapping[str, str],
+    words: ClassWords = DIAGNOSIS_WORDS,
+    *,
+    by_run: bool = False,
 ) -> None:
     """Write the SVGs called means, effects and strongest, and the numbers called summary.
 
@@ -23,14 +27,18 @@ def draw_connectivity(
         series: the time series of all parts.
         participants: the phenotype artefact.
         included: who is used.
-        atlas: parcellation image and region table, where the regions have a place; else a chord diagram is drawn.
+        atlas: parcellation image and region table (None: named by number), where the regions have a place; else a
+            chord diagram is drawn.
         outputs: figure -> path.
+        words: what the classes are called; who is in neither takes no part.
+        by_run: whether a subject's connectivity is the mean over its runs.
     """
     decided = read_table(included, ["subject", "included"])
-    subjects = sorted(decided.loc[decided["included"], "subject"])
-    known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"]
+    known = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"].dropna()
+    subjects = sorted(set(decided.loc[decided["included"], "subject"]) & set(known.index))
     found, regions = load_series(series, subjects)
-    groups = compare_groups(found, {subject: int(known[subject]) for subject in subjects}, regions)
+    runs = load_runs(series) if by_run else {}
+    groups = compare_groups(found, {subject: int(known[subject]) for subject in subjects}, regions, words, runs)
     with drawing():
         save_svg(means_figure(groups), outputs["means"])
         save_svg(effects_figure(groups), outputs["effects"])

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.calibration import brier_scores, calibration_curve
 from brainfed.evaluation.roc import MeanRoc, mean_roc
 from brainfed.reporting.style import FAINT, RULE, WIDE, new_figure, note_figure
@@ -15,18 +16,24 @@ from brainfed.reporting.variants import ShownVariant, by_family
 COLUMNS = 6
 
 
-def roc_figure(predictions: pd.DataFrame, variants: Sequence[ShownVariant], reference: str) -> Figure:
+def roc_figure(
+    predictions: pd.DataFrame,
+    variants: Sequence[ShownVariant],
+    reference: str,
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> Figure:
     """Mean ROC curve of every variant, pooled over institutions, and one standard deviation over runs.
 
     Args:
         predictions: variant, repeat, fold, score, label.
         variants: all variants of the experiment.
         reference: its curve is repeated in grey in every panel.
+        words: what the classes are called.
     """
     curves = {str(name): mean_roc(part) for name, part in predictions.groupby("variant", sort=False)}
     shown = [variant for variant in by_family(variants) if curves[variant.name].runs]
     if not shown:
-        return note_figure("no run has patients and controls among its test subjects")
+        return note_figure(f"no run has {words.many[1]} and {words.many[0]} among its test subjects")
     figure, panels = _panels(len(shown))
     for variant, axes in zip(shown, panels, strict=True):
         _roc(axes, curves[variant.name], variant, curves.get(reference) if variant.name != reference else None)
@@ -50,12 +57,15 @@ def _roc(axes: Axes, curve: MeanRoc, variant: ShownVariant, reference: MeanRoc |
     axes.set_title(broken(variant.title), color=variant.colour, fontsize=7.5)
 
 
-def calibration_figure(predictions: pd.DataFrame, variants: Sequence[ShownVariant]) -> Figure:
-    """Share of patients against predicted probability, with the Brier score; margins are no probabilities.
+def calibration_figure(
+    predictions: pd.DataFrame, variants: Sequence[ShownVariant], words: ClassWords = DIAGNOSIS_WORDS
+) -> Figure:
+    """Share of patients (label 1) against predicted probability, with the Brier score; margins are no probabilities.
 
     Args:
         predictions: variant, score, kind, label.
         variants: all variants of the experiment.
+        words: what the classes are called.
     """
     curve = calibration_curve(predictions)
     brier = brier_scores(predictions).set_index("variant")["brier"]
@@ -76,8 +86,8 @@ def calibration_figure(predictions: pd.DataFrame, variants: Sequence[ShownVarian
             fontsize=7.5, bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0, "pad": 0.6},
         )  # fmt: skip
         axes.set_title(broken(variant.title), color=variant.colour, fontsize=7.5)
-    figure.supxlabel("predicted probability of being a patient", fontsize=8.5)
-    figure.supylabel("share that are patients", fontsize=8.5)
+    figure.supxlabel(f"predicted probability of being a {words.one[1]}", fontsize=8.5)
+    figure.supylabel(f"share that are {words.many[1]}", fontsize=8.5)
     return figure
 
 

@@ -1,6 +1,6 @@
 """The report: one HTML file that needs nothing but a browser."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from brainfed.reporting.citations import citations
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.exchange_table import readable, readable_bytes, readable_seconds
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
-from brainfed.reporting.outline import ExperimentOutline, ReportOutline
+from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
 from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_METRICS
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.score_figures import METRIC_TITLES
@@ -44,13 +44,7 @@ def write_report(outline: ReportOutline, captions: Sequence[str], path: str) -> 
 def render(outline: ReportOutline, captions: Sequence[str]) -> str:
     """The page as text."""
     texts = read_captions(captions)
-    chapters = [
-        Chapter(
-            cohort_section(cohort, texts, show_subjects=outline.show_subjects),
-            [experiment_section(cohort, experiment, texts) for experiment in _each_figure_once(cohort.experiments)],
-        )
-        for cohort in outline.cohorts
-    ]
+    chapters = [_chapter(cohort, texts, show_subjects=outline.show_subjects) for cohort in outline.cohorts]
     environment = Environment(
         loader=PackageLoader("brainfed.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -65,6 +59,7 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
         families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
         fewest=FEWEST,
+        differences=_differences(chapters),
         versions=versions(),
         machine=machine(),
         citations=citations(
@@ -74,8 +69,23 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
                 variant.method
                 for cohort in outline.cohorts for experiment in cohort.experiments for variant in experiment.variants
             },
+            {cohort.source for cohort in outline.cohorts},
         ),
     )  # fmt: skip
+
+
+def _chapter(cohort: CohortOutline, texts: Mapping[str, str], *, show_subjects: bool) -> Chapter:
+    captions = {name: cohort.words.told(text) for name, text in texts.items()}
+    experiments = [
+        experiment_section(cohort, experiment, captions) for experiment in _each_figure_once(cohort.experiments)
+    ]
+    return Chapter(cohort_section(cohort, captions, show_subjects=show_subjects), experiments)
+
+
+def _differences(chapters: Sequence[Chapter]) -> str:
+    """Heading of the section that compares patients and controls."""
+    kinds = {chapter.cohort.morphometry for chapter in chapters}
+    return "Measures" if kinds == {True} else "Connectivity" if kinds == {False} else "Connectivity and measures"
 
 
 def _each_figure_once(experiments: Sequence[ExperimentOutline]) -> list[ExperimentOutline]:

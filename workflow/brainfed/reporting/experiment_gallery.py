@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.experiment import read_predictions, test_train_ratio
 from brainfed.reporting.answer import find_answer
 from brainfed.reporting.baselines import find_fedni
@@ -25,6 +26,7 @@ def draw_experiment(
     reference: str,
     local: str,
     outputs: Mapping[str, str],
+    words: ClassWords = DIAGNOSIS_WORDS,
 ) -> None:
     """Write the SVGs called headline, forest, differences, roc, calibration, gain and learning.
 
@@ -35,6 +37,7 @@ def draw_experiment(
         reference: the variant that the tests compare with.
         local: the variant that the gain is over.
         outputs: figure -> path.
+        words: what the classes are called.
     """
     order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
     predictions = read_predictions(order, inputs["predictions"])
@@ -46,7 +49,7 @@ def draw_experiment(
         save_svg(headline_figure(find_answer(compared, local), find_fedni(compared)), outputs["headline"])
         save_svg(forest_figure(runs, variants, reference, ratio), outputs["forest"])
         save_svg(differences_figure(tests, variants), outputs["differences"])
-        save_svg(roc_figure(predictions, variants, reference), outputs["roc"])
-        save_svg(calibration_figure(predictions, variants), outputs["calibration"])
+        save_svg(roc_figure(predictions, variants, reference, words), outputs["roc"])
+        save_svg(calibration_figure(predictions, variants, words), outputs["calibration"])
         save_svg(gain_figure(gain, variants, local), outputs["gain"])
         save_svg(learning_figure(history, variants), outputs["learning"])

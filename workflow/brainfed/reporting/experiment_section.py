@@ -34,7 +34,7 @@ from brainfed.reporting.why_words import why_sentences
 
 PROTOCOLS = {
     "transductive": "Transductive: the features of test subjects are in the population graph and in label-free fits, "
-    "their diagnoses are used by nothing but the score.",
+    "their labels are used by nothing but the score.",
     "inductive": "Inductive: test subjects are in no fit; each attaches alone to the graph of the training subjects, "
     "and no other prediction depends on it.",
 }

@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from brainfed.reporting.homophily_table import LABELS, ShownGraph, distinct_titles
+from brainfed.reporting.homophily_table import ShownGraph, distinct_titles
 from brainfed.reporting.intervals import signed
 from brainfed.reporting.style import (
     DIAGNOSIS_COLOURS,
-    DIAGNOSIS_TITLES,
     FAINT,
     HALF,
     SEX_COLOURS,
+    UNLABELLED,
     WIDE,
     bare,
     new_figure,
@@ -27,20 +27,21 @@ from brainfed.reporting.style import (
 )
 
 LAYOUT_SEED = 0
-UNKNOWN = "#c4c8cd"
 GRAPH_COLOURS = ("#44559a", "#c9a227", "#7d8590", "#0f766e", "#882255", "#56a9cf", "#b45309", "#22262b")
 
 
 def graph_figure(shown: ShownGraph) -> Figure:
-    """The first institution's subjects, three times in one layout: coloured by diagnosis, sex and age."""
+    """The first institution's subjects, once a panel in one layout: coloured by class, sex and age."""
     institution = sorted(shown.people["institution"].dropna().unique())[0]
     members = np.flatnonzero((shown.people["institution"] == institution).to_numpy())
     people = shown.people.iloc[members]
     places, edges = _layout(shown, members)
     figure = placed_figure(WIDE, 3.55)
-    panels = figure.subplots(1, 3)
+    words = shown.words
+    titles = [words.target.capitalize(), *(["Sex"] if words.target != "sex" else []), "Age"]
+    panels = figure.subplots(1, len(titles))
     figure.subplots_adjust(left=0.01, right=0.99, top=0.92, bottom=0.15, wspace=0.06)
-    for axes, panel in zip(panels, ("Diagnosis", "Sex", "Age"), strict=True):
+    for axes, panel in zip(panels, titles, strict=True):
         bare(axes)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_title(panel)
@@ -56,11 +57,11 @@ def graph_figure(shown: ShownGraph) -> Figure:
             bar.set_label("age (years)", fontsize=8, labelpad=1)
             bar.ax.tick_params(labelsize=7, length=2)
             continue
-        if panel == "Diagnosis":
-            items = [(DIAGNOSIS_TITLES[code], DIAGNOSIS_COLOURS[code], people["diagnosis"] == code) for code in (1, 0)]
+        if panel == titles[0]:
+            items = [(words.many[code], DIAGNOSIS_COLOURS[code], people["diagnosis"] == code) for code in (1, 0)]
         else:
             items = [(sex, SEX_COLOURS[sex], people["sex"] == sex) for sex in ("male", "female")]
-        colour = np.full(len(people), UNKNOWN, dtype=object)
+        colour = np.full(len(people), UNLABELLED, dtype=object)
         for _, paint, chosen in items:
             colour[chosen.fillna(False).to_numpy(dtype=bool)] = paint
         axes.scatter(*places.T, c=list(colour), s=size, edgecolors="white", linewidths=0.4, zorder=2)
@@ -95,12 +96,12 @@ def homophily_figure(table: pd.DataFrame) -> Figure:
         table: title, label, found, chance; several rows a title and label are averaged.
     """
     means = table.groupby(["title", "label"], sort=False)[["found", "chance"]].mean()
-    titles = list(dict.fromkeys(table["title"]))
-    figure = new_figure(HALF, 1.15 + 0.24 * (len(titles) + 0.8) * len(LABELS))
+    titles, labels = (list(dict.fromkeys(table[column])) for column in ("title", "label"))
+    figure = new_figure(HALF, 1.15 + 0.24 * (len(titles) + 0.8) * len(labels))
     axes = figure.add_subplot()
     block = len(titles) + 0.8
-    for place, (label, title) in enumerate(itertools.product(LABELS, titles)):
-        row = LABELS.index(label) * block + place % len(titles)
+    for place, (label, title) in enumerate(itertools.product(labels, titles)):
+        row = labels.index(label) * block + place % len(titles)
         found, chance = (float(means.loc[(title, label), column]) for column in ("found", "chance"))
         colour = _colour(titles, title)
         axes.plot([chance, found], [row, row], color=colour, linewidth=1.5, alpha=0.6)
@@ -110,8 +111,8 @@ def homophily_figure(table: pd.DataFrame) -> Figure:
             _against_chance(found, chance), (np.nanmax([found, chance, 0]), row), (7, 0), textcoords="offset points",
             va="center", fontsize=7.5, color=colour,
         )  # fmt: skip
-    axes.set_ylim(block * len(LABELS) - 1, -0.6)
-    axes.set_yticks([index * block + (len(titles) - 1) / 2 for index in range(len(LABELS))], LABELS)
+    axes.set_ylim(block * len(labels) - 1, -0.6)
+    axes.set_yticks([index * block + (len(titles) - 1) / 2 for index in range(len(labels))], labels)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_xlim(0, 1.22)

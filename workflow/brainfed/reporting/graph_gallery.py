@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.graph_figures import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.homophily_table import homophily_table, read_graph
 from brainfed.reporting.site_table import site_trace_table
@@ -10,7 +11,12 @@ from brainfed.runtime.artefacts import write_tsv
 
 
 def draw_graphs(
-    stages: Sequence[str], graphs: Sequence[str], splits: Sequence[str], participants: str, outputs: Mapping[str, str]
+    stages: Sequence[str],
+    graphs: Sequence[str],
+    splits: Sequence[str],
+    participants: str,
+    outputs: Mapping[str, str],
+    words: ClassWords = DIAGNOSIS_WORDS,
 ) -> None:
     """Write the SVGs called graph, homophily and degrees, and the tables called table and site_trace.
 
@@ -20,9 +26,11 @@ def draw_graphs(
         splits: the split of every graph.
         participants: the phenotype artefact.
         outputs: figure -> path.
+        words: what the classes are called.
     """
     shown = [
-        read_graph(name, path, split, participants) for name, path, split in zip(stages, graphs, splits, strict=True)
+        read_graph(name, path, split, participants, words)
+        for name, path, split in zip(stages, graphs, splits, strict=True)
     ]
     table = homophily_table(shown)
     write_tsv(outputs["table"], table)

@@ -3,13 +3,14 @@
 Descriptive: it uses every analysed subject and no method sees it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.settings import FeatureSettings
 
@@ -19,24 +20,20 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class GroupConnectivity:
-    """One value a connection, in `np.triu_indices(R, 1)` order.
+class GroupEffects:
+    """One value a feature.
 
     Attributes:
-        regions: R names.
-        patients: mean correlation of the patients (averaged as Fisher z).
-        controls: the same of the controls.
-        effect: Cohen's d of the Fisher z values, patients minus controls; 0 where nobody varies.
-        p: two-sided p of Student's t-test on them.
+        effect: Cohen's d, patients minus controls; 0 where nobody varies.
+        p: two-sided p of Student's t-test.
         counts: number of patients and of controls.
+        words: what they are called.
     """
 
-    regions: tuple[str, ...]
-    patients: Vector
-    controls: Vector
     effect: Vector
     p: Vector
     counts: tuple[int, int]
+    words: ClassWords
 
     @property
     def chance_sd(self) -> float:
@@ -45,12 +42,27 @@ class GroupConnectivity:
 
     @property
     def discoveries(self) -> int:
-        """Connections that differ at a false discovery rate of 5 % (Benjamini & Hochberg)."""
+        """Features that differ at a false discovery rate of 5 % (Benjamini & Hochberg)."""
         return int((stats.false_discovery_control(self.p) <= FALSE_DISCOVERY_RATE).sum())
 
     def strongest(self, count: int) -> NDArray[np.int64]:
         """Positions of the `count` largest |d|, the strongest first."""
         return np.argsort(-np.abs(self.effect), kind="stable")[:count]
+
+
+@dataclass(frozen=True)
+class GroupConnectivity(GroupEffects):
+    """The same for every connection by its Fisher z, in `np.triu_indices(R, 1)` order.
+
+    Attributes:
+        regions: R names.
+        patients: mean correlation of the patients (averaged as Fisher z).
+        controls: the same of the controls.
+    """
+
+    regions: tuple[str, ...]
+    patients: Vector
+    controls: Vector
 
     def ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The two regions of every connection."""
@@ -58,7 +70,11 @@ class GroupConnectivity:
 
 
 def compare_groups(
-    series: Mapping[str, NDArray[np.float32]], diagnosis: Mapping[str, int], regions: tuple[str, ...]
+    series: Mapping[str, NDArray[np.float32]],
+    diagnosis: Mapping[str, int],
+    regions: tuple[str, ...],
+    words: ClassWords = DIAGNOSIS_WORDS,
+    runs: Mapping[str, Sequence[int]] | None = None,
 ) -> GroupConnectivity:
     """Compare the Pearson connectivity of patients (1) and controls (0).
 
@@ -66,10 +82,21 @@ def compare_groups(
         series: subject -> (time, R).
         diagnosis: subject -> 1 or 0, the same subjects.
         regions: R names.
+        words: what the classes are called.
+        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
     """
-    z = connectivity(series, FeatureSettings("pearson", fisher_z=True)).astype(np.float64)
+    z = connectivity(series, FeatureSettings("pearson", fisher_z=True), runs).astype(np.float64)
     patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
-    first, second = z[patient], z[~patient]
+    found = group_effects(z, patient, words)
+    means = np.tanh(z[patient].mean(axis=0)), np.tanh(z[~patient].mean(axis=0))
+    return GroupConnectivity(found.effect, found.p, found.counts, words, regions, *means)
+
+
+def group_effects(
+    values: NDArray[np.float64], patient: NDArray[np.bool_], words: ClassWords = DIAGNOSIS_WORDS
+) -> GroupEffects:
+    """Compare the rows of `values` (n, d) of patients, in the mask (n,), with the others."""
+    first, second = values[patient], values[~patient]
     counts = (len(first), len(second))
     pooled = ((counts[0] - 1) * first.var(axis=0, ddof=1) + (counts[1] - 1) * second.var(axis=0, ddof=1)) / (
         sum(counts) - 2
@@ -78,7 +105,7 @@ def compare_groups(
     effect = np.divide(difference, np.sqrt(pooled), out=np.zeros_like(difference), where=pooled > 0)
     t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
     p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
-    return GroupConnectivity(regions, np.tanh(first.mean(axis=0)), np.tanh(second.mean(axis=0)), effect, p, counts)
+    return GroupEffects(effect, p, counts, words)
 
 
 def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.graphs.homophily import homophily
 from brainfed.graphs.population import PopulationGraph
 from brainfed.reporting.sweep_titles import setting_in_words
 from brainfed.runtime.artefacts import read_arrays, read_table
 
 LABELS = ("diagnosis", "sex", "site")
+"""Columns whose agreement along edges is counted; sex is not where it is what is learnt."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class ShownGraph:
         scope: `local`, `global` or `global_cut`.
         shuffled: whether it is the control whose neighbours mean nothing.
         settings: the resolved settings of the graph.
+        words: what the classes are called.
     """
 
     name: str
@@ -36,6 +39,7 @@ class ShownGraph:
     scope: str
     shuffled: bool
     settings: Mapping[str, Any] = field(default_factory=dict)
+    words: ClassWords = DIAGNOSIS_WORDS
 
     @property
     def title(self) -> str:
@@ -53,7 +57,13 @@ class ShownGraph:
         return np.bincount(self.graph.row[apart], minlength=len(self.people))
 
 
-def read_graph(name: str, path: str | Path, split: str | Path, participants: str | Path) -> ShownGraph:
+def read_graph(
+    name: str,
+    path: str | Path,
+    split: str | Path,
+    participants: str | Path,
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> ShownGraph:
     """Read a graph artefact and join its subjects' institution and phenotype."""
     file = read_arrays(path, ["row", "column", "weight", "embedding"])
     known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis"])
@@ -71,6 +81,7 @@ def read_graph(name: str, path: str | Path, split: str | Path, participants: str
         settings["scope"],
         bool(settings["shuffle"]),
         settings,
+        words,
     )
 
 
@@ -104,7 +115,7 @@ def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
     rows = []
     for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
         group = None if shown.scope == "global" else shown.codes("institution")
-        for label in LABELS:
+        for label in [label for label in LABELS if label != shown.words.target or label == "diagnosis"]:
             result = homophily(shown.graph, shown.codes(label), group)
-            rows.append((shown.name, title, label, result.unweighted, result.chance, result.edges))
+            rows.append((shown.name, title, shown.words.told(label), result.unweighted, result.chance, result.edges))
     return pd.DataFrame(rows, columns=["graph", "title", "label", "found", "chance", "edges"])

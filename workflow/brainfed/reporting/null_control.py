@@ -26,9 +26,9 @@ def null_verdict(means: pd.DataFrame) -> str:
     """The control in one line."""
     found = means.mean()
     if found.empty:
-        return "Null control, diagnoses shuffled: no method gives different scores"
+        return "Null control, labels shuffled: no method gives different scores"
     return (
-        f"Null control, diagnoses shuffled: mean AUC from {found.min():.3f} to {found.max():.3f} "
+        f"Null control, labels shuffled: mean AUC from {found.min():.3f} to {found.max():.3f} "
         f"({len(found)} method{'s' if len(found) > 1 else ''}), where chance is {CHANCE}"
     )
 

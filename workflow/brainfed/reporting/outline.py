@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
+from brainfed.cohort.settings import Target
 from brainfed.reporting.variants import ShownVariant, read_variant
 
 
@@ -62,7 +64,7 @@ class CohortOutline:
 
     Attributes:
         name: as in the config.
-        source: `simulate`, `nifti` or `timeseries`.
+        source: `simulate`, `nifti`, `timeseries` or `freesurfer`.
         atlas: name of the parcellation.
         parcellation: its image; empty where only series are known.
         participants: the phenotype artefact.
@@ -71,8 +73,13 @@ class CohortOutline:
         connectivity: summary of the group differences.
         site_trace: how well sites are told from embeddings; empty where no method uses a graph.
         quality: quality tables of all parts.
+        measures: the measures of every subject's quality.
+        connections: how every connection goes with motion.
+        flag: the limits of what is told about subjects that stay.
         figures: name -> SVG.
         experiments: in the order of the config.
+        target: what is learnt, `diagnosis` or `sex`.
+        kind: of its features, `connectivity` or `morphometry`.
     """
 
     name: str
@@ -85,8 +92,18 @@ class CohortOutline:
     connectivity: str
     site_trace: str
     quality: tuple[str, ...]
+    measures: str
+    connections: str
+    flag: dict[str, float]
     figures: dict[str, str]
     experiments: tuple[ExperimentOutline, ...]
+    target: Target = "diagnosis"
+    kind: str = "connectivity"
+
+    @property
+    def words(self) -> ClassWords:
+        """What its classes are called."""
+        return CLASS_WORDS[self.target]
 
 
 @dataclass(frozen=True)

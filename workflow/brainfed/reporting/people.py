@@ -1,12 +1,12 @@
 """Who is in a cohort, as the report counts them: every participant with its fate and its series' quality."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from brainfed.cohort.issues import reason_kind
+from brainfed.cohort.measures import MEASURES
 from brainfed.runtime.artefacts import read_table
 
 
@@ -25,25 +25,27 @@ class Attrition:
     included: int
 
 
-def read_cohort(participants: str | Path, included: str | Path, quality: Sequence[str | Path]) -> pd.DataFrame:
+def read_cohort(participants: str | Path, included: str | Path, measures: str | Path) -> pd.DataFrame:
     """One row a participant, in ascending order of id.
 
     Returns:
-        The columns of the participants, `included`, `twin_group`, `reason`, and those of the quality tables
-        (missing without a series).
+        The columns of the participants but their own `mean_fd`, `included`, `twin_group`, `reason`, and the
+        measures of quality (NaN where not known).
     """
-    people = read_table(participants, ["subject", "site", "age", "sex", "diagnosis", "mean_fd", "has_series"])
+    people = read_table(participants, ["subject", "site", "age", "sex", "diagnosis", "has_series"])
     decided = read_table(included, ["subject", "included", "twin_group", "reason"])
-    measured = pd.concat([read_table(path, ["subject", "timepoints", "tr"]) for path in quality], ignore_index=True)
+    measured = read_table(measures, ["subject", *MEASURES])
+    people = people.drop(columns="mean_fd", errors="ignore")
     joined = people.merge(decided, on="subject", validate="one_to_one").merge(
-        measured, on="subject", how="left", validate="one_to_one"
+        measured, on="subject", validate="one_to_one"
     )
     return joined.sort_values("subject", ignore_index=True)
 
 
 def used(people: pd.DataFrame) -> pd.DataFrame:
-    """The included subjects with the diagnosis as an integer."""
-    return people[people["included"]].astype({"diagnosis": "int64"}).reset_index(drop=True)
+    """The included subjects with the diagnosis as an integer, -1 without one."""
+    kept = people[people["included"]].reset_index(drop=True)
+    return kept.assign(diagnosis=kept["diagnosis"].fillna(-1).astype("int64"))
 
 
 def attrition(people: pd.DataFrame) -> Attrition:
@@ -60,9 +62,10 @@ def twin_groups(people: pd.DataFrame) -> list[list[str]]:
 
 
 def site_table(people: pd.DataFrame) -> pd.DataFrame:
-    """Included subjects by site, the largest first: site, patients, controls."""
+    """Included subjects by site, the largest first: site, patients, controls, and unlabelled where there are any."""
     kept = used(people)
-    counts = pd.crosstab(kept["site"], kept["diagnosis"]).reindex(columns=[1, 0], fill_value=0)
-    counts.columns = pd.Index(["patients", "controls"])
+    columns = {1: "patients", 0: "controls"} | ({-1: "unlabelled"} if (kept["diagnosis"] < 0).any() else {})
+    counts = pd.crosstab(kept["site"], kept["diagnosis"]).reindex(columns=list(columns), fill_value=0)
+    counts.columns = pd.Index(columns.values())
     order = (-counts.sum(axis=1)).sort_values(kind="stable").index
     return counts.loc[order].reset_index()

@@ -36,7 +36,7 @@ class PhaseCost:
 def phase_costs(outline: ExperimentOutline, variant: ShownVariant) -> tuple[PhaseCost, PhaseCost]:
     """Inpainting and classifier of a variant that generates nodes, means over repeats."""
     split = read_table(outline.splits[0], ["subject", "institution", "fold"])
-    institutions, folds = split["institution"].nunique(), split["fold"].nunique()
+    institutions, folds = split["institution"].nunique(), split.loc[split["fold"] >= 0, "fold"].nunique()
     generated = len(read_arrays(variant.fused[0], ["parent"]).arrays["parent"])
     subjects = len(split) / institutions
     trained = variant.inpainting["timings"]

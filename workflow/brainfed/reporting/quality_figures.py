@@ -1,4 +1,6 @@
-"""What the scans are like: length and repetition time by site, motion, coverage, regions without signal."""
+"""What the scans are like: length by site, likeness of connectivity, signal to noise, coverage, silent regions."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -6,21 +8,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from brainfed.reporting.cohort_figures import strip
 from brainfed.reporting.people import used
-from brainfed.reporting.style import DIAGNOSIS_COLOURS, DIAGNOSIS_TITLES, FAINT, INK, WIDE, horizontal_rows, new_figure
+from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 
 ACCENT = "#44559a"
-MOTION_LIMIT = 0.2
-"""mm; the mean framewise displacement above which many studies leave a scan out."""
+ODD = "#b45309"
 
 
 def series_figure(people: pd.DataFrame) -> Figure:
     """Number of volumes, repetition time and length of the scans of every site."""
     kept = used(people)
-    kept = kept.assign(minutes=kept["timepoints"] * kept["tr"] / 60)
+    if kept["timepoints"].isna().all():
+        return note_figure("there are no scans in time: nothing has a length")
+    kept = kept.assign(minutes=kept["kept_seconds"] / 60)
     sites = list(kept["site"].value_counts(sort=False).sort_index().index)
-    panels = [("timepoints", "volumes"), ("tr", "repetition time (s)"), ("minutes", "scan length (min)")]
+    scrubbed = (kept["timepoints"] < kept["volumes"]).any()
+    panels = [
+        ("timepoints", "volumes left after scrubbing" if scrubbed else "volumes"),
+        ("tr", "repetition time (s)"),
+        ("minutes", "minutes left after scrubbing" if scrubbed else "scan length (min)"),
+    ]
     panels = [panel for panel in panels if kept[panel[0]].notna().any()]
     figure = new_figure(WIDE, 0.75 + 0.24 * len(sites))
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -52,37 +59,69 @@ def _range(axes: Axes, row: int, values: np.ndarray[tuple[int], np.dtype[np.floa
     axes.annotate(f"{median:.3g}", (values.max(), row), (6, 0), textcoords="offset points", va="center", fontsize=7.5)
 
 
-def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame) -> Figure:
-    """Motion by diagnosis, coverage by region, number of regions without signal by subject."""
+def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -> Figure:
+    """Likeness of each subject's connectivity to the others', signal to noise, coverage by region, silent regions.
+
+    Args:
+        people: the participants with their measures.
+        coverage: subject, region, coverage.
+        unlike: robust z below minus which a subject is unlike the others.
+    """
     kept = used(people)
+    covered = coverage[coverage["subject"].isin(set(kept["subject"]))]
+    panels: list[Callable[[Axes], None]] = [lambda axes: _likeness(axes, kept, unlike)]
+    if kept["tsnr"].notna().any():
+        panels.append(lambda axes: _tsnr(axes, kept))
+    if len(covered):
+        panels.append(lambda axes: _coverage(axes, covered))
+    if kept["silent_regions"].notna().any():
+        panels.append(lambda axes: _silent(axes, kept))
     figure = new_figure(WIDE, 2.9)
-    motion, covered, silent = figure.subplots(1, 3, width_ratios=[0.9, 1.2, 1])
-    _motion(motion, kept)
-    _coverage(covered, coverage[coverage["subject"].isin(set(kept["subject"]))])
-    _silent(silent, kept)
+    for draw, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+        draw(axes)
     return figure
 
 
-def _motion(axes: Axes, kept: pd.DataFrame) -> None:
-    axes.set_title("Motion")
-    ticks = []
-    for place, code in enumerate((1, 0)):
-        values = kept.loc[kept["diagnosis"] == code, "mean_fd"].dropna().to_numpy(dtype=np.float64)
-        strip(axes, place, values, DIAGNOSIS_COLOURS[code])
-        ticks.append(f"{DIAGNOSIS_TITLES[code]}\nn = {len(values)}")
-    axes.set_xticks([0, 1], ticks)
-    axes.set_xlim(-0.55, 1.55)
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("mean framewise displacement (mm)")
-    if kept["mean_fd"].notna().any():
-        axes.axhline(MOTION_LIMIT, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-        known = kept["mean_fd"].dropna()
-        axes.annotate(
-            f"{int((known > MOTION_LIMIT).sum())} of {len(known)} above {MOTION_LIMIT} mm", (1, 1), (0, 7),
-            xycoords="axes fraction", textcoords="offset points", ha="right", fontsize=7.5, color=FAINT,
-        )  # fmt: skip
-    else:
-        axes.text(0.5, 0.5, "not known", ha="center", transform=axes.transAxes, color=FAINT)
+def _likeness(axes: Axes, kept: pd.DataFrame, unlike: float) -> None:
+    axes.set_title("Likeness of connectivity")
+    known = kept.dropna(subset=["typicality"])
+    if known.empty:
+        _say(axes, "not measured")
+        return
+    odd = (known["typicality_z"] < -unlike).to_numpy()
+    r = known["typicality"].to_numpy(dtype=np.float64)
+    order = np.argsort(r, kind="stable")
+    places = np.arange(1, len(r) + 1)
+    axes.plot(places[~odd[order]], r[order][~odd[order]], "o", color=ACCENT, markersize=2, markeredgewidth=0)
+    axes.plot(places[odd[order]], r[order][odd[order]], "o", color=ODD, markersize=4, markeredgewidth=0)
+    axes.set_xlabel(f"subjects, least alike first (of {len(r)})")
+    axes.set_ylabel("correlation with the others' mean")
+    axes.margins(y=0.12)
+    told = f"{int(odd.sum())} unlike the others" if odd.any() else "nobody unlike the others"
+    axes.annotate(
+        told, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=ODD if odd.any() else FAINT
+    )
+
+
+def _tsnr(axes: Axes, kept: pd.DataFrame) -> None:
+    axes.set_title("Signal to noise")
+    values = kept["tsnr"].dropna().to_numpy(dtype=np.float64)
+    axes.hist(values, bins=24, color="#9aa7c7", edgecolor="white", linewidth=0.3)
+    axes.axvline(float(np.median(values)), color=INK)
+    axes.set_xlabel("temporal SNR, median over regions")
+    axes.set_ylabel(f"subjects (of {len(values)})")
+    axes.margins(y=0.22)
+    axes.annotate(
+        f"median {np.median(values):.3g}, lowest {values.min():.3g}", (0.97, 0.94), xycoords="axes fraction",
+        ha="right", fontsize=7.5, color=FAINT,
+    )  # fmt: skip
+
+
+def _say(axes: Axes, text: str) -> None:
+    """Words in place of a picture."""
+    axes.text(0.5, 0.55, text, ha="center", transform=axes.transAxes, color=FAINT)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[["left", "bottom"]].set_visible(False)
 
 
 def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
@@ -107,24 +146,21 @@ def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
 
 
 def _silent(axes: Axes, kept: pd.DataFrame) -> None:
-    count = (kept["constant_regions"] + kept["empty_regions"]).astype("int64")
+    count = kept["silent_regions"].fillna(0).astype("int64")
     axes.set_title("Regions without signal")
     affected = np.sort(count[count > 0].to_numpy())[::-1]
     if not len(affected):
-        axes.text(0.5, 0.55, f"none in {len(kept)} subjects", ha="center", transform=axes.transAxes, color=FAINT)
-        axes.set(xticks=[], yticks=[])
-        axes.spines[["left", "bottom"]].set_visible(False)
+        _say(axes, f"none in {len(kept)} subjects")
         return
     places = np.arange(1, len(affected) + 1)
     axes.vlines(places, 0, affected, color=ACCENT, alpha=0.5, linewidth=1.6 if len(affected) < 40 else 1)
     axes.plot(places, affected, "o", color=ACCENT, markersize=4 if len(affected) < 40 else 2.5)
-    axes.set_ylim(0, 1.08 * affected[0])
+    axes.set_ylim(0, 1.18 * affected[0])
     axes.set_xlim(0.2, len(affected) + 0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel(f"affected subjects ({len(affected)} of {len(kept)})")
     axes.set_ylabel("regions without signal")
     axes.annotate(
-        f"most: {affected[0]}", (places[0], affected[0]), (7, 0), textcoords="offset points", va="center",
-        fontsize=7.5, color=INK,
-    )  # fmt: skip
+        f"most: {affected[0]}", (0.97, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=7.5, color=INK
+    )

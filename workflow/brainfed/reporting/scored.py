@@ -52,10 +52,10 @@ def read_scored(outline: ExperimentOutline) -> Scored:
 
 
 def read_splits(outline: ExperimentOutline) -> pd.DataFrame:
-    """subject, institution, fold, repeat of every repeat; `variant` is empty."""
+    """subject, institution, fold, repeat of who is tested in every repeat; `variant` is empty."""
     return pd.concat(
         [
-            read_table(path, ["subject", "institution", "fold"]).assign(variant="", repeat=repeat)
+            read_table(path, ["subject", "institution", "fold"]).query("fold >= 0").assign(variant="", repeat=repeat)
             for repeat, path in enumerate(outline.splits)
         ]
     )

@@ -7,22 +7,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Curve
-from nilearn.plotting import find_parcellation_cut_coords, plot_connectome
+from nilearn.plotting import (
+    find_parcellation_cut_coords,
+    find_probabilistic_atlas_cut_coords,
+    plot_connectome,
+)
 from numpy.typing import NDArray
 
 from brainfed.imaging.atlas import load_atlas
 from brainfed.imaging.connectivity import to_matrices
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.reporting.group_connectivity import GroupConnectivity, networks
 from brainfed.reporting.style import COLD, FAINT, INK, RULE, WARM, WIDE, bare, placed_figure
 
 STRONGEST = 40
 
 
-def region_coordinates(parcellation: str | Path, table: str | Path) -> NDArray[np.float64]:
+def region_coordinates(parcellation: str | Path, table: str | Path | None) -> NDArray[np.float64]:
     """(R, 3) centre of every region in mm, in the order of the region table; NaN for one without voxels."""
     atlas = load_atlas("atlas", parcellation, table)
     import nibabel as nib
 
+    if isinstance(atlas, ProbabilisticAtlas):
+        maps = nib.Nifti1Image(atlas.maps, atlas.affine)
+        return np.asarray(find_probabilistic_atlas_cut_coords(maps), dtype=np.float64)
     found, labels = find_parcellation_cut_coords(
         nib.Nifti1Image(atlas.labels, atlas.affine), return_label_names=True, label_hemisphere="left"
     )
@@ -93,8 +101,8 @@ def _chords(axes: Axes, groups: GroupConnectivity, chosen: NDArray[np.int64]) ->
         _network_arcs(axes, runs, angle)
     else:
         _region_labels(axes, groups.regions, touched, angle)
-    axes.text(-1.6, -1.38, "weaker in patients", color=COLD, fontweight="bold", fontsize=8)
-    axes.text(1.6, -1.38, "stronger in patients", color=WARM, fontweight="bold", fontsize=8, ha="right")
+    axes.text(-1.6, -1.38, f"weaker in {groups.words.many[1]}", color=COLD, fontweight="bold", fontsize=8)
+    axes.text(1.6, -1.38, f"stronger in {groups.words.many[1]}", color=WARM, fontweight="bold", fontsize=8, ha="right")
 
 
 def _bend(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[float, float]:

@@ -29,7 +29,7 @@ FEMALE = "#c9a227"
 WARM = "#b2182b"
 COLD = "#2166ac"
 DIAGNOSIS_COLOURS = {1: PATIENT, 0: CONTROL}
-DIAGNOSIS_TITLES = {1: "patients", 0: "controls"}
+UNLABELLED = "#c4c8cd"
 SEX_COLOURS = {"male": MALE, "female": FEMALE}
 PAPER = "#22262b"
 """What the paper printed: always a hollow diamond."""

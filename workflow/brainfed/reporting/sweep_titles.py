@@ -18,6 +18,7 @@ ABBREVIATIONS = {
     "fl-d": "FL-D",
     "fl-g": "FL-G",
     "bfs": "BFS",
+    "combat": "ComBat",
     "gan": "GAN",
     "knn": "kNN",
     "pca": "PCA",

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.baselines import listed
 from brainfed.reporting.intervals import signed
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
@@ -22,19 +23,21 @@ def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, compared: P
     if outline.name.removesuffix("-quick") != EXPERIMENT:
         return []
     held = {variant.name: variant for variant in outline.variants}
-    said = []
+    said: list[str] = []
     if "homophily" in cohort.figures:
-        said += homophily_sentences(pd.read_csv(Path(cohort.figures["homophily"]).with_suffix(".tsv"), sep="\t"))
+        table = pd.read_csv(Path(cohort.figures["homophily"]).with_suffix(".tsv"), sep="\t")
+        said += homophily_sentences(table, cohort.words)
     return said + [_repairs(held[name], compared) for name in PLAIN if name in held]
 
 
-def homophily_sentences(table: pd.DataFrame) -> list[str]:
+def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
     """How often neighbours share a diagnosis, and how often partners drawn at random would.
 
     Args:
         table: title, label, found, chance, a row a graph and label (`homophily_table`).
+        words: what the classes are called.
     """
-    means = table[table["label"] == "diagnosis"].groupby("title", sort=False)[["found", "chance"]].mean()
+    means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [
         f"{100 * found:.0f} % ({title}; by chance {100 * chance:.0f} %)"
         for title, found, chance in zip(means.index, means["found"].tolist(), means["chance"].tolist(), strict=True)
@@ -43,9 +46,9 @@ def homophily_sentences(table: pd.DataFrame) -> list[str]:
     if not parts:
         return []
     return [
-        "Edges that join equal diagnoses, in the graphs shown under Graphs (those of the first experiment of a plain "
-        f"run that has any, not of every variant here): {', '.join(parts)}. A graph network averages a subject with "
-        "its neighbours: where they are hardly more alike than chance, that may dilute the signal."
+        f"Edges that join equal {words.targets}, in the graphs shown under Graphs (those of the first experiment of a "
+        f"plain run that has any, not of every variant here): {', '.join(parts)}. A graph network averages a subject "
+        "with its neighbours: where they are hardly more alike than chance, that may dilute the signal."
     ]
 
 

@@ -1,4 +1,6 @@
-"""The one exception for mistakes that a user can mend."""
+"""The one exception for mistakes that a user can mend, and what is done with it."""
+
+from collections.abc import Callable
 
 
 class UserError(Exception):
@@ -7,3 +9,12 @@ class UserError(Exception):
     A job that ends in it prints the sentence alone; any other exception is ours and leaves its
     full traceback in the rule's log.
     """
+
+
+Refuse = Callable[[UserError], None]
+"""What a reader does with a row that it cannot use; if this returns, the reader goes on with the next row."""
+
+
+def raise_at_once(error: UserError) -> None:
+    """Stop at the first mistake, as every job does; `brainfed check` collects them all."""
+    raise error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGES = (
     "brainfed", "snakemake", "numpy", "scipy", "pandas", "pyarrow", "nibabel", "nilearn", "scikit-learn", "statsmodels",
-    "torch", "torch-geometric", "safetensors", "pydantic", "matplotlib", "opacus",
+    "torch", "torch-geometric", "safetensors", "pydantic", "matplotlib", "opacus", "neuroHarmonize", "neuroCombat",
 )  # fmt: skip
 
 

@@ -14,16 +14,17 @@ from brainfed.training.people import phenotypes_of, read_people
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
-    """(n,) diagnoses; `permuted` shuffles them inside every institution and fold (the null control).
+    """(n,) diagnoses, -1 of who is never tested; `permuted` shuffles them inside every institution and fold.
 
-    The shuffle keeps each cell's share of patients, as the stratified split made it: otherwise the
+    The shuffle, the null control, keeps each cell's share of patients, as the stratified split made it: otherwise the
     institution itself would tell the label.
     """
-    diagnosis = people["diagnosis"].to_numpy(np.int64)
+    labelled = people["fold"] >= 0
+    diagnosis = people["diagnosis"].where(labelled, -1).to_numpy(np.int64)
     if labels == "permuted":
         random = streams.numpy("permuted-labels")
         diagnosis = diagnosis.copy()
-        for _, cell in people.groupby(["institution", "fold"]):
+        for _, cell in people[labelled].groupby(["institution", "fold"]):
             diagnosis[cell.index] = random.permutation(diagnosis[cell.index])
     return diagnosis
 
@@ -40,6 +41,8 @@ def assemble(
 ) -> tuple[MethodInputs, IntArray]:
     """Build a method's inputs, and apart from them the labels that only the scores may see.
 
+    Unlabelled subjects are nodes: a method without a graph, which could only scale by them, is not given them.
+
     Args:
         split: subject, institution, fold.
         participants: the phenotype artefact.
@@ -50,9 +53,11 @@ def assemble(
         fused: none, one graph with generated nodes shared by the folds, or one a fold in order.
 
     Returns:
-        The inputs with labels -1 where tested, and the (n,) labels.
+        The inputs with labels -1 where tested or unlabelled, and the (n,) labels.
     """
     people = read_people(split, participants)
+    if not graphs and not fused:
+        people = people[people["fold"] >= 0].reset_index(drop=True)
     subjects = tuple(people["subject"])
     institutions = tuple(sorted(people["institution"].unique()))
     fold = people["fold"].to_numpy(np.int64)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fused import FusedGraph
-from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Outcome
+from brainfed.training.inputs import GENERATED, FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.training.people import Phenotypes
 
 
@@ -27,7 +27,7 @@ def with_generated(inputs: MethodInputs) -> MethodInputs:
         inputs,
         subjects=(*inputs.subjects, *(f"generated-{number}" for number in range(more))),
         institution=np.concatenate([inputs.institution, institution]),
-        fold=np.concatenate([inputs.fold, np.full(more, -1)]),
+        fold=np.concatenate([inputs.fold, np.full(more, GENERATED)]),
         labels=np.pad(inputs.labels, ((0, 0), (0, more)), constant_values=-1),
         features=tuple(_features(inputs, positions, more)) if more else inputs.features,
         graphs=tuple(

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.graphs.known_phenotypes import known_phenotypes
 from brainfed.graphs.neighbours import Edges
 from brainfed.graphs.settings import GraphSettings
 from brainfed.inpainting.inputs import InpaintingInputs
@@ -46,18 +47,18 @@ def inpainting_inputs(
     subjects = tuple(people["subject"])
     institutions = tuple(sorted(people["institution"].unique()))
     phenotypes = phenotypes_of(people)
-    tested = people["fold"].to_numpy(np.int64) == (-1 if part == "all" else int(part.removeprefix("fold-")))
+    tested = [part == f"fold-{fold}" for fold in people["fold"]]
     return InpaintingInputs(
         subjects=subjects,
         institutions=institutions,
         institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
         features=read_features(features, subjects),
         graph=read_graph(graph, subjects),
-        graph_settings=graph_settings,
+        graph_settings=known_phenotypes(graph_settings, site=phenotypes.site, sex=phenotypes.sex, age=phenotypes.age),
         site=phenotypes.site,
         sex=phenotypes.sex,
         age=phenotypes.age,
-        fitted=np.asarray(~tested if protocol == "inductive" else np.ones(len(subjects)), dtype=np.bool_),
+        fitted=np.logical_not(tested) if protocol == "inductive" else np.ones(len(subjects), dtype=np.bool_),
         part=part,
         streams=streams,
         selected=_selected(graph),

@@ -11,6 +11,11 @@ from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.runtime.streams import Streams
 from brainfed.training.people import Phenotypes
 
+UNLABELLED = -1
+"""In place of a fold: a subject without a label, tested in none."""
+GENERATED = -2
+"""In place of a fold: a generated node."""
+
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -22,9 +27,9 @@ class MethodInputs:
     Attributes:
         subjects: n ids.
         institutions: M names; `institution` (n,) indexes them.
-        fold: (n,) the fold in which each subject is tested, 0 ... F - 1.
-        labels: (F, n) in {0, 1}, and -1 where the subject is tested in that fold: a method never
-            holds the label of a subject that it is about to score.
+        fold: (n,) the fold in which each subject is tested, 0 ... F - 1; `UNLABELLED`, `GENERATED`.
+        labels: (F, n) in {0, 1}, and -1 where the subject is tested in that fold, or in none: a method
+            never holds the label of a subject that it is about to score.
         features: (n, d) imaging features shared by the folds, or one such array a fold.
         graphs: one graph shared by the folds, one a fold, or none.
         streams: the repeat's random streams.
@@ -64,8 +69,8 @@ class MethodInputs:
         return np.flatnonzero(self.institution == institution)
 
     def subjects_among(self, nodes: IntArray) -> int:
-        """How many of these nodes are people: generated ones are tested in no fold."""
-        return int((self.fold[nodes] >= 0).sum())
+        """How many of these nodes are people, labelled or not."""
+        return int((self.fold[nodes] > GENERATED).sum())
 
 
 @dataclass(frozen=True)

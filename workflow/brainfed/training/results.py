@@ -22,16 +22,17 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
 
 
 def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
-    """subject, institution, fold, score, kind, label: one row a subject."""
-    position = np.arange(len(inputs.subjects))
+    """subject, institution, fold, score, kind, label: one row a subject that is tested."""
+    position = np.flatnonzero(inputs.fold >= 0)
+    fold = inputs.fold[position]
     return pd.DataFrame(
         {
-            "subject": inputs.subjects,
-            "institution": [inputs.institutions[code] for code in inputs.institution],
-            "fold": inputs.fold.astype(np.int16),
-            "score": outcome.scores[inputs.fold, position],
+            "subject": [inputs.subjects[index] for index in position],
+            "institution": [inputs.institutions[code] for code in inputs.institution[position]],
+            "fold": fold.astype(np.int16),
+            "score": outcome.scores[fold, position],
             "kind": outcome.kind,
-            "label": truth.astype(np.int8),
+            "label": truth[position].astype(np.int8),
         }
     )
 

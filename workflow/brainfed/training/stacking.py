@@ -56,7 +56,7 @@ def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standar
     """One member an institution, or a single one that pools everybody.
 
     Scaling is fitted on the member's training subjects of each fold. A member without any takes the
-    mean of the other members' moments.
+    mean of the other members' moments, so that a column which is constant in one of these counts for nothing.
     """
     groups = (
         [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]

@@ -9,7 +9,8 @@ from brainfed.training.inputs import FloatArray
 def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and population standard deviation of every column over the chosen rows, in float64.
 
-    A column that is constant over these rows gets the deviation 1, so that z-scores stay finite.
+    A column that is constant over these rows gets an infinite deviation: its z-score is 0 in everybody, so that what
+    training subjects cannot tell apart decides about no other.
 
     Args:
         features: (n, d).
@@ -26,4 +27,4 @@ def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDA
     chosen = features[rows]
     mean = chosen.mean(axis=0, dtype=np.float64)
     deviation = chosen.std(axis=0, dtype=np.float64)
-    return mean, np.where(np.ptp(chosen, axis=0) == 0, 1.0, deviation)
+    return mean, np.where(np.ptp(chosen, axis=0) == 0, np.inf, deviation)

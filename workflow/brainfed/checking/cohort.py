@@ -1,0 +1,192 @@
+"""One cohort, by its source."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from brainfed.checking import images, table
+from brainfed.checking.files import check_files, check_orphans
+from brainfed.checking.finding import Finding, Severity, named
+from brainfed.checking.people import Checked, Look, Person, people_of, twins_among
+from brainfed.checking.series import look_at_series
+from brainfed.cohort.ingest import ingest
+from brainfed.cohort.known_atlases import atlas_files
+from brainfed.cohort.listing import EXCLUDED, ListedSubject, Listing, list_cohort, simulated_subjects, unmet
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.simulated_phenotype import simulate_subjects
+from brainfed.imaging.atlas import Atlas, load_atlas
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.read_shard import check_names
+from brainfed.imaging.region_table import read_region_table
+from brainfed.runtime.errors import Refuse, UserError
+from brainfed.runtime.streams import Streams
+
+Looking = Callable[[ListedSubject, Refuse], Look | None]
+"""Looks at one subject's files and refuses what it finds wrong; None where nothing can be said of them."""
+
+Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Finding]]
+
+
+def check_cohort(name: str, settings: CohortSettings) -> Checked:
+    """All that tables and headers of a cohort say; of a source that has no check of its own, the first mistake."""
+    return SOURCES.get(settings.source, check_listing)(name, settings)
+
+
+def check_series(name: str, settings: CohortSettings) -> Checked:
+    """A cohort of region series in text files."""
+    place = _place(name, "parcellation")
+    names, mistakes = _region_names(settings, place)
+    regions = settings.regions if names is None else len(names)
+    first: list[tuple[str, tuple[str, ...]]] = []
+
+    def look(listed: ListedSubject, refuse: Refuse) -> Look | None:
+        file = str(listed.series)
+        try:
+            seen, header = look_at_series(listed.subject, file, regions, settings.min_timepoints)
+            if names is None:
+                first[:] = first or [(file, header)]
+                check_names(listed.subject, file, header, *first[0])
+        except UserError as error:
+            refuse(error)
+            return None
+        return seen
+
+    checked = _check_table(name, settings, look, None, regions or 0)
+    return Checked((*mistakes, *checked.findings), checked.people, checked.sites, checked.regions)
+
+
+def check_images(name: str, settings: CohortSettings) -> Checked:
+    """A cohort of 4D images and a parcellation."""
+    place = _place(name, "images")
+    atlas, mistakes = _atlas(settings, _place(name, "parcellation"))
+    space = images.Space(atlas)
+
+    def look(listed: ListedSubject, refuse: Refuse) -> Look | None:
+        return images.look_at_image(listed, settings, space, refuse)
+
+    def remarks(looks: Mapping[str, Look], listed: tuple[ListedSubject, ...]) -> Iterable[Finding]:
+        return images.remarks(looks, listed, settings, space, place)
+
+    checked = _check_table(name, settings, look, remarks, len(atlas.regions) if atlas else 0)
+    return Checked((*mistakes, *checked.findings), checked.people, checked.sites, checked.regions)
+
+
+def check_simulation(settings: CohortSettings) -> Checked:
+    """A made-up cohort: only its size may be wrong."""
+    simulate = settings.simulate
+    people = tuple(
+        Person(subject, drawn.site, int(drawn.diagnosis == "patient"), subject, simulate.sites[drawn.site].volumes)
+        for subject, drawn in simulate_subjects(settings, Streams(simulate.seed)).items()
+    )
+    return Checked((), people, tuple(sorted(set(simulated_subjects(settings).values()))), simulate.regions)
+
+
+def check_listing(name: str, settings: CohortSettings) -> Checked:
+    """What the workflow would notice when it lists the cohort, before any job."""
+    try:
+        listing = list_cohort(name, settings)
+        participants = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables)
+    except UserError as error:
+        return Checked((Finding("stops", _place(name, "phenotype table"), str(error)),), (), (), 0)
+    usable = participants[participants["has_series"]]
+    if settings.unlabelled == "drop":
+        usable = usable[usable["diagnosis"].notna()]
+    people = tuple(
+        Person(subject, site, int(diagnosis) if diagnosis in (0, 1) else None, subject, 0)
+        for subject, site, diagnosis in zip(
+            usable["subject"], usable["site"], usable["diagnosis"].astype("float64"), strict=True
+        )
+        if settings.unlabelled == "keep" or diagnosis in (0, 1)
+    )
+    return Checked(tuple(_left_out(name, listing)), people, tuple(sorted(set(participants["site"]))), 0)
+
+
+def _left_out(name: str, listing: Listing) -> Iterator[Finding]:
+    """Rows without a series to use, by reason, and series without a row."""
+    place, total = _place(name, "files"), len(listing.subjects)
+    for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
+        subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
+        sentence = f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}."
+        yield Finding("notes" if reason == "no series" else "drops", place, sentence, subjects)
+    if listing.unlisted:
+        yield Finding(
+            "notes",
+            place,
+            f"{len(listing.unlisted)} series belong to no row of the table, the first is {listing.unlisted[0]}; add "
+            "rows, or mend the ids if they should be found.",
+        )
+
+
+SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
+    "simulate": lambda _, settings: check_simulation(settings),
+    "nifti": check_images,
+    "timeseries": check_series,
+}
+
+
+def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Remarks | None, regions: int) -> Checked:
+    """The table, the files that it names, and the head of each."""
+    files = _place(name, "files")
+    findings = [Finding("stops", files, str(mistake)) for mistake in unmet(name, settings)]
+    if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
+        return Checked(tuple(findings), (), (), regions)
+    place = _place(name, "phenotype table")
+    roster, found = table.read_roster(name, settings, place)
+    findings = [*found, *findings, *check_files(name, roster.listed, settings, files)]
+    if roster.complete:
+        findings += table.remarks(roster.participants, settings, place)
+        findings += check_orphans(roster.listed, settings, files)
+    content = _place(name, "series" if settings.source == "timeseries" else "images")
+    looks, wrong = _look_at_all(roster.listed, look)
+    severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
+    findings += [Finding(severity, content, str(error), (subject,)) for subject, error in wrong]
+    mended = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
+    everybody = people_of(roster.participants, mended | looks if settings.on_invalid == "error" else looks)
+    people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
+    if everybody and not people:
+        sentence = (
+            f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among "
+            f"{len(everybody)}; mend columns.{settings.target}, its codes or the table."
+        )
+        findings.append(Finding("stops", place, sentence))
+    findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]
+    sites = tuple(sorted({person.site for person in roster.participants.values()}))
+    return Checked(tuple(findings), people if roster.complete else (), sites, regions)
+
+
+def _look_at_all(
+    everybody: Iterable[ListedSubject], look: Looking
+) -> tuple[dict[str, Look], list[tuple[str, UserError]]]:
+    """What the files of those say that have nothing wrong, and what is wrong with the others'."""
+    looks: dict[str, Look] = {}
+    mistakes: list[tuple[str, UserError]] = []
+    for listed in everybody:
+        wrong: list[UserError] = []
+        seen = look(listed, wrong.append) if listed.has_series else None
+        mistakes += [(listed.subject, error) for error in wrong]
+        if seen is not None and not wrong:
+            looks[listed.subject] = seen
+    return looks, mistakes
+
+
+def _region_names(settings: CohortSettings, place: str) -> tuple[tuple[str, ...] | None, list[Finding]]:
+    if settings.labels is None or not Path(settings.labels).is_file():
+        return None, []
+    try:
+        return read_region_table(settings.labels)[1], []
+    except UserError as error:
+        return None, [Finding("stops", place, str(error))]
+
+
+def _atlas(settings: CohortSettings, place: str) -> tuple[Atlas | ProbabilisticAtlas | None, list[Finding]]:
+    files = atlas_files(settings)
+    if files.parcellation is None or not all(Path(path).is_file() for path in files if path is not None):
+        return None, []
+    try:
+        return load_atlas(settings.atlas, files.parcellation, files.labels), []
+    except UserError as error:
+        return None, [Finding("stops", place, str(error))]
+
+
+def _place(name: str, part: str) -> str:
+    return f"cohort {name}: {part}"

@@ -1,0 +1,87 @@
+"""Every mistake of a config, and as much of it as can be used to look at its cohorts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from brainfed.checking.finding import Finding
+from brainfed.cohort.settings import CohortSettings
+from brainfed.configuration.loading import extended, read_config
+from brainfed.configuration.plan import make_plan
+from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.stages import Experiment
+from brainfed.configuration.sweeps import expand
+from brainfed.configuration.validation import mistakes, validate
+from brainfed.configuration.variants import check_definition
+from brainfed.runtime.errors import UserError
+
+PLACE = "config"
+
+
+@dataclass(frozen=True)
+class UsableConfig:
+    """The parts of a config that are valid: cohorts by name, resolved experiments, the seed."""
+
+    cohorts: Mapping[str, CohortSettings]
+    experiments: tuple[Experiment, ...]
+    seed: int
+
+
+def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
+    """Validate a config as the workflow does, past its first mistake."""
+    try:
+        content = extended(read_config(path))
+    except UserError as error:
+        return UsableConfig({}, (), 0), [Finding("stops", PLACE, str(error))]
+    sentences = mistakes(ProjectSettings, content, "config")
+    if sentences:
+        usable = UsableConfig(_valid_cohorts(content), (), 0)
+    else:
+        project = validate(ProjectSettings, content, "config")
+        experiments, sentences = _experiments(project)
+        usable = UsableConfig(project.cohorts, experiments, project.seed)
+    return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]
+
+
+def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:
+    held = content.get("cohorts")
+    cohorts = held if isinstance(held, Mapping) else {}
+    return {
+        str(name): validate(CohortSettings, values, str(name))
+        for name, values in cohorts.items()
+        if not mistakes(CohortSettings, values, str(name))
+    }
+
+
+def _experiments(project: ProjectSettings) -> tuple[tuple[Experiment, ...], list[str]]:
+    """The experiments that can be resolved, and why the others cannot."""
+    try:
+        return tuple(make_plan(project).experiments.values()), []
+    except UserError as error:
+        whole = str(error)
+    variants, sentences = _valid_variants(project)
+    resolved: list[Experiment] = []
+    for name, settings in project.experiments.items():
+        named = tuple(
+            variant for variant in settings.variants if variant in variants or variant not in project.variants
+        )
+        alone = replace(project, variants=variants, experiments={name: replace(settings, variants=named)})
+        try:
+            resolved += make_plan(alone).experiments.values()
+        except UserError as error:
+            sentences.append(str(error))
+    return tuple(resolved), list(dict.fromkeys(sentences)) or [whole]
+
+
+def _valid_variants(project: ProjectSettings) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    valid: dict[str, dict[str, Any]] = {}
+    sentences: list[str] = []
+    for name, definition in project.variants.items():
+        try:
+            for member, single in expand({name: definition}).single.items():
+                check_definition(project, member, single)
+            valid[name] = definition
+        except UserError as error:
+            sentences.append(str(error))
+    return valid, sentences

@@ -1,0 +1,72 @@
+"""Rows without a file, files without a row, and rows that share one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from brainfed.checking.finding import Finding, named
+from brainfed.cohort.listing import ListedSubject, absent_files
+from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.unlisted import unlisted_files
+
+
+def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Rows whose files are absent, not named, or another row's."""
+    if not listed:
+        return
+    yield from _absent(name, listed, settings, place)
+    unnamed = tuple(one.subject for one in listed if one.absence == "no series")
+    if unnamed:
+        sentence = f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}."
+        yield Finding("notes", place, sentence, unnamed)
+    yield from _shared(listed, place)
+
+
+def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    everybody = [*absent_files(name, listed, replace(settings, on_invalid="drop"))]
+    yield from (Finding("stops", place, str(mistake)) for mistake in everybody)
+    if everybody:
+        return
+    for absence, kind in (("series file absent", "series"), ("confounds file absent", "confounds")):
+        without = [one for one in listed if one.absence == absence]
+        if not without:
+            continue
+        subjects = tuple(one.subject for one in without)
+        folders = [getattr(one, kind) for one in without if Path(getattr(one, kind)).is_dir()]
+        found = f"a folder at {folders[0]}" if folders else "none"
+        yield Finding(
+            "stops" if settings.on_invalid == "error" else "drops",
+            place,
+            f"Cohort {name!r}: expected the {kind} file {getattr(without[0], kind)} of subject {subjects[0]}, found "
+            f"{found} ({len(without)} of {len(listed)} are absent: {named(subjects)}); bring the files, mend `{kind}`, "
+            "or take the rows out of the table.",
+            subjects,
+        )
+
+
+def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """Files that the pattern finds and no row names; `listed` are all rows."""
+    orphans = unlisted_files(str(settings.series), [one.series for one in listed if one.series])
+    if orphans:
+        yield Finding(
+            "notes",
+            place,
+            f"{settings.series}: {len(orphans)} files belong to no row of the table, the first is {orphans[0]}; add "
+            "rows, or mend the ids if they should be found.",
+        )
+
+
+def _shared(listed: Sequence[ListedSubject], place: str) -> Iterator[Finding]:
+    owners: dict[str, list[str]] = {}
+    for one in listed:
+        if one.has_series:
+            owners.setdefault(str(one.series), []).append(one.subject)
+    for path, subjects in owners.items():
+        if len(subjects) > 1:
+            yield Finding(
+                "notes",
+                place,
+                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; mend "
+                "columns.file or the pattern if they are several people.",
+                tuple(subjects),
+            )

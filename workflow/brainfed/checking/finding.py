@@ -1,0 +1,80 @@
+"""What is wrong with a project before it runs: one finding a mistake, those of a kind told together."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["stops", "drops", "notes"]
+
+WORDS: dict[Severity, str] = {"stops": "stops the run", "drops": "drops a subject", "notes": "worth knowing"}
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence about one place.
+
+    Attributes:
+        severity: whether the run stops, goes on without a subject, or goes on.
+        place: heading that it stands under.
+        sentence: what, where, expected against found, what to do.
+        subjects: whom it concerns; empty: nobody alone.
+    """
+
+    severity: Severity
+    place: str
+    sentence: str
+    subjects: tuple[str, ...] = ()
+
+
+def gathered(findings: Iterable[Finding]) -> list[Finding]:
+    """Place by place, one finding for all that say the same of several subjects or rows: the first names the others."""
+    kinds: dict[tuple[str, ...], list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault((finding.place, finding.severity, _kind(finding.sentence)), []).append(finding)
+    places = list(dict.fromkeys(place for place, *_ in kinds))
+    return [_together(alike) for place in places for (held, *_), alike in kinds.items() if held == place]
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    """A numbered list under headings, and a last line with counts."""
+    lines: list[str] = []
+    place = ""
+    for number, finding in enumerate(findings, start=1):
+        if finding.place != place:
+            lines += ["", finding.place]
+            place = finding.place
+        lines.append(f"{number:3}. {WORDS[finding.severity]}: {finding.sentence}")
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in WORDS}
+    dropped = len({subject for finding in findings if finding.severity == "drops" for subject in finding.subjects})
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{counts['stops']} stop{'s' if counts['stops'] == 1 else ''} the run, {counts['drops']} "
+            f"drop{'s' if counts['drops'] == 1 else ''} subjects ({dropped} of them), {counts['notes']} worth knowing",
+        ]
+    ).lstrip("\n")
+
+
+def named(subjects: Sequence[str]) -> str:
+    """The first few of some names, and how many there are besides."""
+    more = len(subjects) - SHOWN
+    return ", ".join(subjects[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _kind(sentence: str) -> str:
+    """What is expected and what to do, without the names and numbers of one case."""
+    _, expected, rest = sentence.partition("expected")
+    return re.sub(r"'[^']*'|\S*[\d/]\S*", "#", rest if expected else sentence)
+
+
+def _together(alike: Sequence[Finding]) -> Finding:
+    first = alike[0]
+    if len(alike) == 1:
+        return first
+    subjects = tuple(dict.fromkeys(subject for finding in alike for subject in finding.subjects))
+    others = [subject for subject in subjects if subject not in first.subjects]
+    more = f" The same in {named(others)}." if others else f" The same {len(alike) - 1} times more."
+    return Finding(first.severity, first.place, first.sentence + more, subjects)

@@ -1,0 +1,170 @@
+"""4D images by their headers: dimensions, space, repetition time, whole or cut off; and their confound tables."""
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from brainfed.checking.finding import Finding, named
+from brainfed.checking.people import Look
+from brainfed.cohort.listing import ListedSubject
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.atlas import Atlas
+from brainfed.imaging.confounds import read_confounds
+from brainfed.imaging.coverage import voxels_in_view
+from brainfed.imaging.extraction import check_filter
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.region_means import place_of
+from brainfed.imaging.scan import ScanHeader, read_header, read_scan
+from brainfed.imaging.shard import check_length
+from brainfed.imaging.space import Placed, same_grid
+from brainfed.runtime.errors import UserError
+
+DIFFERENT_TR = 0.01
+"""Two repetition times differ if one is longer by more than this fraction."""
+
+
+@dataclass
+class Space:
+    """How images lie to the atlas; every grid is compared once.
+
+    Attributes:
+        atlas: None where it cannot be read.
+        shares: grid -> fraction of the regions' voxels in the field of view.
+        resampled: subjects on another grid than the atlas.
+        part: subject -> fraction, for those that see less than all of the atlas.
+    """
+
+    atlas: Atlas | ProbabilisticAtlas | None
+    shares: dict[bytes, float] = field(default_factory=dict)
+    resampled: list[str] = field(default_factory=list)
+    part: dict[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def placed(self) -> Placed | None:
+        """Where the atlas lies."""
+        return None if self.atlas is None else place_of(self.atlas)
+
+    def place(self, subject: str, file: str, header: ScanHeader) -> None:
+        """Compare one image's grid with the atlas.
+
+        Raises:
+            UserError: it shares no voxel with it.
+        """
+        if self.atlas is None or self.placed is None:
+            return
+        grid = header.shape[:3]
+        key = header.affine.tobytes() + bytes(str(grid), "ascii")
+        if key not in self.shares:
+            in_view = voxels_in_view(
+                subject, file, grid, header.affine, self.atlas.name, self.placed.affine, self.placed.voxels
+            )[1]
+            self.shares[key] = float(in_view.mean())
+        if self.shares[key] < 1:
+            self.part[subject] = self.shares[key]
+        if not same_grid(grid, header.affine, self.placed.shape, self.placed.affine):
+            self.resampled.append(subject)
+
+
+def look_at_image(
+    listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Callable[[UserError], None]
+) -> Look | None:
+    """What the header of one subject's image says; every mistake goes to `refuse`, None if the header has one."""
+    subject, file = listed.subject, str(listed.series)
+    try:
+        header = read_header(subject, file)
+        if not _is_whole(file, header):
+            read_scan(subject, file)
+    except UserError as error:
+        refuse(error)
+        return None
+    volumes = header.shape[3]
+    tr = settings.tr.get(listed.site, header.tr)
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: space.place(subject, file, header),
+        lambda: check_filter(subject, file, volumes, tr, settings.extraction),
+        lambda: check_length(subject, volumes, settings.min_timepoints),
+        lambda: _check_confounds(listed, settings, volumes),
+    )
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            refuse(error)
+    return Look(volumes, _content(file), header.tr)
+
+
+def _check_confounds(listed: ListedSubject, settings: CohortSettings, volumes: int) -> None:
+    if listed.confounds is not None:
+        read_confounds(listed.subject, listed.confounds, settings.confound_columns, volumes)
+
+
+def _is_whole(file: str, header: ScanHeader) -> bool:
+    """Whether the file is as long as its header says; the end of a gzip file tells how long its content is."""
+    if file.endswith(".gz"):
+        return _trailer(file)[1] == header.size % 2**32
+    return not file.endswith(".nii") or Path(file).stat().st_size >= header.size
+
+
+def _trailer(file: str) -> tuple[int, int]:
+    """Checksum and length (modulo 2^32) of what a gzip file holds (RFC 1952)."""
+    with Path(file).open("rb") as stream:
+        stream.seek(-8, 2)
+        checksum, length = struct.unpack("<II", stream.read(8))
+    return checksum, length
+
+
+def _content(file: str) -> str:
+    """The same for gzip files with the same content; else the path."""
+    return "gzip-{:08x}-{}".format(*_trailer(file)) if file.endswith(".gz") else str(Path(file).resolve())
+
+
+def remarks(
+    looks: Mapping[str, Look], listed: Sequence[ListedSubject], settings: CohortSettings, space: Space, place: str
+) -> Iterator[Finding]:
+    """What is worth knowing of the images together: repetition times, other grids, a part of the brain."""
+    site = {one.subject: one.site for one in listed}
+    for name in sorted({site[subject] for subject in looks}):
+        times = sorted({round(look.tr, 3) for subject, look in looks.items() if site[subject] == name and look.tr > 0})
+        given = settings.tr.get(name)
+        if len(times) > 1 and times[-1] > times[0] * (1 + DIFFERENT_TR):
+            yield Finding(
+                "notes",
+                place,
+                f"site {name}: expected one repetition time, found {', '.join(f'{time:g}' for time in times)} s in the "
+                "headers; is it one site?",
+            )
+        if given is not None and any(abs(time / given - 1) > DIFFERENT_TR for time in times):
+            yield Finding(
+                "notes",
+                place,
+                f"site {name}: tr is {given:g} s in the config, which overrules {times[0]:g} s in the headers; mend it "
+                "if the headers are right.",
+            )
+    if space.resampled:
+        yield Finding(
+            "notes",
+            place,
+            f"{len(space.resampled)} of {len(looks)} images have another grid than the parcellation, whose labels are "
+            f"laid over each by the nearest voxel: {named(space.resampled)}.",
+            tuple(space.resampled),
+        )
+    low = {subject: share for subject, share in space.part.items() if share < settings.min_coverage}
+    if low:
+        yield Finding(
+            "notes",
+            place,
+            f"{len(low)} of {len(looks)} images show less than {100 * settings.min_coverage:g} % of the parcellation "
+            f"(the least {100 * min(low.values()):.0f} %): {named(list(low))}; look at their affines.",
+            tuple(low),
+        )
+    volumes = np.array([look.timepoints for look in looks.values()])
+    if len(volumes) and volumes.max() > 2 * volumes.min():
+        yield Finding(
+            "notes",
+            place,
+            f"images have {volumes.min()} to {volumes.max()} volumes; correlations of short ones are noisier.",
+        )

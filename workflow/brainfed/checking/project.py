@@ -1,0 +1,28 @@
+"""A whole project: its config, every cohort, every split, the disk."""
+
+from pathlib import Path
+
+from brainfed.checking.cohort import check_cohort
+from brainfed.checking.config import check_config
+from brainfed.checking.disk import check_disk, needed_bytes
+from brainfed.checking.finding import Finding, gathered
+from brainfed.checking.split import check_splits
+
+
+def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
+    """Everything that headers and tables say will go wrong, as far as one mistake does not hide another.
+
+    Voxels and the numbers of a series are not read, except in files that look odd.
+    """
+    usable, findings = check_config(config)
+    found: list[Finding] = []
+    needed: dict[str, int] = {}
+    for name, settings in usable.cohorts.items():
+        checked = check_cohort(name, settings)
+        found += checked.findings
+        experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
+        if checked.people:
+            place = f"cohort {name}: institutions and folds"
+            found += check_splits(checked.people, checked.sites, experiments, usable.seed, place)
+        needed[name] = needed_bytes(checked, experiments)
+    return [*findings, *gathered(found), *check_disk(needed, results, "disk")]

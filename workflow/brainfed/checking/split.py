@@ -1,0 +1,77 @@
+"""Institutions and folds: drawn as the workflow will draw them, from what tables and headers tell."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from brainfed.checking.finding import Finding
+from brainfed.checking.people import Person
+from brainfed.cohort.split_settings import SplitSettings, institution_of_site
+from brainfed.cohort.splits import draw_institutions
+from brainfed.configuration.names import TWIN
+from brainfed.configuration.stages import Experiment
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+
+
+def check_splits(
+    people: Sequence[Person], sites: Sequence[str], experiments: Sequence[Experiment], seed: int, place: str
+) -> list[Finding]:
+    """Draw every split of the experiments; those that only a target asks for stop nobody else."""
+    findings: list[Finding] = []
+    for name in dict.fromkeys(experiment.regime.split for experiment in experiments):
+        asking = [experiment for experiment in experiments if experiment.regime.split == name]
+        settings = max((experiment.split for experiment in asking), key=lambda one: one.repeats)
+        usual = any(experiment.default for experiment in asking)
+        targets = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment in asking)
+        concerns = "" if usual else f" This concerns `snakemake {' '.join(targets)}` alone."
+        findings += [
+            Finding("stops" if usual else "notes", place, sentence + concerns)
+            for sentence in _mistakes(people, sites, settings, seed)
+        ]
+    return findings
+
+
+def _mistakes(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings, seed: int) -> list[str]:
+    sentences: list[str] = []
+    try:
+        for members, known, alone in _institutions(people, sites, settings):
+            for repeat in range(settings.repeats if settings.institutions == "random" else 1):
+                sentence = _mistake(members, known, alone, Streams(seed, repeat))
+                if sentence:
+                    sentences.append(sentence)
+                    break
+    except UserError as error:
+        return [str(error)]
+    return sentences
+
+
+def _mistake(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings, streams: Streams) -> str:
+    seen = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
+    included = pd.DataFrame({"subject": seen["subject"], "included": True, "twin_group": seen["twin"]})
+    participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
+    others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
+    try:
+        draw_institutions(included, pd.concat([participants, others], ignore_index=True), settings, streams)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+Part = tuple[Sequence[Person], Sequence[str], SplitSettings]
+
+
+def _institutions(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings) -> Iterator[Part]:
+    """Named institutions one by one, so that each is heard; random ones all together."""
+    if settings.validation == "leave_one_site_out" or settings.institutions == "random" or not people:
+        yield people, sites, settings
+    elif settings.institutions == "sites":
+        for site in sorted({person.site for person in people}):
+            yield [person for person in people if person.site == site], [site], settings
+    else:
+        owner = institution_of_site(settings.groups, sites)
+        for group in sorted({owner[person.site] for person in people}):
+            held = [site for site in sites if owner[site] == group]
+            members = [person for person in people if owner[person.site] == group]
+            yield members, held, replace(settings, groups={group: tuple(held)})

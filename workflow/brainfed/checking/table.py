@@ -1,0 +1,94 @@
+"""The phenotype table: every row that cannot be used, and what its codes add up to."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from brainfed.checking.finding import Finding, named
+from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
+from brainfed.cohort.listing import ListedSubject, list_subject
+from brainfed.cohort.participant import Participant, read_participant
+from brainfed.cohort.phenotype_table import Row, read_phenotype_table
+from brainfed.cohort.settings import CohortSettings
+from brainfed.runtime.errors import Refuse, UserError
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The rows that can be used; `complete` if all can."""
+
+    listed: tuple[ListedSubject, ...]
+    participants: Mapping[str, Participant]
+    complete: bool
+
+
+def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster, list[Finding]]:
+    """Read the whole table of a cohort past every row that no job could read."""
+    findings: list[Finding] = []
+
+    def refuse(error: UserError, *subjects: str) -> None:
+        findings.append(Finding("stops", place, str(error), subjects))
+
+    listed: list[ListedSubject] = []
+    participants: dict[str, Participant] = {}
+    for row in _rows(settings, refuse):
+        try:
+            participants[row.subject] = read_participant(
+                row.table, row, settings.columns, settings.codes, settings.target
+            )
+            listed.append(list_subject(name, row, settings))
+        except UserError as error:
+            refuse(error, row.subject)
+    return Roster(tuple(listed), participants, not findings), findings
+
+
+def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
+    try:
+        return read_phenotype_table(settings.tables, settings.columns, settings.missing, refuse, settings.rows)
+    except UserError as error:
+        refuse(error)
+        return []
+
+
+def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:
+    """What does not stop a run, and one class alone, which does."""
+    if not participants:
+        return
+    words = CLASS_WORDS[settings.target]
+    for what in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
+        without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, what)))
+        if without:
+            sentence = f"{len(without)} of {len(participants)} subjects have no {words.told(what)}: {named(without)}."
+            yield Finding("notes", place, sentence, without)
+    classes = {person.diagnosis for person in participants.values()} - {None}
+    if len(classes) == 1:
+        yield Finding(
+            "stops",
+            place,
+            f"{settings.tables[0]}: expected {words.many[1]} and {words.many[0]}, found {_class(classes, words)} only; "
+            f"mend codes.{settings.target} or the table.",
+        )
+    else:
+        yield from _one_class_sites(participants, words, place)
+    unknown = sorted(set(settings.tr) - {person.site for person in participants.values()})
+    if unknown:
+        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; mend the name, or remove it.")
+
+
+def _one_class_sites(participants: Mapping[str, Participant], words: ClassWords, place: str) -> Iterator[Finding]:
+    for site in sorted({person.site for person in participants.values()}):
+        labelled = [p.diagnosis for p in participants.values() if p.site == site and p.diagnosis is not None]
+        if len(set(labelled)) == 1:
+            yield Finding(
+                "notes",
+                place,
+                f"site {site}: all {len(labelled)} subjects are {_class(set(labelled), words)}, so its AUC is "
+                "undefined; put it into a group with another site, or leave it.",
+            )
+
+
+def _class(classes: set[int | None], words: ClassWords) -> str:
+    return words.many[1 if classes == {1} else 0]
+
+
+def _unknown(value: object) -> bool:
+    return value is None or value != value

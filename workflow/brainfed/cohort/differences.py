@@ -1,0 +1,104 @@
+"""Whether patients and controls, or the sites, differ in a measure of quality: what could pass for a diagnosis."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+FEWEST = 2
+"""Subjects that a group needs to have a spread."""
+
+
+@dataclass(frozen=True)
+class GroupDifference:
+    """A measure of patients against controls.
+
+    Attributes:
+        patients: mean of the patients.
+        controls: mean of the controls.
+        low: lower end of the 95 % interval of patients minus controls (Welch).
+        high: its upper end.
+        p: two-sided p of Welch's t-test.
+        effect: Cohen's d.
+    """
+
+    patients: float
+    controls: float
+    low: float
+    high: float
+    p: float
+    effect: float
+
+    @property
+    def significant(self) -> bool:
+        """At 5 %."""
+        return self.p < 0.05
+
+
+def group_difference(values: pd.Series, diagnosis: pd.Series) -> GroupDifference | None:
+    """Compare patients (1) and controls (0); who has no diagnosis or no value takes no part.
+
+    None where a group has fewer than two values, or nothing varies.
+    """
+    known = values.notna() & diagnosis.notna()
+    first = values[known & (diagnosis == 1).fillna(False)].to_numpy(dtype=np.float64)
+    second = values[known & (diagnosis == 0).fillna(False)].to_numpy(dtype=np.float64)
+    if min(len(first), len(second)) < FEWEST or max(np.ptp(first), np.ptp(second)) == 0:
+        return None
+    test = stats.ttest_ind(first, second, equal_var=False)
+    interval = test.confidence_interval()
+    return GroupDifference(
+        float(first.mean()), float(second.mean()), float(interval.low), float(interval.high), float(test.pvalue),
+        cohen(first, second),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SiteDifferences:
+    """A measure by site.
+
+    Attributes:
+        explained: eta squared, the share of the variance that lies between sites.
+        p: of the one-way analysis of variance.
+        sites: site, subjects, mean, others (mean of all other sites), effect (Cohen's d against them), p_holm
+            (Welch's t-test against them, Holm over sites); sites with two values or more, in ascending order.
+    """
+
+    explained: float
+    p: float
+    sites: pd.DataFrame
+
+    def apart(self, effect: float) -> pd.DataFrame:
+        """The sites that differ significantly from the others by `effect` standard deviations or more."""
+        return self.sites[(self.sites["p_holm"] < 0.05) & (self.sites["effect"].abs() >= effect)]
+
+
+def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | None:
+    """Compare the sites; None where fewer than two have two values, or nothing varies."""
+    known = values.notna() & site.notna()
+    held, where = values[known].to_numpy(dtype=np.float64), site[known].to_numpy(dtype=object)
+    names = [name for name in sorted(set(where)) if (where == name).sum() >= FEWEST]
+    parts = [held[where == name] for name in names]
+    if len(names) < 2 or all(np.ptp(part) == 0 for part in parts):
+        return None
+    rows = []
+    for name, part in zip(names, parts, strict=True):
+        others = held[where != name]
+        p = float(stats.ttest_ind(part, others, equal_var=False).pvalue)
+        rows.append((name, len(part), float(part.mean()), float(others.mean()), cohen(part, others), p))
+    sites = pd.DataFrame(rows, columns=["site", "subjects", "mean", "others", "effect", "p_holm"])
+    sites["p_holm"] = multipletests(sites["p_holm"].fillna(1.0), method="holm")[1]
+    everybody = np.concatenate(parts)
+    between = sum(len(part) * (part.mean() - everybody.mean()) ** 2 for part in parts)
+    total = ((everybody - everybody.mean()) ** 2).sum()
+    return SiteDifferences(float(between / total), float(stats.f_oneway(*parts).pvalue), sites)
+
+
+def cohen(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Cohen's d: difference of the means in pooled standard deviations; NaN where nothing varies."""
+    freedom = len(first) + len(second) - 2
+    pooled = ((len(first) - 1) * first.var(ddof=1) + (len(second) - 1) * second.var(ddof=1)) / freedom
+    return float((first.mean() - second.mean()) / np.sqrt(pooled)) if pooled > 0 else float("nan")

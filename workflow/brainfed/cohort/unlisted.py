@@ -1,0 +1,22 @@
+"""Series on disk that no row of a phenotype table names: one directory listing."""
+
+import os
+import re
+from collections.abc import Collection
+from pathlib import Path
+from string import Formatter
+
+
+def unlisted_files(pattern: str, named: Collection[str]) -> tuple[str, ...]:
+    """Names, ascending, of the files that fit a path pattern and are not among the paths `named`.
+
+    None where the folder itself holds braces, where its file name holds none, or where it does not exist.
+    """
+    folder, name = os.path.split(pattern)
+    parts = list(Formatter().parse(name))
+    if "{" in folder or not any(field for _, field, _, _ in parts) or not Path(folder or ".").is_dir():
+        return ()
+    fits = re.compile("".join(re.escape(text) + ("" if field is None else ".+") for text, field, _, _ in parts))
+    known = {Path(path).name for path in named}
+    found = [entry.name for entry in os.scandir(folder or ".")]
+    return tuple(sorted(file for file in found if file not in known and fits.fullmatch(file)))

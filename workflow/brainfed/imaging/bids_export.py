@@ -1,0 +1,117 @@
+"""Series, correlations and coverage as BIDS files, named as XCP-D does after BEP017 (a proposal, in no release yet)."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.imaging.connectivity import connectivity, to_matrices
+from brainfed.imaging.series_files import load_runs, load_series
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.artefacts import read_table, write_text
+
+BIDS_VERSION = "1.10.0"
+
+
+@dataclass(frozen=True)
+class ExportFiles:
+    """The parts of a cohort's series: series, quality and coverage of each."""
+
+    series: Sequence[str | Path]
+    quality: Sequence[str | Path]
+    coverage: Sequence[str | Path]
+
+
+def export_bids(
+    folder: str | Path, files: ExportFiles, atlas: str, sources: Mapping[str, Sequence[str]], by_run: bool
+) -> None:
+    """Write a BIDS derivative of every usable subject, part after part.
+
+    Args:
+        folder: where to write `dataset_description.json` and `sub-*/`.
+        files: the parts.
+        atlas: name of the parcellation.
+        sources: subject -> paths of the images that its series come from, named by BIDS.
+        by_run: whether correlations are the mean over a subject's runs.
+    """
+    root = Path(folder)
+    _write_json(
+        root / "dataset_description.json",
+        {
+            "Name": "Region series and functional connectivity",
+            "BIDSVersion": BIDS_VERSION,
+            "DatasetType": "derivative",
+            "GeneratedBy": [{"Name": "brainfed"}],
+        },
+    )
+    label = re.sub(r"[^A-Za-z0-9]", "", atlas)
+    for series_file, quality_file, coverage_file in zip(files.series, files.quality, files.coverage, strict=True):
+        quality = read_table(quality_file, ["subject", "tr", "problem"]).set_index("subject")
+        subjects, tr = list(quality.index[quality["problem"] == ""]), quality["tr"].to_dict()
+        series, regions = load_series([series_file], subjects)
+        runs = load_runs([series_file]) if by_run else {}
+        coverage = read_table(coverage_file, ["subject", "region", "coverage"]).groupby("subject")
+        for subject in subjects:
+            stem = f"{_shared_name(sources[subject])}_atlas-{label}"
+            target = root / _folder_of(stem) / "func"
+            facts = {"Sources": [f"bids:source:{_within_data_set(image)}" for image in sources[subject]]}
+            _write_series(target / f"{stem}_stat-mean_timeseries", series[subject], regions, tr[subject], facts)
+            matrix = to_matrices(connectivity({subject: series[subject]}, FeatureSettings(), runs))[0]
+            _write_matrix(target / f"{stem}_stat-pearsoncorrelation_relmat", matrix, regions, facts)
+            seen = coverage.get_group(subject)[["region", "coverage"]].rename(columns={"region": "node"})
+            _write_tsv(target / f"{stem}_stat-coverage_bold.tsv", seen)
+
+
+def _shared_name(images: Sequence[str]) -> str:
+    """The entities that all images of a subject share, but for `desc`, in the order of the first."""
+    parts = [Path(image).name.split("_")[:-1] for image in images]
+    return "_".join(
+        part for part in parts[0] if not part.startswith("desc-") and all(part in others for others in parts[1:])
+    )
+
+
+def _folder_of(stem: str) -> Path:
+    levels = [part for part in stem.split("_") if part.startswith(("sub-", "ses-"))]
+    return Path(*levels)
+
+
+def _within_data_set(image: str) -> str:
+    """The path below the derivative's root, from `sub-` on."""
+    parts = Path(image).parts
+    first = next((at for at, part in enumerate(parts) if part.startswith("sub-")), len(parts) - 1)
+    return "/".join(parts[first:])
+
+
+def _write_series(
+    stem: Path, series: NDArray[np.float32], regions: Sequence[str], tr: float, facts: Mapping[str, object]
+) -> None:
+    _write_tsv(stem.with_name(f"{stem.name}.tsv"), pd.DataFrame(series, columns=list(regions)))
+    known = {} if np.isnan(tr) else {"SamplingFrequency": 1 / tr}
+    _write_json(stem.with_name(f"{stem.name}.json"), {**facts, **known, "Description": "Mean of each region, cleaned."})
+
+
+def _write_matrix(stem: Path, matrix: NDArray[np.float64], regions: Sequence[str], facts: Mapping[str, object]) -> None:
+    frame = pd.DataFrame(matrix, columns=list(regions))
+    frame.insert(0, "Node", list(regions))
+    _write_tsv(stem.with_name(f"{stem.name}.tsv"), frame)
+    meaning = {
+        "RelationshipMeasure": "Pearson correlation coefficient",
+        "Weighted": True,
+        "Directed": False,
+        "ValidDiagonal": True,
+        "StorageFormat": "Full",
+    }
+    _write_json(stem.with_name(f"{stem.name}.json"), {**facts, **meaning})
+
+
+def _write_tsv(path: Path, frame: pd.DataFrame) -> None:
+    write_text(path, frame.to_csv(sep="\t", index=False, na_rep="n/a", float_format="%.8g", lineterminator="\n"))
+
+
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,114 @@
+"""From the runs of a BIDS derivative to one subject's region series."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from brainfed.cohort.bids_run import BidsRun
+from brainfed.cohort.framewise_displacement import mean_displacement
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.atlas import Atlas
+from brainfed.imaging.brain_mask import within_brain
+from brainfed.imaging.extract_shard import write_extracted
+from brainfed.imaging.extraction import check_filter, extract_scan
+from brainfed.imaging.fmriprep_confounds import check_freedom, load_regressors
+from brainfed.imaging.join_runs import join_runs
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.region_series import RegionSeries
+from brainfed.imaging.repetition_time import agree, sidecar_tr
+from brainfed.imaging.scan import read_scan
+from brainfed.imaging.shard import ShardFiles
+from brainfed.runtime.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SubjectRuns:
+    """The runs of one subject in order; `tr` in s overrules sidecars and headers."""
+
+    runs: tuple[BidsRun, ...]
+    tr: float | None = None
+
+
+def extract_bids_shard(
+    subjects: Mapping[str, SubjectRuns], atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings, out: ShardFiles
+) -> None:
+    """Extract the region series of some subjects.
+
+    Raises:
+        UserError: a run cannot be used and `on_invalid` is `error`.
+    """
+
+    def load(subject: str) -> RegionSeries:
+        return extract_subject(subject, subjects[subject], atlas, settings)
+
+    write_extracted(sorted(subjects), load, atlas, settings, out)
+
+
+def extract_subject(
+    subject: str, files: SubjectRuns, atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings
+) -> RegionSeries:
+    """Average and clean every run of a subject and join them.
+
+    Raises:
+        UserError: a run cannot be used, the runs differ in their repetition time, or of no run enough volumes are
+            kept to average its connectivity.
+    """
+    extracted = [extract_run(subject, run, files.tr, atlas, settings) for run in files.runs]
+    first = extracted[0]
+    for run, found in zip(files.runs, extracted, strict=True):
+        if not agree(found.tr, first.tr):
+            raise UserError(
+                f"Subject {subject}, {run.image}: expected the repetition time of {files.runs[0].image}, {first.tr:g} "
+                f"s, found {found.tr:g} s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
+            )
+    return join_runs(_long_enough(subject, files.runs, extracted, settings))
+
+
+def extract_run(
+    subject: str, run: BidsRun, tr: float | None, atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings
+) -> RegionSeries:
+    """Average and clean one run; the repetition time is `tr`, else the sidecars', else the header's.
+
+    Raises:
+        UserError: the image, its mask, its sidecars or its confounds cannot be used.
+    """
+    scan = read_scan(subject, run.image)
+    if run.mask is not None:
+        scan = within_brain(scan, run.mask)
+    stated = sidecar_tr(subject, run.sidecars)
+    chosen = next((value for value in (tr, stated) if value is not None and not np.isnan(value)), scan.tr)
+    regressors = load_regressors(subject, run.image, scan.voxels.shape[3], settings.bids.confounds)
+    check_filter(subject, run.image, scan.voxels.shape[3], chosen, settings.extraction)
+    where = f"Subject {subject}, {run.image}"
+    check_freedom(where, regressors, scan.voxels.shape[3], chosen, settings.extraction)
+    found = extract_scan(scan, atlas, settings.extraction, chosen, regressors.values, regressors.kept)
+    return replace(
+        found,
+        mean_fd=mean_displacement([] if run.confounds is None else [run.confounds]),
+        header_tr=scan.tr if tr is None and not agree(stated, scan.tr) else float("nan"),
+    )
+
+
+def _long_enough(
+    subject: str, runs: Sequence[BidsRun], extracted: Sequence[RegionSeries], settings: CohortSettings
+) -> list[RegionSeries]:
+    """All runs; of those whose connectivity is averaged, the ones that are long enough for one of their own."""
+    if settings.bids.runs != "average":
+        return list(extracted)
+    kept: list[RegionSeries] = []
+    for run, found in zip(runs, extracted, strict=True):
+        if len(found.series) >= settings.min_timepoints:
+            kept.append(found)
+        else:
+            logger.warning("%s: %s left out, %d volumes are kept", subject, run.name, len(found.series))
+    if not kept:
+        raise UserError(
+            f"Subject {subject}: expected a run with at least {settings.min_timepoints} time points, found "
+            f"{', '.join(str(len(found.series)) for found in extracted)}; drop the subject (on_invalid: drop) or lower "
+            "min_timepoints."
+        )
+    return kept

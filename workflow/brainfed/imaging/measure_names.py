@@ -1,0 +1,40 @@
+"""What a column of FreeSurfer measures is, told from its name; ADNI's are `ST44CV`, `ST44SA`, `ST44TA`, `ST29SV`."""
+
+import re
+from fnmatch import fnmatchcase
+
+from brainfed.cohort.freesurfer_settings import FreeSurferSettings
+
+INTRACRANIAL = ("EstimatedTotalIntraCranialVol", "eTIV", "IntraCranialVol", "ICV", "ST10CV")
+"""Names of the estimated intracranial volume, in FreeSurfer's versions, in merged tables and in ADNI's."""
+
+WHOLE_BRAIN = re.compile(
+    r"(Estimated(Total)?)?IntraCranialVol|eTIV|ICV|ST10CV|(lh|rh)?(Cortex|CorticalWhiteMatter|CerebralWhiteMatter)Vol"
+    r"|SubCortGrayVol|TotalGrayVol|SupraTentorialVol\w*|BrainSegVol\w*|MaskVol|[lr]h_(MeanThickness|WhiteSurfArea)_\w+"
+)
+ADNI = re.compile(r"ST\d+(?P<kind>CV|SV|HS|SA|TA|TS)")
+ADNI_KINDS = {"CV": "volume", "SV": "volume", "HS": "volume", "SA": "area", "TA": "thickness", "TS": "other"}
+CORTICAL = re.compile(r"[lr]h_.+_(?P<kind>[A-Za-z]+)")
+OTHER = re.compile(r".*(_mean|_std|-to-eTIV|SurfaceHoles)")
+
+
+def measure_of(column: str) -> str:
+    """`volume`, `thickness`, `area`, or `other`: a curvature, a deviation, an intensity, a ratio, a count."""
+    if found := ADNI.fullmatch(column):
+        return ADNI_KINDS[found["kind"]]
+    if found := CORTICAL.fullmatch(column):
+        return found["kind"] if found["kind"] in ("volume", "thickness", "area") else "other"
+    return "other" if OTHER.fullmatch(column) else "volume"
+
+
+def is_feature(column: str, settings: FreeSurferSettings) -> bool:
+    """Whether the settings keep a column."""
+    if settings.columns and not _any_of(column, settings.columns):
+        return False
+    if _any_of(column, settings.leave_out) or (WHOLE_BRAIN.fullmatch(column) and not settings.whole_brain):
+        return False
+    return measure_of(column) in settings.measures
+
+
+def _any_of(column: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(column, pattern) for pattern in patterns)

@@ -1,0 +1,44 @@
+"""The repetition time that the json files of a BIDS image state."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from brainfed.runtime.errors import UserError
+
+KEY = "RepetitionTime"
+TOLERANCE = 1e-3
+"""Difference of two repetition times in s that rounding explains."""
+
+
+def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
+    """Repetition time in s, NaN where no file states one; the last file that does is the nearest to the image.
+
+    Raises:
+        UserError: a file is no JSON object, or the time is no number above 0.
+    """
+    tr = float("nan")
+    for file in files:
+        where = f"Subject {subject}, {file}"
+        try:
+            content = json.loads(Path(file).read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError) as error:
+            raise UserError(f"{where}: expected a JSON sidecar, found none that reads ({error}); repair it.") from error
+        if not isinstance(content, dict):
+            raise UserError(f"{where}: expected a JSON object, found {type(content).__name__}; repair it.")
+        if KEY in content:
+            tr = _checked(where, content[KEY])
+    return tr
+
+
+def agree(one: float, other: float) -> bool:
+    """Whether two repetition times are one; what is not known agrees with everything."""
+    return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
+
+
+def _checked(where: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; mend it.")
+    return float(value)

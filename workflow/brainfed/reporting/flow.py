@@ -1,0 +1,89 @@
+"""From the rows of the phenotype table to the analysed subjects, step by step (as CONSORT and PRISMA charts do)."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.exclusion import exclusion_kind
+from brainfed.cohort.issues import SILENT, UNMEASURED, UNUSABLE, reason_kind
+
+ABSENT = frozenset(
+    {"no series", "series file absent", "confounds file absent", "no FreeSurfer id", "stats folder absent"}
+)
+STEPS = ("with a series", "with a usable series", "eligible by diagnosis", "of sufficient quality")
+"""What those have who pass a step, in the order in which `cohort.quality` asks."""
+MEASURED = {
+    "no FreeSurfer id": "with FreeSurfer measures",
+    "stats folder absent": "with FreeSurfer measures",
+    UNMEASURED: "with whole FreeSurfer measures",
+}
+"""What they have in a cohort of FreeSurfer measures."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Subjects, and how many of them are of either class; the others have no label."""
+
+    subjects: int
+    patients: int
+    controls: int
+
+    def told(self, words: ClassWords) -> str:
+        """`7 patients, 5 controls`; empty where nobody has a label."""
+        unknown = self.subjects - self.patients - self.controls
+        parts = [(self.patients, 1), (self.controls, 0)]
+        said = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
+        return ", ".join([*said, *([f"{unknown} without a {words.target}"] if unknown and said else [])])
+
+
+@dataclass(frozen=True)
+class FlowStep:
+    """Who leaves at one step.
+
+    Attributes:
+        passed: what the others have, such as `with a series`.
+        reasons: (why, how many), the most frequent first.
+        remaining: who is left.
+    """
+
+    passed: str
+    reasons: tuple[tuple[str, Count], ...]
+    remaining: Count
+
+
+def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
+    """Who is in the phenotype table, and every step at which somebody leaves.
+
+    Args:
+        people: included, reason, diagnosis (1 patient, 0 control, null).
+
+    Returns:
+        Everybody, and the steps; what remains after the last are the included subjects.
+    """
+    kinds = people["reason"].map(lambda reason: reason_kind(reason) if reason else "")
+    kinds = kinds.where(~people["included"], "")
+    step = kinds.map(lambda kind: _step(kind) if kind else len(STEPS))
+    steps = []
+    for place, passed in enumerate(STEPS):
+        leaving = people[step == place]
+        if len(leaving):
+            counts = [(str(kind), _count(group)) for kind, group in leaving.groupby(kinds[step == place])]
+            reasons = tuple(sorted(counts, key=lambda item: (-item[1].subjects, item[0])))
+            title = MEASURED.get(reasons[0][0], passed)
+            steps.append(FlowStep(title, reasons, _count(people[step > place])))
+    return _count(people), tuple(steps)
+
+
+def _step(kind: str) -> int:
+    """At which step a kind of reason leaves; a reason that is of no scan and no quality is of the diagnosis."""
+    if kind in ABSENT:
+        return 0
+    if kind in (UNUSABLE, UNMEASURED):
+        return 1
+    return 3 if kind == SILENT or exclusion_kind(kind) else 2
+
+
+def _count(people: pd.DataFrame) -> Count:
+    diagnosis = people["diagnosis"]
+    return Count(len(people), int((diagnosis == 1).sum()), int((diagnosis == 0).sum()))

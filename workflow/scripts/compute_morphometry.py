@@ -1,0 +1,13 @@
+"""Bring the measures of every subject that has them into the form of features."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.runtime.artefacts import read_arrays, write_arrays
+
+    found = read_arrays(snakemake.input.measures, ["measures"])
+    write_arrays(
+        snakemake.output.features,
+        {"features": found.arrays["measures"]},
+        {**found.metadata, "settings": snakemake.params.settings},
+    )

@@ -1,0 +1,16 @@
+"""Draw how the FreeSurfer measures of patients and controls differ."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.reporting.measure_effects import draw_measures
+
+    files = snakemake.input
+    draw_measures(
+        files.measures,
+        files.participants,
+        files.included,
+        dict(snakemake.output.items()),
+        CLASS_WORDS[snakemake.params.target],
+    )

@@ -1,0 +1,15 @@
+"""Write the series, correlations and coverage of a cohort as BIDS files."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.imaging.bids_export import ExportFiles, export_bids
+
+    files, params = snakemake.input, snakemake.params
+    export_bids(
+        snakemake.output.folder,
+        ExportFiles(files.series, files.quality, files.coverage),
+        params.atlas,
+        params.images,
+        params.by_run,
+    )

@@ -1,0 +1,22 @@
+"""Extract the region series of one shard's BIDS images, all runs of each subject."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    from brainfed.cohort.bids_run import BidsRun
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.imaging.atlas import load_atlas
+    from brainfed.imaging.bids_extraction import SubjectRuns, extract_bids_shard
+    from brainfed.imaging.shard import ShardFiles
+    from brainfed.runtime.settings import restore
+
+    settings = restore(CohortSettings, {"source": "bids", **snakemake.params.settings})
+    extract_bids_shard(
+        {
+            subject: SubjectRuns(tuple(restore(BidsRun, run) for run in runs), tr)
+            for subject, runs, tr in snakemake.params.subjects
+        },
+        load_atlas(settings.atlas, snakemake.input.parcellation, snakemake.input.labels or None),
+        settings,
+        ShardFiles(snakemake.output.series, snakemake.output.quality, snakemake.output.coverage),
+    )

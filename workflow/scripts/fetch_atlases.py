@@ -1,0 +1,8 @@
+"""Download known atlases: labels and a region table each."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake) as running:
+    from brainfed.cohort.atlas_download import fetch_atlases
+
+    fetch_atlases(snakemake.params.names, snakemake.params.folder, running.progress)

@@ -1,0 +1,26 @@
+"""Join what is known about the quality of every subject's scan, and compare the subjects' connectivity."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    import pandas as pd
+
+    from brainfed.cohort.measures import measure
+    from brainfed.imaging.series_files import load_runs, load_series
+    from brainfed.imaging.typicality import typicality
+    from brainfed.runtime.artefacts import read_table, write_table
+
+    files, params = snakemake.input, snakemake.params
+    quality = pd.concat([read_table(path, ["subject", "problem"]) for path in files.quality], ignore_index=True)
+    connectivity = None
+    if files.series:
+        series, _ = load_series(list(files.series), list(quality.loc[quality["problem"] == "", "subject"]))
+        connectivity = typicality(series, params.alike, load_runs(files.series) if params.by_run else {})
+    measures = measure(
+        read_table(files.participants, ["subject", "mean_fd", "fd_source"]),
+        quality,
+        pd.concat([read_table(path) for path in files.coverage], ignore_index=True),
+        params.min_coverage,
+        connectivity,
+    )
+    write_table(snakemake.output.measures, measures)

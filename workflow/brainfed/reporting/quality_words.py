@@ -10,6 +10,8 @@ from brainfed.reporting.intervals import signed
 from brainfed.reporting.people import used
 
 FALSE_DISCOVERY_RATE = 0.05
+FEW = 1.0
+"""Percent of the connections below which connectivity hardly goes with motion."""
 MEASURED = {
     "mean_fd": "motion (mean FD)",
     "tr": "repetition time",
@@ -89,9 +91,10 @@ def _qc_fc(connections: pd.DataFrame) -> str:
     )
     if share == "0":
         return f"Connectivity does not go with motion (QC-FC): none of {len(known):,} connections do, {found}."
+    hardly = " hardly" if float(share) < FEW else ""
     return (
-        f"Connectivity goes with motion (QC-FC): {share} % of {len(known):,} connections correlate with mean FD over "
-        f"subjects, {found}."
+        f"Connectivity{hardly} goes with motion (QC-FC): {share} % of {len(known):,} connections correlate with mean "
+        f"FD over subjects, {found}."
     )
 
 

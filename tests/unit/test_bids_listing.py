@@ -162,6 +162,15 @@ def test_ids_that_lost_their_zeros_match_nobody_and_are_named(derivative):
     assert "(1, 2 ...), found only those of sub-01, sub-02 ...; mend the ids (are leading zeros lost?)" in found
 
 
+def test_rows_may_be_chosen_by_their_cells(derivative):
+    (derivative.folder / "participants.tsv").write_text(
+        "participant_id\tsite\tage\tsex\tdiagnosis\tvisit\n"
+        "sub-01\ta\t20\tmale\tpatient\tfirst\nsub-02\ta\t20\tmale\tcontrol\tsecond\n"
+    )
+    listing = list_cohort("c", cohort(derivative, rows={"visit": ("first",)}))
+    assert [listed.subject for listed in listing.subjects] == ["sub-01"]
+
+
 def test_a_column_may_hold_the_label(derivative):
     header = "participant_id\tsite\tage\tsex\tdiagnosis\tbids"
     derivative.write_participants("x\ta\t1\tmale\tpatient\tsub-02", "y\ta\t1\tmale\tpatient\tn/a", header=header)

@@ -110,6 +110,14 @@ def test_a_full_disk_is_told(tmp_path, monkeypatch):
         assert [found.severity for found in check_project(config, tmp_path / "results")] == severities
 
 
+def test_a_config_that_drops_everybody_stops_the_run(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.settings |= {"regions": 5, "on_invalid": "drop"}
+    found = check_project(cohort.configure())
+    assert [one.severity for one in found if "leaves out all 12" in one.sentence] == ["stops"]
+    assert any(one.severity == "drops" and "expected 5 regions" in one.sentence for one in found)
+
+
 def images(folder, **changes):
     cohort = image_cohort(folder)
     cohort.settings |= changes

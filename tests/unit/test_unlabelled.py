@@ -1,7 +1,6 @@
 """Subjects without a label: nodes of the graph, tested in no fold; what they hide changes no byte."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from brainfed.cohort.training_labels import training_labels
 from brainfed.graphs.settings import GraphSettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import read_table, write_arrays, write_table
+from brainfed.runtime.entry import resolve
 from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.training.assemble import assemble
@@ -206,12 +206,11 @@ GRAPH_METHODS = {
 @pytest.mark.parametrize("way", ["random", "leave-one-site-out"])
 def test_the_unlabelled_are_neighbours_and_are_not_scored(name, protocol, way):
     method = METHODS[name]
-    module, function = method.entry.split(":")
     whole = method_inputs(60, split=way, protocol=protocol)
     whole = whole if method.inpainter is None else with_fused(whole)
 
     def outcome(inputs):
-        return getattr(import_module(module), function)(inputs, method.settings(**GRAPH_METHODS[name]), Run())
+        return resolve(method.entry)(inputs, method.settings(**GRAPH_METHODS[name]), Run())
 
     inputs = unlabelled(whole)
     found = outcome(inputs)
@@ -230,6 +229,8 @@ def test_an_institution_of_unlabelled_subjects_alone_is_trained_for_by_the_other
     inputs = replace(inputs, fold=np.where(nobody, -1, inputs.fold), labels=np.where(nobody, -1, inputs.labels))
     for name in ("localgcn", "fedgcn"):
         method = METHODS[name]
-        module, function = method.entry.split(":")
-        found = getattr(import_module(module), function)(inputs, method.settings(**GRAPH_METHODS[name]), Run())
+        found = resolve(method.entry)(inputs, method.settings(**GRAPH_METHODS[name]), Run())
         check(inputs, found)
+        table = predictions_table(inputs, found, np.where(nobody, -1, 0))
+        assert set(table["subject"]) == set(np.array(inputs.subjects)[~nobody])
+        assert np.isfinite(table["score"]).all()

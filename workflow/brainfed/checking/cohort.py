@@ -143,6 +143,12 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
     mended = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
     everybody = people_of(roster.participants, mended | looks if settings.on_invalid == "error" else looks)
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
+    if wrong and not everybody:
+        sentence = (
+            f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(wrong)}; "
+            "mend what their files are held against, or the files."
+        )
+        findings.append(Finding("stops", content, sentence))
     if everybody and not people:
         sentence = (
             f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among "

@@ -27,7 +27,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     where = f"Cohort {name!r}"
     folder = _checked_folder(name, where, settings)
     tables = settings.tables or (_participants_table(where, folder),)
-    rows = read_phenotype_table(tables, settings.columns, settings.missing)
+    rows = read_phenotype_table(tables, settings.columns, settings.missing, wanted=settings.rows)
     runs = find_runs(folder, settings.bids, where)
     subjects = tuple(_listed(row, settings, runs) for row in rows)
     _check_labels(where, rows, settings, runs)

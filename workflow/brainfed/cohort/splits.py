@@ -83,7 +83,7 @@ def draw_institutions(
     drawn = institution != OUTSIDE
     subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
     for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
-        _refuse_few(str(name), subjects.loc[institution == name], settings.folds, target)
+        _refuse_few(str(name), subjects.loc[institution == name], settings, target)
     return subjects, institution
 
 
@@ -201,13 +201,16 @@ def _stratified_folds(
     return fold
 
 
-def _refuse_few(institution: str, members: pd.DataFrame, folds: int, target: Target) -> None:
+def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, target: Target) -> None:
+    folds, other = settings.folds, "merge it with another institution"
+    if settings.institutions == "random":
+        other = "lower `count`" if settings.share is None else "raise `share`"
     for code, title in CLASS_WORDS[target].many.items():
         found = members.loc[members["diagnosis"] == code, "group"].nunique()
         if found < folds:
             raise UserError(
                 f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds, "
-                f"it has {found}; lower `folds`, or merge it with another institution."
+                f"it has {found}; lower `folds`, or {other}."
             )
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brainfed.cohort.listing import list_cohort, shard_name
+from brainfed.cohort.listed import shard_name
+from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings, ColumnSettings, SimulateSettings
 from brainfed.runtime.errors import UserError
 

@@ -11,9 +11,12 @@ from brainfed.checking.people import Checked, Look, Person, people_of, twins_amo
 from brainfed.checking.series import look_at_series
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.known_atlases import atlas_files
-from brainfed.cohort.listing import EXCLUDED, ListedSubject, Listing, list_cohort, simulated_subjects, unmet
+from brainfed.cohort.listed import EXCLUDED, ListedSubject, Listing
+from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.simulated_listing import simulated_subjects
 from brainfed.cohort.simulated_phenotype import simulate_subjects
+from brainfed.cohort.unmet import unmet
 from brainfed.imaging.atlas import Atlas, load_atlas
 from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.read_shard import check_names

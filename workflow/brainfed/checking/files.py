@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from brainfed.checking.finding import Finding, named
-from brainfed.cohort.listing import ListedSubject, absent_files
+from brainfed.cohort.listed import ListedSubject
+from brainfed.cohort.listing import absent_files
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.unlisted import unlisted_files
 

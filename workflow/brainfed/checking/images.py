@@ -10,7 +10,7 @@ import numpy as np
 
 from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Look
-from brainfed.cohort.listing import ListedSubject
+from brainfed.cohort.listed import ListedSubject
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.atlas import Atlas
 from brainfed.imaging.confounds import read_confounds

@@ -6,10 +6,11 @@ from pathlib import Path
 from brainfed.cohort.bids_run import BidsRun
 from brainfed.cohort.bids_tree import find_runs
 from brainfed.cohort.known_atlases import atlas_files
-from brainfed.cohort.listing import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name, unmet
+from brainfed.cohort.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
 from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import Row, read_phenotype_table
 from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.unmet import unmet
 from brainfed.runtime.errors import UserError
 
 TABLE = "participants.tsv"

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.listing import simulated_subjects
 from brainfed.cohort.settings import CohortSettings, Diagnosis, Sex
+from brainfed.cohort.simulated_listing import simulated_subjects
 from brainfed.runtime.streams import Streams
 
 AGE_RANGE = (6.0, 80.0)

@@ -78,9 +78,9 @@ def read_scan(subject: str, file: str | Path) -> Scan:
     """
     where = f"Subject {subject}, {file}"
     with _damage_named(subject, file):
-        image = nib.load(file)
+        image = nib.load(file, keep_file_open=True)
         header = _header_of(subject, file, image)
-        voxels = np.asanyarray(image.dataobj, dtype=np.float32)
+        voxels = _voxels_of(image)
     if not all(np.isfinite(volume).all() for volume in np.moveaxis(voxels, 3, 0)):
         bad = int(voxels.size - np.isfinite(voxels).sum())
         first = np.argwhere(~np.isfinite(voxels))[0].tolist()
@@ -101,6 +101,14 @@ def _damage_named(subject: str, file: str | Path) -> Iterator[None]:
             f"Subject {subject}, {file}: expected a whole NIfTI image, found a damaged or absent file "
             f"({' '.join(str(error).split())}); fetch it again."
         ) from error
+
+
+def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
+    """(x, y, z, time) voxels, read volume by volume: nibabel holds a compressed file that it reads at once twice."""
+    voxels = np.empty(image.shape, dtype=np.float32, order="F")
+    for volume in range(image.shape[3]):
+        voxels[..., volume] = image.dataobj[..., volume]
+    return voxels
 
 
 def _header_of(subject: str, file: str | Path, image: nib.Nifti1Image) -> ScanHeader:

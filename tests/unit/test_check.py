@@ -6,20 +6,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 import yaml
 
-from bids_dataset import Derivative, write_atlas
 from brainfed.__main__ import main
 from brainfed.checking import disk
-from brainfed.checking.cohort import SOURCES, check_cohort
+from brainfed.checking.cohort import SOURCES
 from brainfed.checking.config import check_config
 from brainfed.checking.finding import Finding, as_text, gathered
 from brainfed.checking.project import check_project
 from brainfed.cohort.settings import CohortSettings
-from brainfed.configuration.validation import validate
 from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -156,15 +155,8 @@ def test_no_voxel_is_read_of_a_whole_image(tmp_path, monkeypatch):
     assert check_project(cohort.configure()) == []
 
 
-def test_a_source_without_a_check_of_its_own_is_listed_as_the_workflow_lists_it(tmp_path, monkeypatch):
-    monkeypatch.delitem(SOURCES, "timeseries")
-    cohort = series_cohort(tmp_path)
-    cohort.split |= {"folds": 7}
-    (found,) = check_project(cohort.configure())
-    assert "needs at least 7 different controls" in found.sentence
-    cohort.series("s03").unlink()
-    (found,) = check_project(cohort.configure())
-    assert "s03.1D of subject s03, found none" in found.sentence
+def test_every_source_has_a_check():
+    assert set(SOURCES) == set(get_args(get_type_hints(CohortSettings)["source"]))
 
 
 def test_the_shipped_simulation_has_nothing_wrong(monkeypatch):
@@ -184,18 +176,3 @@ def test_a_download_of_abide_that_broke_off_is_told(tmp_path, monkeypatch):
     assert (absent.severity, len(absent.subjects)) == ("stops", 995)
     assert "(995 of 1112 are absent: " in absent.sentence
     assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
-
-
-def test_a_derivative_is_listed_as_the_workflow_lists_it(tmp_path):
-    tree = Derivative(tmp_path / "fmriprep")
-    for sub in ("01", "02", "03"):
-        tree.write_run(sub, volumes=5)
-    tree.write_participants("sub-01", "sub-02\ta\t20\tmale\tcontrol", "sub-04")
-    settings = {"source": "bids", "bids": {"derivatives": str(tree.folder)}, "on_invalid": "drop"}
-    found = check_cohort("c", validate(CohortSettings, settings | write_atlas(tmp_path / "atlas"), "c"))
-    assert [(person.subject, person.diagnosis) for person in found.people] == [("sub-01", 1), ("sub-02", 0)]
-    dropped, unlisted = found.findings
-    assert (dropped.severity, dropped.subjects) == ("drops", ("sub-04",))
-    assert unlisted.sentence.startswith("1 series belong to no row of the table, the first is sub-03")
-    (stopped,) = check_cohort("c", validate(CohortSettings, settings, "c")).findings
-    assert "source 'bids' needs `parcellation`, or an `atlas` among basc122" in stopped.sentence

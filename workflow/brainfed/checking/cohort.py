@@ -1,18 +1,17 @@
 """One cohort, by its source."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from brainfed.checking import images, table
 from brainfed.checking.files import check_files, check_orphans
-from brainfed.checking.finding import Finding, Severity, named
+from brainfed.checking.finding import Finding, Severity
+from brainfed.checking.found_cohorts import check_derivative, check_measures
 from brainfed.checking.people import Checked, Look, Person, people_of, twins_among
 from brainfed.checking.series import look_at_series
-from brainfed.cohort.ingest import ingest
 from brainfed.cohort.known_atlases import atlas_files
-from brainfed.cohort.listed import EXCLUDED, ListedSubject, Listing
-from brainfed.cohort.listing import list_cohort
+from brainfed.cohort.listed import EXCLUDED, ListedSubject
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.simulated_listing import simulated_subjects
 from brainfed.cohort.simulated_phenotype import simulate_subjects
@@ -31,8 +30,8 @@ Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Fin
 
 
 def check_cohort(name: str, settings: CohortSettings) -> Checked:
-    """All that tables and headers of a cohort say; of a source that has no check of its own, the first mistake."""
-    return SOURCES.get(settings.source, check_listing)(name, settings)
+    """All that tables and headers of a cohort say."""
+    return SOURCES[settings.source](name, settings)
 
 
 def check_series(name: str, settings: CohortSettings) -> Checked:
@@ -84,46 +83,12 @@ def check_simulation(settings: CohortSettings) -> Checked:
     return Checked((), people, tuple(sorted(set(simulated_subjects(settings).values()))), simulate.regions)
 
 
-def check_listing(name: str, settings: CohortSettings) -> Checked:
-    """What the workflow would notice when it lists the cohort, before any job."""
-    try:
-        listing = list_cohort(name, settings)
-        participants = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables)
-    except UserError as error:
-        return Checked((Finding("stops", _place(name, "phenotype table"), str(error)),), (), (), 0)
-    usable = participants[participants["has_series"]]
-    if settings.unlabelled == "drop":
-        usable = usable[usable["diagnosis"].notna()]
-    people = tuple(
-        Person(subject, site, int(diagnosis) if diagnosis in (0, 1) else None, subject, 0)
-        for subject, site, diagnosis in zip(
-            usable["subject"], usable["site"], usable["diagnosis"].astype("float64"), strict=True
-        )
-        if settings.unlabelled == "keep" or diagnosis in (0, 1)
-    )
-    return Checked(tuple(_left_out(name, listing)), people, tuple(sorted(set(participants["site"]))), 0)
-
-
-def _left_out(name: str, listing: Listing) -> Iterator[Finding]:
-    """Rows without a series to use, by reason, and series without a row."""
-    place, total = _place(name, "files"), len(listing.subjects)
-    for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
-        subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
-        sentence = f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}."
-        yield Finding("notes" if reason == "no series" else "drops", place, sentence, subjects)
-    if listing.unlisted:
-        yield Finding(
-            "notes",
-            place,
-            f"{len(listing.unlisted)} series belong to no row of the table, the first is {listing.unlisted[0]}; add "
-            "rows, or mend the ids if they should be found.",
-        )
-
-
 SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
     "simulate": lambda _, settings: check_simulation(settings),
     "nifti": check_images,
     "timeseries": check_series,
+    "bids": lambda name, settings: check_derivative(name, settings, *_atlas(settings, _place(name, "parcellation"))),
+    "freesurfer": check_measures,
 }
 
 

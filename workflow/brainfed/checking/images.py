@@ -75,9 +75,7 @@ def look_at_image(
     """What the header of one subject's image says; every mistake goes to `refuse`, None if the header has one."""
     subject, file = listed.subject, str(listed.series)
     try:
-        header = read_header(subject, file)
-        if not _is_whole(file, header):
-            read_scan(subject, file)
+        header = read_whole_header(subject, file)
     except UserError as error:
         refuse(error)
         return None
@@ -94,7 +92,19 @@ def look_at_image(
             check()
         except UserError as error:
             refuse(error)
-    return Look(volumes, _content(file), header.tr)
+    return Look(volumes, content_of(file), header.tr)
+
+
+def read_whole_header(subject: str, file: str) -> ScanHeader:
+    """The header of a 4D image that is as long as it says.
+
+    Raises:
+        UserError: the file is absent, cut off or no NIfTI, the image is not 4D, or the affine is singular.
+    """
+    header = read_header(subject, file)
+    if not _is_whole(file, header):
+        read_scan(subject, file)
+    return header
 
 
 def _check_confounds(listed: ListedSubject, settings: CohortSettings, volumes: int) -> None:
@@ -117,7 +127,7 @@ def _trailer(file: str) -> tuple[int, int]:
     return checksum, length
 
 
-def _content(file: str) -> str:
+def content_of(file: str) -> str:
     """The same for gzip files with the same content; else the path."""
     return "gzip-{:08x}-{}".format(*_trailer(file)) if file.endswith(".gz") else str(Path(file).resolve())
 

@@ -108,7 +108,7 @@ def _long_enough(
     if not kept:
         raise UserError(
             f"Subject {subject}: expected a run with at least {settings.min_timepoints} time points, found "
-            f"{', '.join(str(len(found.series)) for found in extracted)}; drop the subject (on_invalid: drop) or lower "
-            "min_timepoints."
+            f"{', '.join(str(len(found.series)) for found in extracted)}; lower min_timepoints, or let "
+            "on_invalid: drop leave the subject out."
         )
     return kept

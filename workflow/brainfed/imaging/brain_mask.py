@@ -5,6 +5,7 @@ from dataclasses import replace
 import nibabel as nib
 import numpy as np
 from nibabel.filebasedimages import ImageFileError
+from numpy.typing import NDArray
 
 from brainfed.imaging.scan import Scan
 from brainfed.runtime.errors import UserError
@@ -22,13 +23,23 @@ def within_brain(scan: Scan, mask: str) -> Scan:
         values = np.asanyarray(image.dataobj)
     except (OSError, EOFError, ValueError, ImageFileError) as error:
         raise UserError(f"{where}: expected a brain mask, found a damaged file ({error}); fetch it again.") from error
-    grid = scan.voxels.shape[:3]
-    if values.shape != grid or not np.allclose(image.affine, scan.affine, atol=1e-3):
-        raise UserError(
-            f"{where}: expected the grid of {scan.file} {grid}, found {values.shape} or another affine; use the mask "
-            "of the same space and resolution."
-        )
+    refuse_other_grid(scan.subject, mask, image, scan.file, scan.voxels.shape[:3], scan.affine)
     brain = values > 0
     if not brain.any():
         raise UserError(f"{where}: expected voxels in the mask, found none; fetch it again or set brain_mask: false.")
     return replace(scan, brain=brain)
+
+
+def refuse_other_grid(
+    subject: str, mask: str, image: nib.Nifti1Image, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
+) -> None:
+    """Refuse a mask that does not lie on its image's grid (x, y, z) with that affine (4, 4).
+
+    Raises:
+        UserError: it does not.
+    """
+    if image.shape != grid or not np.allclose(image.affine, affine, atol=1e-3):
+        raise UserError(
+            f"Subject {subject}, {mask}: expected the grid of {file} {grid}, found {image.shape} or another affine; "
+            "use the mask of the same space and resolution."
+        )

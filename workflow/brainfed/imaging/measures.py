@@ -13,7 +13,7 @@ from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.freesurfer_stats import read_stats
 from brainfed.imaging.freesurfer_table import TextTable, read_freesurfer_table
 from brainfed.imaging.measure_names import is_feature
-from brainfed.imaging.morphometry import read_morphometry
+from brainfed.imaging.morphometry import Morphometry, read_morphometry
 from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
@@ -32,6 +32,28 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     Raises:
         UserError: a table cannot be used; a subject's measures cannot and `on_invalid` is `error`; or nobody's can.
     """
+    found = read_measures(identities, settings)
+    for subject, problem in sorted(found.problems.items()):
+        if settings.on_invalid == "error":
+            raise UserError(problem)
+        logger.warning("%s dropped: %s", subject, problem)
+    subjects, columns = list(map(str, found.values.index)), list(map(str, found.values.columns))
+    measures = found.values.to_numpy(np.float32)
+    write_arrays(out.series, {"measures": measures}, {"subjects": subjects, "regions": columns})
+    checksums = {
+        subject: hashlib.sha256(row.tobytes()).hexdigest() for subject, row in zip(subjects, measures, strict=True)
+    }
+    write_table(out.quality, _quality(sorted(identities), checksums, found.problems))
+    write_table(out.coverage, pd.DataFrame({"subject": [], "region": [], "coverage": []}).astype(COVERAGE))
+    logger.info("%d measures of %d subjects, %d left out", len(columns), len(subjects), len(found.problems))
+
+
+def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Morphometry:
+    """The measures of everybody, subject -> FreeSurfer's id, and why some have none.
+
+    Raises:
+        UserError: a table cannot be used, or nobody's measures can.
+    """
     source = settings.freesurfer
     problems: dict[str, str] = {}
     if source.subjects_dir is None:
@@ -44,24 +66,12 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     usable = {subject: identity for subject, identity in identities.items() if subject not in problems}
     found = read_morphometry(tables, usable, source, settings.missing)
     problems |= found.problems
-    for subject, problem in sorted(problems.items()):
-        if settings.on_invalid == "error":
-            raise UserError(problem)
-        logger.warning("%s dropped: %s", subject, problem)
     if found.values.empty:
         raise UserError(
             f"freesurfer: expected a subject with whole measures among {len(identities)}, found none (first: "
             f"{problems[min(problems)]})"
         )
-    subjects, columns = list(map(str, found.values.index)), list(map(str, found.values.columns))
-    measures = found.values.to_numpy(np.float32)
-    write_arrays(out.series, {"measures": measures}, {"subjects": subjects, "regions": columns})
-    checksums = {
-        subject: hashlib.sha256(row.tobytes()).hexdigest() for subject, row in zip(subjects, measures, strict=True)
-    }
-    write_table(out.quality, _quality(sorted(identities), checksums, problems))
-    write_table(out.coverage, pd.DataFrame({"subject": [], "region": [], "coverage": []}).astype(COVERAGE))
-    logger.info("%d measures of %d subjects, %d left out", len(columns), len(subjects), len(problems))
+    return Morphometry(found.values, problems)
 
 
 def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSettings) -> tuple[TextTable, dict[str, str]]:

@@ -95,8 +95,8 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
     """
     if timepoints < least:
         raise UserError(
-            f"Subject {subject}: expected at least {least} time points, found {timepoints}; drop the subject "
-            "(on_invalid: drop) or lower min_timepoints."
+            f"Subject {subject}: expected at least {least} time points, found {timepoints}; lower "
+            "min_timepoints, or let on_invalid: drop leave the subject out."
         )
 
 

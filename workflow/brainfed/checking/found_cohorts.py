@@ -1,0 +1,123 @@
+"""Cohorts whose files the workflow finds by itself: fMRIPrep's output, and FreeSurfer's measures."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from brainfed.checking import images
+from brainfed.checking.finding import Finding, Severity, named
+from brainfed.checking.people import Checked, Look, Person, twins_among
+from brainfed.checking.runs import look_at_runs
+from brainfed.cohort.ingest import ingest
+from brainfed.cohort.listed import EXCLUDED, ListedSubject, Listing
+from brainfed.cohort.listing import list_cohort
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.atlas import Atlas
+from brainfed.imaging.measures import read_measures
+from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.runtime.errors import UserError
+
+LookAtAll = Callable[[Listing], tuple[dict[str, Look], list[Finding]]]
+"""Looks at the files of everybody who has any: what those say that have nothing wrong, and what is wrong."""
+
+
+def check_derivative(
+    name: str, settings: CohortSettings, atlas: Atlas | ProbabilisticAtlas | None, mistakes: list[Finding]
+) -> Checked:
+    """A BIDS derivative and a parcellation, None with its mistakes where it cannot be read."""
+    place = f"cohort {name}: images"
+
+    def look_at_all(listing: Listing) -> tuple[dict[str, Look], list[Finding]]:
+        space = images.Space(atlas)
+        looks: dict[str, Look] = {}
+        found: list[Finding] = []
+        for listed in (one for one in listing.subjects if one.has_series):
+            wrong: list[UserError] = []
+            look = look_at_runs(listed, settings, space, wrong.append)
+            found += [_wrong(place, str(error), listed.subject, settings) for error in wrong]
+            if look is not None and not wrong:
+                looks[listed.subject] = look
+        return looks, [*found, *images.remarks(looks, listing.subjects, settings, space, place)]
+
+    checked = _check(name, settings, look_at_all, place)
+    regions = 0 if atlas is None else len(atlas.regions)
+    return Checked((*mistakes, *checked.findings), checked.people, checked.sites, regions)
+
+
+def check_measures(name: str, settings: CohortSettings) -> Checked:
+    """FreeSurfer's tables, or the stats files of a SUBJECTS_DIR."""
+    place = f"cohort {name}: measures"
+
+    def look_at_all(listing: Listing) -> tuple[dict[str, Look], list[Finding]]:
+        identities = {one.subject: str(one.series) for one in listing.subjects if one.has_series}
+        try:
+            measures = read_measures(identities, settings)
+        except UserError as error:
+            return {}, [Finding("stops", place, str(error))]
+        wrong = [_wrong(place, problem, subject, settings) for subject, problem in sorted(measures.problems.items())]
+        return {str(subject): Look(0, str(subject)) for subject in measures.values.index}, wrong
+
+    return _check(name, settings, look_at_all, place)
+
+
+def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: str) -> Checked:
+    """The tables and files as the workflow lists them, then what is in the files."""
+    tables = f"cohort {name}: tables and files"
+    try:
+        listing = list_cohort(name, replace(settings, on_invalid="drop"))
+        participants = ingest(listing.phenotype, settings, listing.absences, listing.motion_tables)
+    except UserError as error:
+        return Checked((Finding("stops", tables, str(error)),), (), (), 0)
+    looks, found = look_at_all(listing)
+    people = _people(participants, listing.subjects, looks, settings)
+    findings = [*_left_out(listing, tables, settings), *found, *twins_among(place, people)]
+    return Checked(tuple(findings), people, tuple(sorted(set(participants["site"]))), 0)
+
+
+def _people(
+    participants: pd.DataFrame,
+    listed: tuple[ListedSubject, ...],
+    looks: Mapping[str, Look],
+    settings: CohortSettings,
+) -> tuple[Person, ...]:
+    """Who takes part; where a mistake stops the run, it will have been mended."""
+    mended = {one.subject: Look(0, one.subject) for one in listed if one.absence not in ("no series", EXCLUDED)}
+    known = mended | dict(looks) if settings.on_invalid == "error" else looks
+    rows = participants.set_index("subject").loc[sorted(known), ["site", "diagnosis"]].astype({"diagnosis": "float64"})
+    return tuple(
+        Person(subject, site, int(label) if label in (0, 1) else None, known[subject].twin, known[subject].timepoints)
+        for subject, site, label in rows.itertuples(name=None)
+        if settings.unlabelled == "keep" or label in (0, 1)
+    )
+
+
+def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterator[Finding]:
+    """Rows without files to use, by reason, and files without a row."""
+    total = len(listing.subjects)
+    for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
+        subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
+        if reason == "no series":
+            sentence = f"{len(subjects)} of {total} rows name no file and are left out: {named(subjects)}."
+            yield Finding("notes", place, sentence, subjects)
+            continue
+        dropping = settings.on_invalid == "drop"
+        way_out = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
+        yield Finding(
+            "drops" if dropping else "stops",
+            place,
+            f"{len(subjects)} of {total} subjects: {reason} ({named(subjects)}); {way_out}.",
+            subjects,
+        )
+    if listing.unlisted:
+        yield Finding(
+            "notes",
+            place,
+            f"{len(listing.unlisted)} subjects with files have no row in the table, the first is "
+            f"{listing.unlisted[0]}; add rows, or mend the ids if they should be found.",
+        )
+
+
+def _wrong(place: str, sentence: str, subject: str, settings: CohortSettings) -> Finding:
+    severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
+    return Finding(severity, place, sentence, (subject,))

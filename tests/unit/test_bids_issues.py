@@ -9,9 +9,9 @@ from bids_dataset import confounds
 from brainfed.cohort.framewise_displacement import mean_displacement
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.measures import measure
-from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
+from inclusion import decide
 
 SUBJECTS = ("01", "02", "03")
 
@@ -46,7 +46,7 @@ def issues_of(runs=(2, 2, 2), header=(math.nan,) * 3, strangers=()):
         }
     )
     coverage = pd.DataFrame({"subject": [], "region": [], "coverage": []})
-    _, issues = include(people, quality, coverage, CohortSettings(source="bids"), strangers=strangers)
+    _, issues = decide(people, quality, coverage, CohortSettings(source="bids"), strangers=strangers)
     return [tuple(row) for row in issues.itertuples(index=False)]
 
 

@@ -12,7 +12,6 @@ import pytest
 from brainfed.checking.project import check_project
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.listing import list_cohort
-from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.cohort.splits import split
@@ -29,6 +28,7 @@ from broken_images import IMAGES
 from broken_inputs import Cohort, image_cohort, numbers, series_cohort, write_series
 from broken_series import FILE, SERIES
 from broken_tables import TABLES
+from inclusion import decide
 
 BROKEN = [*TABLES, *SERIES, *IMAGES]
 KINDS = {"series": series_cohort, "images": image_cohort}
@@ -102,7 +102,7 @@ def _work(cohort, settings, done):
     quality, coverage = (
         pd.concat([read_table(getattr(out, kind)) for out in files.values()]) for kind in ("quality", "coverage")
     )
-    included, done.issues = include(participants, quality, coverage, settings)
+    included, done.issues = decide(participants, quality, coverage, settings)
     done.split = split(included, participants, SplitSettings(**cohort.split), Streams(1))
 
 

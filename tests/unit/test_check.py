@@ -176,3 +176,13 @@ def test_a_download_of_abide_that_broke_off_is_told(tmp_path, monkeypatch):
     assert (absent.severity, len(absent.subjects)) == ("stops", 995)
     assert "(995 of 1112 are absent: " in absent.sentence
     assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
+
+
+def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
+    cohort = series_cohort(tmp_path)
+    config = edit(cohort.configure(), features={"harmonise": "combat"})
+    apart = edit(config, split=cohort.split | {"institutions": "sites"})
+    told = [found.sentence for found in check_project(apart) if "harmonise changes nothing" in found.sentence]
+    assert told and "every institution is one site" in told[0]
+    mixed = edit(config, split=cohort.split | {"institutions": "random", "count": 2})
+    assert not [found for found in check_project(mixed) if "harmonise changes nothing" in found.sentence]

@@ -140,3 +140,16 @@ def test_measures_are_read_whole(tmp_path, on_invalid, severity, usable):
     (sentence,) = said(checked, severity)
     assert sentence.startswith("Subject sub-01: ") and "no row 'sub-01' in" in sentence
     assert len(checked.people) == usable
+
+
+def test_who_the_rules_leave_out_is_told_before_the_run(tree):
+    tree.write_run("03", table=confounds(VOLUMES, 3).assign(framewise_displacement=0.9))
+    rules = {"mean_fd": 0.5, "min_volumes": 100, "min_tsnr": 20}
+    checked = check_cohort("c", settings_of(tree, exclude=rules))
+    assert said(checked, "drops") == [
+        "1 of 8 subjects are left out by `exclude`, the first is sub-03: mean FD above 0.5 mm (0.9)."
+    ]
+    assert [one.subject for one in checked.people if one.subject == "sub-03"] == []
+    assert any("were not judged here" in sentence for sentence in said(checked, "notes"))
+    (stopped,) = said(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
+    assert "expected a subject that the rules under `exclude` leave in, found none among 8" in stopped

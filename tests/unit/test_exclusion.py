@@ -12,12 +12,12 @@ from brainfed.cohort.exclusion import RULES, exclusion, exclusion_kind
 from brainfed.cohort.exclusion_settings import ExclusionSettings
 from brainfed.cohort.issues import reason_kind
 from brainfed.cohort.measures import MEASURES, measure
-from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.cohort.splits import split
 from brainfed.reporting.flow import flow_steps
 from brainfed.runtime.streams import Streams
+from inclusion import decide
 
 GOOD = dict.fromkeys(MEASURES, 0.0) | {
     "mean_fd": 0.1, "timepoints": 200.0, "kept_seconds": 400.0, "kept_share": 1.0, "coverage": 1.0, "tsnr": 60.0
@@ -121,7 +121,7 @@ def cohort(size, seed):
 def test_the_flow_chart_adds_up(size, seed, chosen):
     people, scans, seen = cohort(size, seed)
     limits = ExclusionSettings(**{name: LIMITS[name] for name in chosen})
-    included, _ = include(people, scans, seen, CohortSettings(source="timeseries", exclude=limits))
+    included, _ = decide(people, scans, seen, CohortSettings(source="timeseries", exclude=limits))
     everybody, steps = flow_steps(people.merge(included, on="subject"))
     assert everybody.subjects == size
     for field in ("subjects", "patients", "controls"):
@@ -136,7 +136,7 @@ def test_the_flow_chart_adds_up(size, seed, chosen):
 def test_the_excluded_are_in_no_split():
     people, scans, seen = cohort(150, seed=1)
     limits = ExclusionSettings(mean_fd=0.2, min_kept_seconds=240)
-    included, _ = include(people, scans, seen, CohortSettings(source="timeseries", exclude=limits))
+    included, _ = decide(people, scans, seen, CohortSettings(source="timeseries", exclude=limits))
     drawn = split(included, people, SplitSettings(count=1, folds=2), Streams(1))
     kept = set(included.loc[included["included"], "subject"])
     assert set(drawn["subject"]) == kept

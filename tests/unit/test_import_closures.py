@@ -34,6 +34,7 @@ COMPARES = {"series_files", "connectivity", "settings", "standardise", "region_s
         ("read_measures", WRITES | MEASURES | {"measures"}),
         ("compute_morphometry", set()),
         ("include_subjects", set()),
+        ("list_issues", set()),
         ("measure_quality", COMPARES),
         ("relate_motion", COMPARES | {"qc_fc"}),
     ],

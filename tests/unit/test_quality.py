@@ -10,11 +10,11 @@ import pytest
 
 from brainfed.cohort.exclusion_settings import ExclusionSettings
 from brainfed.cohort.measures import measure
-from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.read_shard import read_shard
 from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.errors import UserError
+from inclusion import decide
 
 SETTINGS = CohortSettings(source="timeseries")
 needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
@@ -65,7 +65,7 @@ def reasons(included):
 
 
 def test_a_clean_cohort_is_kept_whole_and_raises_no_issue():
-    included, issues = include(participants(), quality(), COVERAGE, SETTINGS)
+    included, issues = decide(participants(), quality(), COVERAGE, SETTINGS)
     assert list(included.columns) == ["subject", "included", "twin_group", "reason"]
     assert included["included"].all()
     assert list(included["twin_group"]) == list(included["subject"])
@@ -80,7 +80,7 @@ def test_no_series_no_diagnosis_and_a_broken_series_leave_a_subject_out():
         diagnosis=pd.array([0, None, 0, 1, 0, 1], dtype="Int8"),
     )
     measured = quality(problem=["", "", "the file is truncated", "", "", ""]).iloc[1:]
-    included, issues = include(people, measured, COVERAGE, SETTINGS)
+    included, issues = decide(people, measured, COVERAGE, SETTINGS)
     assert reasons(included) == {
         "s0": "no series",
         "s1": "diagnosis missing",
@@ -101,7 +101,7 @@ def test_an_absent_file_is_an_issue_of_its_own_kind():
         has_series=[False, False, False, True, True, True],
         absence=["no series", "series file absent", "confounds file absent", "", "", ""],
     )
-    included, issues = include(people, quality().iloc[3:], COVERAGE, SETTINGS)
+    included, issues = decide(people, quality().iloc[3:], COVERAGE, SETTINGS)
     assert list(included["reason"]) == ["no series", "series file absent", "confounds file absent", "", "", ""]
     assert issues[["subject", "kind", "action"]].to_numpy().tolist() == [
         ["s0", "no series", "left out"],
@@ -112,14 +112,14 @@ def test_an_absent_file_is_an_issue_of_its_own_kind():
 
 def test_the_order_of_the_tables_does_not_matter():
     people, measured = participants(age=[1, 2, np.nan, 4, 5, 6]), quality(checksum=list("uvwuyz"))
-    expected = include(people, measured, COVERAGE, SETTINGS)
-    shuffled = include(people.iloc[::-1], measured.sample(frac=1, random_state=0), COVERAGE, SETTINGS)
+    expected = decide(people, measured, COVERAGE, SETTINGS)
+    shuffled = decide(people.iloc[::-1], measured.sample(frac=1, random_state=0), COVERAGE, SETTINGS)
     for one, other in zip(expected, shuffled, strict=True):
         pd.testing.assert_frame_equal(one, other)
 
 
 def test_identical_series_are_one_twin_group():
-    included, issues = include(participants(), quality(checksum=list("uvuxyu")), COVERAGE, SETTINGS)
+    included, issues = decide(participants(), quality(checksum=list("uvuxyu")), COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == ["s0", "s1", "s0", "s3", "s4", "s0"]
     twins = issues[issues["kind"] == "identical series"]
     assert list(twins["subject"]) == ["s0", "s2", "s5"]
@@ -130,7 +130,7 @@ def test_identical_series_are_one_twin_group():
 def test_nearly_identical_connectivity_is_one_twin_group_with_identical_series():
     measures = measure(participants(), quality(), COVERAGE, 0.5).assign(alike=["s0", "s0", "s2", "s3", "s3", "s3"])
     people = participants(diagnosis=pd.array([0, 1, 0, None, 0, 1], dtype="Int8"))
-    included, issues = include(people, quality(checksum=list("uvvxyz")), COVERAGE, SETTINGS, measures)
+    included, issues = decide(people, quality(checksum=list("uvvxyz")), COVERAGE, SETTINGS, measures)
     assert list(included["twin_group"]) == ["s0", "s0", "s0", "s3", "s4", "s4"]
     near = issues[issues["kind"] == "nearly identical connectivity"]
     assert list(near["subject"]) == ["s0", "s1", "s2", "s4", "s5"]
@@ -142,7 +142,7 @@ def test_much_motion_short_scans_and_odd_connectivity_are_told_and_kept():
     measures.loc[3, ["typicality", "typicality_z"]] = [0.12, -4.14]
     measures.loc[4, "tsnr"] = 10.0
     settings = replace(SETTINGS, exclude=ExclusionSettings(min_tsnr=5))
-    included, issues = include(participants(), quality(), COVERAGE, settings, measures)
+    included, issues = decide(participants(), quality(), COVERAGE, settings, measures)
     assert included["included"].all()
     told = issues[["subject", "kind", "detail"]].to_numpy().tolist()
     assert ["s1", "mean FD above 0.2 mm", "0.31 mm"] in told
@@ -154,14 +154,14 @@ def test_much_motion_short_scans_and_odd_connectivity_are_told_and_kept():
 
 def test_an_excluded_subject_is_nobodys_twin():
     people = participants(diagnosis=pd.array([None, 1, 0, 1, 0, 1], dtype="Int8"))
-    included, issues = include(people, quality(checksum=list("uvuxyz")), COVERAGE, SETTINGS)
+    included, issues = decide(people, quality(checksum=list("uvuxyz")), COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == list(included["subject"])
     assert "identical series" not in set(issues["kind"])
 
 
 def test_unreadable_series_are_not_twins_of_each_other():
     measured = quality(checksum=["", "", "w", "x", "y", "z"], problem=["bad", "bad", "", "", "", ""])
-    included, _ = include(participants(), measured, COVERAGE, SETTINGS)
+    included, _ = decide(participants(), measured, COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == list(included["subject"])
 
 
@@ -169,14 +169,14 @@ def test_missing_age_and_sex_are_kept_and_told():
     people = participants(
         age=[np.nan, 20, 20, 20, 20, 20], sex=pd.array(["male", None, "male", "male", "male", "male"], dtype="string")
     )
-    included, issues = include(people, quality(), COVERAGE, SETTINGS)
+    included, issues = decide(people, quality(), COVERAGE, SETTINGS)
     assert included["included"].all()
     assert list(zip(issues["subject"], issues["kind"], strict=True)) == [("s0", "age missing"), ("s1", "sex missing")]
 
 
 def test_regions_without_signal_are_told_with_their_number():
     measured = quality(constant_regions=[0, 118, 0, 0, 0, 0], empty_regions=[0, 0, 0, 1, 0, 0])
-    included, issues = include(participants(), measured, COVERAGE, SETTINGS)
+    included, issues = decide(participants(), measured, COVERAGE, SETTINGS)
     assert included["included"].all()
     assert issues.drop(columns="action").to_numpy().tolist() == [
         ["s1", "constant regions", "118 regions"],
@@ -193,19 +193,19 @@ def test_regions_that_were_barely_seen_are_told_and_kept():
             "coverage": [0.0, 0.01, 0.2, 0.3, 0.4, 0.45, 0.49, 0.5, *[0.5] * 7, 0.2],
         }
     )
-    included, issues = include(participants(), quality(), seen, SETTINGS)
+    included, issues = decide(participants(), quality(), seen, SETTINGS)
     assert included["included"].all()
     assert issues[["subject", "kind", "detail"]].to_numpy().tolist() == [
         ["s0", "low coverage", "6 regions below 50 %: R1, R2, R3, R4, R5 ..."],
         ["s1", "low coverage", "1 regions below 50 %: R7"],
     ]
-    _, issues = include(participants(), quality(), seen, replace(SETTINGS, min_coverage=0.25))
+    _, issues = decide(participants(), quality(), seen, replace(SETTINGS, min_coverage=0.25))
     assert list(issues["detail"]) == ["2 regions below 25 %: R1, R2", "1 regions below 25 %: R7"]
 
 
 def test_regions_without_signal_can_drop_their_subject():
     measured = quality(constant_regions=[0, 2, 0, 0, 0, 0], empty_regions=[0, 1, 0, 0, 0, 0])
-    included, _ = include(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="drop_subject"))
+    included, _ = decide(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="drop_subject"))
     assert reasons(included)["s1"] == "3 regions without signal"
     assert included["included"].sum() == 5
 
@@ -213,12 +213,12 @@ def test_regions_without_signal_can_drop_their_subject():
 def test_regions_without_signal_can_be_an_error():
     measured = quality(constant_regions=[0, 2, 0, 0, 0, 0])
     with pytest.raises(UserError, match="Subject s1: expected a signal in every region, found 2"):
-        include(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="error"))
+        decide(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="error"))
 
 
 def test_a_site_with_one_class_is_told():
     people = participants(diagnosis=pd.array([0, 1, 0, 1, 1, 1], dtype="Int8"))
-    _, issues = include(people, quality(), COVERAGE, SETTINGS)
+    _, issues = decide(people, quality(), COVERAGE, SETTINGS)
     assert issues.to_numpy().tolist() == [
         ["", "one class", "site b: 3 subjects, all patients", "kept, its AUC is undefined"]
     ]
@@ -227,7 +227,7 @@ def test_a_site_with_one_class_is_told():
 def test_a_resampled_atlas_is_one_line_and_a_suspicious_image_one_a_subject():
     resampled = [*["from 3 mm to 2 mm"] * 5, ""]
     measured = quality(resampled=resampled, suspicion=["", "axes are turned", "", "", "", ""])
-    _, issues = include(participants(), measured, COVERAGE, SETTINGS)
+    _, issues = decide(participants(), measured, COVERAGE, SETTINGS)
     assert issues[["subject", "kind", "detail"]].to_numpy().tolist() == [
         ["", "atlas resampled", "atlas resampled from 3 mm to 2 mm: 5 subjects"],
         ["s1", "space of the image", "axes are turned"],
@@ -236,12 +236,12 @@ def test_a_resampled_atlas_is_one_line_and_a_suspicious_image_one_a_subject():
 
 def test_a_series_without_a_quality_row_is_an_error():
     with pytest.raises(UserError, match="Subject s2: expected a row in the quality tables"):
-        include(participants(), quality().drop(index=2), COVERAGE, SETTINGS)
+        decide(participants(), quality().drop(index=2), COVERAGE, SETTINGS)
 
 
 def test_nobody_left_is_an_error():
     with pytest.raises(UserError, match=r"expected a usable subject among 6, found none .*diagnosis missing"):
-        include(participants(diagnosis=pd.array([None] * 6, dtype="Int8")), quality(), COVERAGE, SETTINGS)
+        decide(participants(diagnosis=pd.array([None] * 6, dtype="Int8")), quality(), COVERAGE, SETTINGS)
 
 
 @pytest.mark.data
@@ -269,7 +269,7 @@ def test_the_known_defects_of_abide_are_noticed(tmp_path):
             "absence": "",
         }
     )
-    included, issues = include(people, pd.read_parquet(out.quality), pd.read_parquet(out.coverage), settings)
+    included, issues = decide(people, pd.read_parquet(out.quality), pd.read_parquet(out.coverage), settings)
     groups = included.set_index("subject")["twin_group"]
     assert groups["UM_1_0050279"] == groups["UM_1_0050286"] == "UM_1_0050279"
     assert groups["UM_1_0050272"] == "UM_1_0050272"

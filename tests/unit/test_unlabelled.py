@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality import include
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.cohort.splits import split
@@ -21,6 +20,7 @@ from brainfed.training.assemble import assemble
 from brainfed.training.inpainting_inputs import inpainting_inputs
 from brainfed.training.results import check, predictions_table
 from fused_inputs import with_fused
+from inclusion import decide
 from method_inputs import method_inputs
 
 KEEP = CohortSettings(source="timeseries", unlabelled="keep")
@@ -80,7 +80,7 @@ def quality_of(people, checksums):
     )  # fmt: skip
 
 
-def decide(settings, checksums=("u", "v", "w", "x")):
+def decided(settings, checksums=("u", "v", "w", "x")):
     people = pd.DataFrame(
         {
             "subject": list("abcd"),
@@ -95,14 +95,14 @@ def decide(settings, checksums=("u", "v", "w", "x")):
         }
     )
     empty = pd.DataFrame({"subject": [], "region": [], "coverage": []})
-    included, issues = include(people, quality_of(people, list(checksums)), empty, settings)
+    included, issues = decide(people, quality_of(people, list(checksums)), empty, settings)
     return dict(zip(included["subject"], included["reason"], strict=True)), issues
 
 
 def test_the_unlabelled_leave_or_stay_with_an_issue_as_the_config_says():
-    reasons, _ = decide(CohortSettings(source="timeseries"))
+    reasons, _ = decided(CohortSettings(source="timeseries"))
     assert reasons == {"a": "", "b": "", "c": "diagnosis missing", "d": "diagnosis missing"}
-    reasons, issues = decide(KEEP)
+    reasons, issues = decided(KEEP)
     assert set(reasons.values()) == {""}
     told = issues[issues["kind"] == "unlabelled"]
     assert told["subject"].tolist() == ["c", "d"]
@@ -110,12 +110,12 @@ def test_the_unlabelled_leave_or_stay_with_an_issue_as_the_config_says():
 
 
 def test_an_unlabelled_copy_of_a_labelled_scan_leaves_for_it_would_stand_for_a_tested_one():
-    reasons, _ = decide(KEEP, ("u", "v", "v", "x"))
+    reasons, _ = decided(KEEP, ("u", "v", "v", "x"))
     assert reasons == {"a": "", "b": "", "c": "unlabelled copy of a labelled subject", "d": ""}
 
 
 def test_under_the_target_sex_nobody_is_told_to_lack_a_sex():
-    reasons, issues = decide(replace(KEEP, target="sex", unlabelled="drop"))
+    reasons, issues = decided(replace(KEEP, target="sex", unlabelled="drop"))
     assert reasons["c"] == "sex missing"
     assert "sex missing" not in set(issues.loc[issues["action"] != "left out", "kind"])
 

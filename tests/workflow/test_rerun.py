@@ -95,6 +95,19 @@ def test_one_new_subject_reruns_one_shard_and_what_follows(project):
     )
 
 
+def test_what_is_told_of_subjects_that_stay_reruns_no_decision(project):
+    project.snakemake("--cores", "1", "results/tiny/cohort/issues.tsv")
+    cohort = CONFIG["cohorts"]["tiny"]
+    project.configure(cohorts={"tiny": cohort | {"flag": {"mean_fd": 0.3, "site_effect": 1.0}}})
+    assert project.planned() == Counter()
+    assert project.planned("results/tiny/cohort/issues.tsv") == Counter(list_issues=1)
+
+
+def test_a_rule_of_exclusion_decides_anew(project):
+    project.configure(cohorts={"tiny": CONFIG["cohorts"]["tiny"] | {"exclude": {"min_volumes": 50}}})
+    assert project.planned()["include_subjects"] == 1
+
+
 def test_one_more_repeat_keeps_the_first(project):
     project.configure(split=CONFIG["split"] | {"repeats": 2})
     assert project.planned() == Counter(split_subjects=1, build_graph=1, train_method=3, score_experiment=1)

@@ -150,16 +150,8 @@ rule include_subjects:
         participants="results/{cohort}/cohort/participants.parquet",
         measures="results/{cohort}/cohort/quality.parquet",
         quality=lambda wc: shard_files(wc, "-quality.parquet"),
-        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
     output:
         included="results/{cohort}/cohort/included.parquet",
-        issues=if_subjects_may_be_shown(
-            "results/{cohort}/cohort/issues.tsv",
-            caption="../report/issues.rst",
-            category="Data and quality",
-            subcategory="{cohort}",
-            labels={"table": "issues"},
-        ),
     log:
         "logs/{cohort}/include_subjects.log",
     benchmark:
@@ -173,20 +165,49 @@ rule include_subjects:
     params:
         code=code_digest("scripts/include_subjects.py", base=BASE),
         settings=lambda wc: settings_of(
-            wc,
-            "source",
-            "constant_regions",
-            "min_coverage",
-            "exclude",
-            "flag",
-            "target",
-            "unlabelled",
+            wc, "source", "constant_regions", "exclude", "target", "unlabelled"
         ),
-        strangers=subjects_not_in_the_table,
     message:
         "Deciding who is included ({wildcards.cohort})"
     script:
         "../scripts/include_subjects.py"
+
+
+rule list_issues:
+    input:
+        participants="results/{cohort}/cohort/participants.parquet",
+        measures="results/{cohort}/cohort/quality.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+    output:
+        issues=if_subjects_may_be_shown(
+            "results/{cohort}/cohort/issues.tsv",
+            caption="../report/issues.rst",
+            category="Data and quality",
+            subcategory="{cohort}",
+            labels={"table": "issues"},
+        ),
+    log:
+        "logs/{cohort}/list_issues.log",
+    benchmark:
+        "results/{cohort}/benchmarks/list_issues.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=code_digest("scripts/list_issues.py", base=BASE),
+        settings=lambda wc: settings_of(
+            wc, "source", "min_coverage", "exclude", "flag", "target"
+        ),
+        strangers=subjects_not_in_the_table,
+    message:
+        "Listing what is worth knowing of the data ({wildcards.cohort})"
+    script:
+        "../scripts/list_issues.py"
 
 
 rule relate_motion:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from brainfed.checking import images, table
+from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity
 from brainfed.checking.found_cohorts import check_derivative, check_measures
@@ -124,6 +125,9 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
         )
         findings.append(Finding("stops", place, sentence))
     findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]
+    mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
+    people, excluded = exclude_known(content, people, looks, mean_fd, settings.exclude)
+    findings += excluded
     sites = tuple(sorted({person.site for person in roster.participants.values()}))
     return Checked(tuple(findings), people if roster.complete else (), sites, regions)
 

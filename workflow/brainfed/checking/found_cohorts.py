@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from brainfed.checking import images
+from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.finding import Finding, Severity, named
 from brainfed.checking.people import Checked, Look, Person, twins_among
 from brainfed.checking.runs import look_at_runs
@@ -70,8 +71,10 @@ def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: s
     except UserError as error:
         return Checked((Finding("stops", tables, str(error)),), (), (), 0)
     looks, found = look_at_all(listing)
-    people = _people(participants, listing.subjects, looks, settings)
-    findings = [*_left_out(listing, tables, settings), *found, *twins_among(place, people)]
+    everybody = _people(participants, listing.subjects, looks, settings)
+    mean_fd = dict(zip(participants["subject"], participants["mean_fd"].astype("float64"), strict=True))
+    people, excluded = exclude_known(place, everybody, looks, mean_fd, settings.exclude)
+    findings = [*_left_out(listing, tables, settings), *found, *twins_among(place, everybody), *excluded]
     return Checked(tuple(findings), people, tuple(sorted(set(participants["site"]))), 0)
 
 

@@ -6,7 +6,7 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.checking.config import check_config
 from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.finding import Finding, gathered
-from brainfed.checking.split import check_splits
+from brainfed.checking.split import check_harmonisation, check_splits
 
 
 def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
@@ -21,8 +21,9 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         checked = check_cohort(name, settings)
         found += checked.findings
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
+        place = f"cohort {name}: institutions and folds"
         if checked.people:
-            place = f"cohort {name}: institutions and folds"
             found += check_splits(checked.people, checked.sites, experiments, usable.seed, place)
+        found += check_harmonisation(experiments, place)
         needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *check_disk(needed, results, "disk")]

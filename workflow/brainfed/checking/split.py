@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from brainfed.checking.finding import Finding
+from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Person
 from brainfed.cohort.split_settings import SplitSettings, institution_of_site
 from brainfed.cohort.splits import draw_institutions
@@ -31,6 +31,22 @@ def check_splits(
             for sentence in _mistakes(people, sites, settings, seed)
         ]
     return findings
+
+
+def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
+    """Sites that are institutions of their own have nothing to be harmonised with: data may not cross."""
+    for experiment in experiments:
+        alone = experiment.split.validation == "leave_one_site_out" or experiment.split.institutions == "sites"
+        variants = [
+            one.name for one in experiment.variants if one.features and one.features.settings.harmonise != "none"
+        ]
+        if alone and variants:
+            yield Finding(
+                "notes",
+                place,
+                f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as every institution is "
+                "one site and harmonises by itself; choose split.institutions random or groups, or leave it out.",
+            )
 
 
 def _mistakes(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings, seed: int) -> list[str]:

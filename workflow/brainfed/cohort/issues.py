@@ -56,7 +56,7 @@ def list_issues(
     space looks wrong, and what the measures of quality say (`quality_issues`).
 
     Args:
-        measured: participants with their quality columns and measures, one row a subject.
+        measured: participants with their quality columns and measures, as `join_quality` returns them.
         included: subject, included, twin_group, reason; the same rows.
         coverage: subject, region, coverage.
         settings: the cohort's settings.

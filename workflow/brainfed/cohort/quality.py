@@ -4,14 +4,12 @@ Identical series, and connectivity that is nearly the same (spec evaluation, ite
 a copying mistake: they form a twin group that no split may part.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from brainfed.cohort.exclusion import exclusion
-from brainfed.cohort.issues import UNLABELLED_COPY, list_issues
-from brainfed.cohort.measures import measure
+from brainfed.cohort.issues import UNLABELLED_COPY
 from brainfed.cohort.settings import CohortSettings
 from brainfed.runtime.errors import UserError
 
@@ -20,34 +18,17 @@ OF_SERIES = (
 )  # fmt: skip
 
 
-def include(
-    participants: pd.DataFrame,
-    quality: pd.DataFrame,
-    coverage: pd.DataFrame,
-    settings: CohortSettings,
-    measures: pd.DataFrame | None = None,
-    strangers: Sequence[str] = (),
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Decide about every participant.
+def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+    """All that is known of every participant and its scan; one row a subject, ascending.
 
     Args:
         participants: as `ingest` returns them.
         quality: the quality tables of all parts, one below the other.
-        coverage: the coverage tables of all parts, one below the other.
-        settings: the cohort's settings.
-        measures: as `measure` joins them; none: joined here, without those of connectivity.
-        strangers: subjects that have images and no row in the phenotype table.
-
-    Returns:
-        The included table (subject, included, twin_group, reason) and the issues (subject, kind, detail,
-        action); subjects in ascending order.
+        measures: as `measure` joins them.
 
     Raises:
-        UserError: regions without signal where the settings say `error`, a subject with a series but no
-            quality row, or nobody left.
+        UserError: a subject with a series has no quality row.
     """
-    if measures is None:
-        measures = measure(participants, quality, coverage, settings.min_coverage)
     measured = participants[["subject", "site", "age", "sex", "diagnosis", "has_series", "absence"]].merge(
         quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one"
     )
@@ -58,6 +39,18 @@ def include(
             f"Subject {unmeasured.iloc[0]}: expected a row in the quality tables, found none ({len(unmeasured)} such "
             "subjects); delete the time series and run again."
         )
+    return measured
+
+
+def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
+    """Decide about every participant, as `join_quality` tells of them.
+
+    Returns:
+        The included table (subject, included, twin_group, reason); subjects in ascending order.
+
+    Raises:
+        UserError: regions without signal where the settings say `error`, or nobody left.
+    """
     reasons = _without_copies(measured, [_reason(row, settings) for row in measured.to_dict("records")])
     included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
     included["twin_group"] = _twin_groups(measured, included["included"])
@@ -67,7 +60,7 @@ def include(
             f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
             f"{included['reason'].mode().iloc[0]}); mend the phenotype table or the series."
         )
-    return included, list_issues(measured, included, coverage, settings, strangers)
+    return included
 
 
 def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:

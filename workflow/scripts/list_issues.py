@@ -1,0 +1,26 @@
+"""List what a reader should know of a cohort's data."""
+
+from brainfed.runtime.job import job
+
+with job(snakemake):
+    import pandas as pd
+
+    from brainfed.cohort.issues import list_issues
+    from brainfed.cohort.quality import join_quality
+    from brainfed.cohort.settings import CohortSettings
+    from brainfed.runtime.artefacts import read_table, write_tsv
+    from brainfed.runtime.settings import restore
+
+    measured = join_quality(
+        read_table(snakemake.input.participants),
+        pd.concat([read_table(path) for path in snakemake.input.quality], ignore_index=True),
+        read_table(snakemake.input.measures),
+    )
+    issues = list_issues(
+        measured,
+        read_table(snakemake.input.included),
+        pd.concat([read_table(path) for path in snakemake.input.coverage], ignore_index=True),
+        restore(CohortSettings, snakemake.params.settings),
+        snakemake.params.strangers,
+    )
+    write_tsv(snakemake.output.issues, issues)

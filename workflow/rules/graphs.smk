@@ -19,7 +19,7 @@ rule build_graph:
         mem_mb=4000,
         runtime=60,
     params:
-        code=code_digest("scripts/build_graph.py", base=BASE),
+        code=code_of("scripts/build_graph.py"),
         settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),
         protocol=lambda wc: PLAN.graphs[wc.graph].protocol,
         seed=PROJECT.seed,

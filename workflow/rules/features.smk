@@ -211,6 +211,7 @@ rule fit_connectivity:
         ),
     output:
         features="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}.safetensors",
+        timing="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}-timing.json",
     log:
         "logs/{cohort}/fit_connectivity/{features}.{repeat}.{fold}.log",
     benchmark:

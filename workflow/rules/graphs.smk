@@ -8,6 +8,7 @@ rule build_graph:
         features=graph_features,
     output:
         graph="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.safetensors",
+        timing="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}-timing.json",
     log:
         "logs/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.log",
     benchmark:

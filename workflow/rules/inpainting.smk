@@ -59,6 +59,7 @@ rule fuse_graph:
         generator=lambda wc: f"results/{wc.cohort}/inpainting/{inpainting_of(wc).name}/repeat-{wc.repeat}/{wc.part}/generator.safetensors",
     output:
         fused="results/{cohort}/fused/{fused}/repeat-{repeat}/{part}.safetensors",
+        timing="results/{cohort}/fused/{fused}/repeat-{repeat}/{part}-timing.json",
     log:
         "logs/{cohort}/fused/{fused}/repeat-{repeat}/{part}.log",
     benchmark:

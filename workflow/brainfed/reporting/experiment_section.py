@@ -1,5 +1,6 @@
 """What the page says about one experiment."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -122,6 +123,16 @@ class ExperimentSection:
     def inpaints(self) -> bool:
         """Whether any variant trains a generator first."""
         return any(cost.inpainting_counts for cost in self.costs)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether anything is fitted or built for any variant before it is trained."""
+        return any(cost.preparation for cost in self.costs)
+
+    @property
+    def used_gpu(self) -> bool:
+        """Whether any job ran on a GPU."""
+        return any(not math.isnan(cost.gpu_memory) for cost in self.costs)
 
     @property
     def paper_says(self) -> str:

@@ -97,8 +97,8 @@ class Cost:
 
     @property
     def preparation_seconds(self) -> float:
-        """Seconds a repeat of all that was fitted or built before."""
-        return sum(self.preparation.values())
+        """Seconds a repeat of all that was fitted or built before; NaN where nothing was."""
+        return sum(self.preparation.values()) if self.preparation else float("nan")
 
     @property
     def rounds(self) -> int:

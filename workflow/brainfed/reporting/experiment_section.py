@@ -1,6 +1,5 @@
 """What the page says about one experiment."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -128,11 +127,6 @@ class ExperimentSection:
     def prepares(self) -> bool:
         """Whether anything is fitted or built for any variant before it is trained."""
         return any(cost.preparation for cost in self.costs)
-
-    @property
-    def used_gpu(self) -> bool:
-        """Whether any job ran on a GPU."""
-        return any(not math.isnan(cost.gpu_memory) for cost in self.costs)
 
     @property
     def paper_says(self) -> str:

@@ -237,6 +237,11 @@ def generator_files(repeats: Callable[[str, str], list[str]], name: str) -> dict
             "costs": repeats(name, "inpainting-cost.json"),
             "timings": repeats(name, "inpainting-timing.json"),
         },
+        "preparation": {
+            "features": [],
+            "graph": repeats(name, "graph-timing.json"),
+            "fusing": repeats(name, "fusing-timing.json"),
+        },
     }
 
 
@@ -250,8 +255,9 @@ def _write_generator(folder: Path, subjects: int) -> None:
     ]  # fmt: skip
     counts = {"parameters": 81920, "discriminator_parameters": 20480, "rounds": 30, "operations": 2_000_000_000}
     write_text(folder / "inpainting-cost.json", canonical_json({"counts": counts, "crossings": rows}))
-    timing = {"seconds": 12.5, "peak_memory_mb": 300.0, "device": "cpu"}
-    write_text(folder / "inpainting-timing.json", canonical_json(timing))
+    timing = {"peak_memory_mb": 300.0, "device": "cpu"}
+    for stage, seconds in {"inpainting": 12.5, "graph": 2.5, "fusing": 4.0}.items():
+        write_text(folder / f"{stage}-timing.json", canonical_json({"seconds": seconds, **timing}))
 
 
 def _stages(name: str, method: str) -> dict[str, Any]:

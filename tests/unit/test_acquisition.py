@@ -48,7 +48,7 @@ class Cohort:
         return {
             "path": str(SCRIPTS / "fit_connectivity.py"),
             "input": {**given, "whole": str(self.folder / "all.safetensors"), "series": []},
-            "output": {"features": str(self.folder / output)},
+            "output": {"features": str(self.folder / output), "timing": str(self.folder / f"{output}-timing.json")},
             "params": {"settings": asdict(features), "fold": fold},
         }
 

@@ -76,7 +76,7 @@ def test_what_the_fetcher_left_becomes_labels_and_a_table(tmp_path, name, lay_ou
     assert (atlas.indices[0], atlas.regions[0]) == first
     assert set(np.unique(atlas.labels)) == {0, *atlas.indices}
     assert np.array_equal(atlas.affine, AFFINE)
-    assert told == [(1, 1, "atlases")]
+    assert told == [(1, 1, "atlas")]
 
 
 def test_what_is_there_is_not_fetched_again(tmp_path, monkeypatch):

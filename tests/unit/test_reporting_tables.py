@@ -181,6 +181,25 @@ def test_cost_is_the_mean_time_and_the_largest_memory(tmp_path, family, rounds):
     assert (found.seconds, found.memory, found.devices, found.rounds) == (3.0, 200.0, ("cpu",), rounds)
 
 
+def test_cost_tells_what_was_prepared_and_the_memory_of_the_gpu(tmp_path):
+    for name, timing in {
+        "fold-0": {"seconds": 3.0, "peak_memory_mb": 700},
+        "fold-1": {"seconds": 5.0, "peak_memory_mb": 600},
+        "fused": {"seconds": 2.0, "peak_memory_mb": 10, "peak_gpu_memory_mb": 512.0},
+    }.items():
+        (tmp_path / name).write_text(json.dumps(timing | {"device": "cpu"}))
+    prepared = {"features": [], "graph": [str(tmp_path / "fold-0"), str(tmp_path / "fold-1")]}
+    prepared["fusing"] = [str(tmp_path / "fused")]
+    variant = variant_with(tmp_path, [])
+    (alone,) = read_costs([variant])
+    assert alone.preparation == {}
+    assert np.isnan([alone.preparation_seconds, alone.gpu_memory]).all()
+    (found,) = read_costs([replace(variant, preparation=prepared)])
+    # Two repeats share the 8 s of the folds' graphs and the 2 s of one fusing.
+    assert found.preparation == {"graph": 4.0, "fusing": 1.0}
+    assert (found.preparation_seconds, found.memory, found.gpu_memory) == (5.0, 700.0, 512.0)
+
+
 def test_readable_numbers():
     assert [readable(value) for value in (7, 999, 474594, 127543680000)] == ["7", "999", "474.6 k", "127.5 G"]
     assert [readable_bytes(value) for value in (96, 57_000_000)] == ["96 B", "57.0 MB"]

@@ -224,7 +224,7 @@ class Files:
         return {
             "path": str(SCRIPTS / script),
             "input": {**given, "whole": str(self.folder / "all.safetensors"), "series": []},
-            "output": {output: str(self.folder / f"{output}-{fold}")},
+            "output": {output: str(self.folder / f"{output}-{fold}"), "timing": str(self.folder / "timing.json")},
             "params": {**params, "fold": fold},
         }
 

@@ -145,7 +145,7 @@ def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_n
     ids=str,
 )
 def test_what_is_fitted_reads_people_only_to_choose_or_harmonise_and_series_only_to_fit(tmp_path, features, read):
-    done = new_project(tmp_path, features=features).snakemake("-n", "tables")
+    done = new_project(tmp_path, features=features).snakemake("-n", "--quiet=host", "tables")
     updated = re.findall(r"Fitting .*\nReason: .*; Input files updated by another job: (.*)", done.stdout + done.stderr)
     assert len(updated) == 2
     for files in updated:

@@ -24,7 +24,7 @@ rule simulate_atlas:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/simulate_atlas.py", base=BASE),
+        code=code_of("scripts/simulate_atlas.py"),
         settings=lambda wc: simulated_atlas_of(wc.cohort),
     message:
         "Simulating the atlas ({wildcards.cohort})"
@@ -47,7 +47,7 @@ rule simulate_participants:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/simulate_participants.py", base=BASE),
+        code=code_of("scripts/simulate_participants.py"),
         settings=lambda wc: simulation_of(wc.cohort),
     message:
         "Simulating participants ({wildcards.cohort})"
@@ -74,7 +74,7 @@ for cohort in [name for name in SIMULATED if name in LISTINGS]:
                 mem_mb=1000,
                 runtime=30,
             params:
-                code=code_digest("scripts/simulate_scans.py", base=BASE),
+                code=code_of("scripts/simulate_scans.py"),
                 subjects=[
                     subject.subject for subject in LISTINGS[cohort].members(shard)
                 ],
@@ -106,7 +106,7 @@ rule ingest_phenotypes:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/ingest_phenotypes.py", base=BASE),
+        code=code_of("scripts/ingest_phenotypes.py"),
         settings=phenotype_settings_of,
         absences=lambda wc: LISTINGS[wc.cohort].absences,
         confounds=lambda wc: LISTINGS[wc.cohort].motion_tables,
@@ -135,7 +135,7 @@ rule measure_quality:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("scripts/measure_quality.py", base=BASE),
+        code=code_of("scripts/measure_quality.py"),
         alike=lambda wc: cohort_of(wc).flag.alike,
         min_coverage=lambda wc: cohort_of(wc).min_coverage,
         by_run=averages_runs,
@@ -163,7 +163,7 @@ rule include_subjects:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/include_subjects.py", base=BASE),
+        code=code_of("scripts/include_subjects.py"),
         settings=lambda wc: settings_of(
             wc, "source", "constant_regions", "exclude", "target", "unlabelled"
         ),
@@ -229,7 +229,7 @@ rule relate_motion:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("scripts/relate_motion.py", base=BASE),
+        code=code_of("scripts/relate_motion.py"),
         by_run=averages_runs,
     message:
         "Relating connectivity to motion ({wildcards.cohort})"
@@ -254,7 +254,7 @@ rule split_subjects:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/split_subjects.py", base=BASE),
+        code=code_of("scripts/split_subjects.py"),
         settings=lambda wc: split_content(PLAN.splits[wc.split]),
         target=lambda wc: cohort_of(wc).target,
         seed=PROJECT.seed,

@@ -36,8 +36,11 @@ from brainfed.configuration.targets import (
     targets_of,
 )
 from brainfed.runtime.devices import missing_gpu
-from brainfed.runtime.digests import code_digest
+from brainfed.runtime.digests import SourceTree, code_digest
 from brainfed.runtime.errors import UserError
+
+# Parsed files are remembered beside Snakemake's own records of the runs in this folder.
+SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")
 
 FETCHING = any(
     argument.partition(":")[0] in ("fetch_abide", "fetch_atlases")
@@ -210,8 +213,8 @@ def method_files(wildcards, experiment, name):
 
 @cache
 def code_of(*roots):
-    """The digest of a script, and of the entry point that it resolves, where several rules or jobs have the same."""
-    return code_digest(*roots, base=BASE)
+    """The digest of a script, and of the entry point that it resolves."""
+    return code_digest(*roots, base=SOURCES)
 
 
 def class_path(kind):

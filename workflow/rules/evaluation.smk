@@ -38,7 +38,7 @@ rule score_experiment:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("scripts/score_experiment.py", base=BASE),
+        code=code_of("scripts/score_experiment.py"),
         variants=lambda wc: [
             variant.name for variant in PLAN.experiments[wc.experiment].variants
         ],

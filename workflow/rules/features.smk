@@ -26,7 +26,7 @@ rule extract_series:
         mem_mb=2000,
         runtime=120,
     params:
-        code=code_digest("scripts/extract_series.py", base=BASE),
+        code=code_of("scripts/extract_series.py"),
         subjects=shard_subjects,
         settings=lambda wc: settings_of(
             wc,
@@ -67,7 +67,7 @@ rule extract_runs:
         mem_mb=4000,
         runtime=240,
     params:
-        code=code_digest("scripts/extract_runs.py", base=BASE),
+        code=code_of("scripts/extract_runs.py"),
         subjects=shard_runs,
         settings=extraction_settings_of,
     message:
@@ -97,7 +97,7 @@ rule read_series:
         mem_mb=2000,
         runtime=60,
     params:
-        code=code_digest("scripts/read_series.py", base=BASE),
+        code=code_of("scripts/read_series.py"),
         subjects=shard_subjects,
         settings=lambda wc: settings_of(
             wc, "atlas", "labels", "regions", "min_timepoints", "on_invalid"
@@ -128,7 +128,7 @@ rule read_measures:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("scripts/read_measures.py", base=BASE),
+        code=code_of("scripts/read_measures.py"),
         subjects=measured_subjects,
         settings=lambda wc: settings_of(
             wc, "freesurfer", "columns", "missing", "on_invalid", "target"
@@ -157,7 +157,7 @@ rule compute_morphometry:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/compute_morphometry.py", base=BASE),
+        code=code_of("scripts/compute_morphometry.py"),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
     message:
         "Preparing {wildcards.features} ({wildcards.cohort})"
@@ -184,7 +184,7 @@ rule compute_connectivity:
         mem_mb=3000,
         runtime=60,
     params:
-        code=code_digest("scripts/compute_connectivity.py", base=BASE),
+        code=code_of("scripts/compute_connectivity.py"),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
         by_run=averages_runs,
     message:
@@ -211,6 +211,7 @@ rule fit_connectivity:
         ),
     output:
         features="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}.safetensors",
+        timing="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}-timing.json",
     log:
         "logs/{cohort}/fit_connectivity/{features}.{repeat}.{fold}.log",
     benchmark:
@@ -222,7 +223,7 @@ rule fit_connectivity:
         mem_mb=4000,
         runtime=60,
     params:
-        code=code_digest("scripts/fit_connectivity.py", base=BASE),
+        code=code_of("scripts/fit_connectivity.py"),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
         fold=lambda wc: int(wc.fold),
     message:
@@ -251,7 +252,7 @@ rule export_cohort:
         mem_mb=2000,
         runtime=60,
     params:
-        code=code_digest("scripts/export_cohort.py", base=BASE),
+        code=code_of("scripts/export_cohort.py"),
         atlas=lambda wc: cohort_of(wc).atlas,
         images=images_of_runs,
         by_run=averages_runs,

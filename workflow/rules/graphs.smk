@@ -8,6 +8,7 @@ rule build_graph:
         features=graph_features,
     output:
         graph="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.safetensors",
+        timing="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}-timing.json",
     log:
         "logs/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.log",
     benchmark:
@@ -19,7 +20,7 @@ rule build_graph:
         mem_mb=4000,
         runtime=60,
     params:
-        code=code_digest("scripts/build_graph.py", base=BASE),
+        code=code_of("scripts/build_graph.py"),
         settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),
         protocol=lambda wc: PLAN.graphs[wc.graph].protocol,
         seed=PROJECT.seed,

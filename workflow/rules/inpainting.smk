@@ -59,6 +59,7 @@ rule fuse_graph:
         generator=lambda wc: f"results/{wc.cohort}/inpainting/{inpainting_of(wc).name}/repeat-{wc.repeat}/{wc.part}/generator.safetensors",
     output:
         fused="results/{cohort}/fused/{fused}/repeat-{repeat}/{part}.safetensors",
+        timing="results/{cohort}/fused/{fused}/repeat-{repeat}/{part}-timing.json",
     log:
         "logs/{cohort}/fused/{fused}/repeat-{repeat}/{part}.log",
     benchmark:
@@ -110,7 +111,7 @@ rule score_fidelity:
         mem_mb=4000,
         runtime=60,
     params:
-        code=code_digest("scripts/score_fidelity.py", base=BASE),
+        code=code_of("scripts/score_fidelity.py"),
         graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
         protocol=lambda wc: inpainting_of(wc).graph.protocol,
         part=lambda wc: "fold-0" if PLAN.fused[wc.fused].by_fold else "all",

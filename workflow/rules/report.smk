@@ -30,7 +30,7 @@ rule draw_cohort:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/draw_cohort.py", base=BASE),
+        code=code_of("scripts/draw_cohort.py"),
         flag=lambda wc: asdict(cohort_of(wc).flag),
         target=lambda wc: cohort_of(wc).target,
     message:
@@ -62,7 +62,7 @@ rule draw_connectivity:
         mem_mb=3000,
         runtime=20,
     params:
-        code=code_digest("scripts/draw_connectivity.py", base=BASE),
+        code=code_of("scripts/draw_connectivity.py"),
         by_run=averages_runs,
         target=lambda wc: cohort_of(wc).target,
     message:
@@ -90,7 +90,7 @@ rule draw_measures:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/draw_measures.py", base=BASE),
+        code=code_of("scripts/draw_measures.py"),
         target=lambda wc: cohort_of(wc).target,
     message:
         "Drawing FreeSurfer measures ({wildcards.cohort})"
@@ -120,7 +120,7 @@ rule draw_graphs:
         mem_mb=2000,
         runtime=20,
     params:
-        code=code_digest("scripts/draw_graphs.py", base=BASE),
+        code=code_of("scripts/draw_graphs.py"),
         target=lambda wc: cohort_of(wc).target,
         stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
     message:
@@ -159,7 +159,7 @@ rule draw_experiment:
         mem_mb=2000,
         runtime=20,
     params:
-        code=code_digest("scripts/draw_experiment.py", base=BASE),
+        code=code_of("scripts/draw_experiment.py"),
         target=lambda wc: cohort_of(wc).target,
         variants=lambda wc: [
             shown_variant(variant)
@@ -230,7 +230,7 @@ rule write_report:
         mem_mb=1000,
         runtime=10,
     params:
-        code=code_digest("scripts/write_report.py", base=BASE),
+        code=code_of("scripts/write_report.py"),
         outline=lambda wc: {} if FETCHING else report_outline(wc.page),
     message:
         "Writing the report {wildcards.page}"

@@ -80,6 +80,27 @@ def generator_files(cohort, experiment, variant, name):
     ]
 
 
+def preparation_files(cohort, experiment, variant):
+    """What a repeat fits or builds before a variant is trained; a generator has a cost of its own."""
+    fitted = variant.features if variant.features and variant.features.fitted else None
+    return {
+        "features": of_repeats(
+            cohort, experiment, lambda wc: feature_files(wc, fitted)
+        ),
+        "graph": of_repeats(
+            cohort, experiment, lambda wc: graph_files(wc, variant.graph)
+        ),
+        "fusing": of_repeats(
+            cohort, experiment, lambda wc: fused_files(wc, variant.fused)
+        ),
+    }
+
+
+def timings_beside(files):
+    """The time that each of these took, written beside it."""
+    return [file.replace(".safetensors", "-timing.json") for file in files]
+
+
 def fidelity_files(cohort, experiment, variant):
     """How generated compare with true neighbours, where those are known and have a phenotype."""
     if not knows_truth(variant):
@@ -114,6 +135,10 @@ def variant_outline(cohort, experiment, variant):
             "histories": generators("history.parquet"),
             "costs": generators("cost.json"),
             "timings": generators("timing.json"),
+        },
+        "preparation": {
+            name: timings_beside(files)
+            for name, files in preparation_files(cohort, experiment, variant).items()
         },
         "fidelity": fidelity_files(cohort, experiment, variant),
     }

@@ -2,14 +2,14 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     import numpy as np
 
     from brainfed.cohort.training_labels import training_labels
     from brainfed.graphs.known_phenotypes import known_phenotypes
     from brainfed.graphs.population import build_graph
     from brainfed.graphs.settings import GraphSettings
-    from brainfed.runtime.artefacts import read_arrays, write_arrays
+    from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
     from brainfed.runtime.streams import Streams
     from brainfed.training.aligned import align
     from brainfed.training.people import phenotypes_of, read_people
@@ -40,3 +40,4 @@ with job(snakemake):
     if graph.selected:
         metadata["selected"] = [columns.tolist() for columns in graph.selected]
     write_arrays(snakemake.output.graph, arrays, metadata)
+    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.acquisition import read_acquisition
     from brainfed.cohort.training_labels import training_labels
     from brainfed.imaging.combat import harmonised
@@ -10,7 +10,7 @@ with job(snakemake):
     from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.imaging.tangent import tangent_features
-    from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays
+    from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.training.aligned import read_features
 
     files, params = snakemake.input, snakemake.params
@@ -37,3 +37,4 @@ with job(snakemake):
         features = features[:, selection.columns]
         metadata |= {"columns": selection.columns.tolist(), "crossings": list(selection.crossings)}
     write_arrays(snakemake.output.features, {"features": features}, metadata)
+    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

@@ -8,7 +8,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.graphs.settings import GraphSettings
     from brainfed.inpainting.fusing import fuse
     from brainfed.inpainting.settings import FusingSettings
-    from brainfed.runtime.artefacts import read_arrays, write_arrays
+    from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
     from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.settings import restore
@@ -38,3 +38,4 @@ with job(snakemake, gpu=True) as running:
         {field.name: getattr(fused, field.name) for field in fields(fused)},
         {"subjects": list(inputs.subjects), "settings": params.settings},
     )
+    write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

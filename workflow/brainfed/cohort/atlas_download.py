@@ -56,7 +56,7 @@ def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[
             with atomic(image) as temporary:
                 temporary.write_bytes(gzip.compress(found.to_bytes(), mtime=0))
             logger.info("%s: %d regions", name, len(regions))
-        progress(done, len(names), "atlases")
+        progress(done, len(names), "atlas")
 
 
 def parcellation_of(name: str, fetched: Any) -> tuple[nib.Nifti1Image, pd.DataFrame]:

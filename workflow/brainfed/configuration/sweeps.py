@@ -7,9 +7,10 @@ their product. In the same way a list in the split of an experiment makes one ex
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_origin
 
 from brainfed.cohort.split_settings import SplitSettings
+from brainfed.configuration.validation import type_hints
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
@@ -117,7 +118,7 @@ def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]
 def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
     axes = []
     for scope in scopes:
-        hints = get_type_hints(scope.kind)
+        hints = type_hints(scope.kind)
         for field in fields(scope.kind):
             value = scope.held.get(field.name)
             if isinstance(value, list) and _is_sweep(value, hints[field.name]):

@@ -53,9 +53,15 @@ def mistakes(kind: type, values: Any, where: str) -> list[str]:
 
 
 @cache
+def type_hints(kind: type) -> dict[str, Any]:
+    """The types of a settings dataclass's fields, evaluated once."""
+    return get_type_hints(kind)
+
+
+@cache
 def model_of(kind: Any) -> type[BaseModel]:
     """The pydantic model of a settings dataclass, nested ones included."""
-    hints = get_type_hints(kind)
+    hints = type_hints(kind)
     definitions: dict[str, Any] = {}
     for field in fields(kind):
         metadata = field.metadata
@@ -126,7 +132,7 @@ def _number(kind: type) -> Any:
 
 def _to_dataclass(kind: Any, value: Any) -> Any:
     if is_dataclass(kind) and isinstance(value, BaseModel):
-        hints = get_type_hints(cast(type, kind))
+        hints = type_hints(cast(type, kind))
         built = {field.name: _to_dataclass(hints[field.name], getattr(value, field.name)) for field in fields(kind)}
         return cast(Any, kind)(**built)
     if isinstance(value, dict):
@@ -205,7 +211,7 @@ def _fields_at(kind: Any, location: Sequence[int | str]) -> list[str]:
     here: Any = kind
     for part in location:
         if is_dataclass(here):
-            here = get_type_hints(cast(type, here)).get(str(part), Any)
+            here = type_hints(cast(type, here)).get(str(part), Any)
         elif get_origin(here) in (dict, Mapping):
             here = get_args(here)[1]
         if get_origin(here) in (Union, types.UnionType):

@@ -114,7 +114,8 @@ def _run(
         round_index = step.number + 1 + settings.local_epochs * step.federated
         state.history += [(step.owner.institution, round_index, loss, value) for loss, value in values.items()]
         state.done += 1
-        run.progress(state.done, len(steps), f"{inputs.institutions[step.owner.institution]}: step")
+        where = inputs.institutions[step.owner.institution]
+        run.progress(state.done, len(steps), f"{where}, loss {sum(values.values()):.4f}, step")
         if state.done < len(steps) and pace.due():
             with pace.writing():
                 state.save(run.checkpoint)

@@ -10,6 +10,9 @@ from typing import Any
 
 from brainfed.reporting.variants import PATIENT_LEVEL, ShownVariant, by_family
 
+GPU_MEMORY = "peak_gpu_memory_mb"
+"""Key of a `timing.json` that a job on a GPU writes."""
+
 
 @dataclass(frozen=True)
 class Crossing:
@@ -73,20 +76,29 @@ class Cost:
     Attributes:
         variant: whose.
         seconds: of one repeat with all its folds.
-        memory: peak in MiB, of either phase.
+        memory: peak in MiB, of any of its jobs.
+        gpu_memory: peak in MiB of a GPU; NaN where none was used.
         devices: where it ran.
         counts: parameters, first_layer_operations and the like.
         inpainting_seconds: of training the generator that a repeat reads; NaN where it reads none.
         inpainting_counts: parameters, operations and the like of that generator.
+        preparation: seconds a repeat of what was fitted or built before, by its name: `features`, `graph`, `fusing`.
     """
 
     variant: ShownVariant
     seconds: float
     memory: float
+    gpu_memory: float
     devices: tuple[str, ...]
     counts: Mapping[str, int]
     inpainting_seconds: float
     inpainting_counts: Mapping[str, int]
+    preparation: Mapping[str, float]
+
+    @property
+    def preparation_seconds(self) -> float:
+        """Seconds a repeat of all that was fitted or built before; NaN where nothing was."""
+        return sum(self.preparation.values()) if self.preparation else float("nan")
 
     @property
     def rounds(self) -> int:
@@ -137,15 +149,20 @@ def read_costs(variants: Sequence[ShownVariant]) -> list[Cost]:
         own = [_read(path) for path in variant.timings]
         shared = [_read(path) for path in variant.inpainting.get("timings", [])]
         counts = _read(variant.inpainting["costs"][0]).get("counts", {}) if shared else {}
+        prepared = {name: [_read(path) for path in files] for name, files in variant.preparation.items() if files}
+        trained = [*own, *shared]
+        everything = [*trained, *(timing for timings in prepared.values() for timing in timings)]
         found.append(
             Cost(
                 variant,
                 _total(own) / len(own),
-                max(float(timing["peak_memory_mb"]) for timing in [*own, *shared]),
-                tuple(sorted({str(timing["device"]) for timing in [*own, *shared]})),
+                max(float(timing["peak_memory_mb"]) for timing in everything),
+                max((float(timing[GPU_MEMORY]) for timing in everything if GPU_MEMORY in timing), default=float("nan")),
+                tuple(sorted({str(timing["device"]) for timing in trained})),
                 _read(variant.costs[0]).get("counts", {}),
                 _total(shared) / len(own) if shared else float("nan"),
                 counts,
+                {name: _total(timings) / len(own) for name, timings in prepared.items()},
             )
         )
     return found

@@ -124,6 +124,11 @@ class ExperimentSection:
         return any(cost.inpainting_counts for cost in self.costs)
 
     @property
+    def prepares(self) -> bool:
+        """Whether anything is fitted or built for any variant before it is trained."""
+        return any(cost.preparation for cost in self.costs)
+
+    @property
     def paper_says(self) -> str:
         """`Fig. 8: accuracy rises ...`; empty where the paper has nothing to say."""
         name = self.outline.paper

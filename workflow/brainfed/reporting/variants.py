@@ -36,6 +36,8 @@ class ShownVariant:
         feature_files: the imaging features behind them.
         inpainting: `histories`, `costs` and `timings` of the generators that it reads, one a repeat (or repeat and
             fold).
+        preparation: what of `features`, `graph` and `fusing` was fitted or built for it -> a `timing.json` a repeat (or
+            repeat and fold).
         fidelity: what is known of its generated nodes against the true ones, a file a repeat.
     """
 
@@ -52,6 +54,7 @@ class ShownVariant:
     fused: tuple[str, ...] = ()
     feature_files: tuple[str, ...] = ()
     inpainting: dict[str, list[str]] = field(default_factory=dict)
+    preparation: dict[str, list[str]] = field(default_factory=dict)
     fidelity: tuple[str, ...] = ()
 
     @property

@@ -34,6 +34,8 @@ THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
 )
 INTERRUPTED = 130
+NAMING = ("variant", "inpainting", "fused")
+"""Wildcards that tell the jobs with progress apart."""
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +121,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         with lease(int(snakemake.resources.get("gpu", 0)) if gpu else 0) as leased:
             logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
             _check_torch(leased)
-            yield Job(leased, started, threads)
+            yield Job(leased, started, threads, Progress(job_name(getattr(snakemake, "wildcards", {}))))
     except UserError as error:
         logger.error("%s", error)
         raise SystemExit(1) from None
@@ -132,6 +134,14 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         raise SystemExit(1) from None
     finally:
         signal.signal(signal.SIGTERM, former)
+
+
+def job_name(wildcards: Any) -> str:
+    """What a line of progress calls the job with these wildcards: `fedgcn, repeat 0`."""
+    name = next((wildcards.get(kind) for kind in NAMING if wildcards.get(kind)), "")
+    repeat, part = wildcards.get("repeat"), wildcards.get("part")
+    further = [f"repeat {repeat}" if repeat else "", part if part != "all" else ""]
+    return ", ".join(word for word in [name, *further] if word) if name else ""
 
 
 def _limit_threads(threads: int) -> None:

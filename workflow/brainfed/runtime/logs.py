@@ -46,28 +46,52 @@ def _for_a_person(record: logging.LogRecord) -> bool:
 
 @dataclass
 class Progress:
-    """Lines like `fedgcn: 12 of 100, about 4 min left`, at most one each `every` seconds, and the last.
+    """Lines like `fedni, repeat 0: round 12 of 100, loss 0.1230, about 4 min left`.
 
-    Called with (done, total, what) after each unit of work. The rate is taken from the units that this
-    process did: those of a resumed checkpoint took it no time.
+    Called with (done, total, what) after each unit of work; `what` ends in the unit, and says before it what is
+    to be told: `loss 0.1230, round`. One line goes to the log and to the terminal every `every` seconds; the last
+    goes to the log, and to the terminal where others went before it: a short job only fills the screen. The rate is
+    that of the units that this process did: those of a resumed checkpoint took it no time.
+
+    Attributes:
+        name: of the job.
+        every: seconds between two lines.
+        clock: seconds.
     """
 
+    name: str = ""
     every: float = 10.0
     clock: Callable[[], float] = time.monotonic
-    _begun: dict[str, tuple[float, int]] = field(default_factory=dict, init=False)
-    _spoken: float | None = field(default=None, init=False)
+    _first: tuple[int, float] = field(default=(0, 0.0), init=False)
+    _last: tuple[int, int] = field(default=(0, 0), init=False)
+    _spoken: float = field(init=False)
+    _shown: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._spoken = self.clock()
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        """Note that `done` of `total` units of `what` are finished."""
+        """Note that `done` of `total` units are finished."""
         now = self.clock()
-        start, first = self._begun.setdefault(what, (now, done))
-        if self._spoken is not None and now - self._spoken < self.every and done < total:
+        if total != self._last[1] or done <= self._last[0]:
+            self._first = done, now
+        self._last = done, total
+        due = now - self._spoken >= self.every
+        if not due and done < total:
             return
-        self._spoken = now
-        line = f"{what}: {done} of {total}"
-        if first < done < total:
-            line += f", about {_duration((now - start) / (done - first) * (total - done))} left"
-        logging.getLogger(PROGRESS).info(line)
+        told, _, unit = what.rpartition(", ")
+        parts = [f"{unit} {done} of {total}", told, self._left(now)]
+        line = ", ".join(part for part in parts if part)
+        if due:
+            self._spoken, self._shown = now, True
+        speaker = logging.getLogger(PROGRESS if self._shown else __name__)
+        speaker.info(f"{self.name}: {line}" if self.name else line)
+
+    def _left(self, now: float) -> str:
+        (done, total), (first, start) = self._last, self._first
+        if not first < done < total:
+            return ""
+        return f"about {_duration((now - start) / (done - first) * (total - done))} left"
 
 
 def _duration(seconds: float) -> str:

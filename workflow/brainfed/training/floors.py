@@ -49,7 +49,7 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
                     "prevalence", (), 8, direction="upload", round_index=0, subjects=int(rows.sum()), times=len(shares)
                 )
             scores[fold, rows] = shares.get(institution, np.mean(list(shares.values())))
-        run.progress(fold + 1, inputs.folds, "folds")
+        run.progress(fold + 1, inputs.folds, "fold")
     return Outcome(scores, "probability", counts={"parameters": 1}, crossings=ledger.rows())
 
 
@@ -102,7 +102,7 @@ def _logistic(
             regression = _regression(categories, measures, cost).fit(columns[training], labels)
             scores[fold, tested] = regression.predict_proba(columns[tested])[:, 1]
             parameters = max(parameters, regression[-1].coef_.size + 1)
-        run.progress(fold + 1, inputs.folds, "folds")
+        run.progress(fold + 1, inputs.folds, "fold")
     return Outcome(scores, "probability", counts={"parameters": parameters}, crossings=ledger.rows())
 
 

@@ -77,7 +77,7 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
         training = require_training_subjects(inputs, fold)
         models = {pool: _model(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
         _score(task, inputs, fold, pools, models, scores[fold], ledger)
-        run.progress(fold + 1, inputs.folds, "folds")
+        run.progress(fold + 1, inputs.folds, "fold")
     return Outcome(scores, task.kind, counts={"parameters": dimensions + 1}, crossings=ledger.rows())
 
 

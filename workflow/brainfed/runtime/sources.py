@@ -1,0 +1,128 @@
+"""What each Python file of the workflow means, parsed once for all runs.
+
+A file is remembered under the digest of its bytes, so what is remembered is never out of date. Reading every
+file takes milliseconds, parsing them all the better part of a second of every start of Snakemake.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from brainfed.runtime.errors import UserError
+
+# Of `runtime.settings.setting(...)` only the default reaches a job; its description and bounds are the manual's.
+SETTING = "setting"
+VALUES_OF_A_SETTING = frozenset({"default", "factory"})
+
+
+@dataclass(frozen=True)
+class ImportStatement:
+    """`from ..module import names` (level 2) or `import module` (level 0, no names)."""
+
+    level: int
+    module: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a Python file does: the digest of its code, what it imports, whether there is any code in it."""
+
+    digest: str
+    imports: tuple[ImportStatement, ...]
+    empty: bool
+
+
+class Memory:
+    """What Python files mean, by the digest of their bytes, kept in a file from one run to the next.
+
+    A file that cannot be read or written costs time and nothing else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._remembered = _read(path)
+
+    def meanings(self, files: Iterable[Path]) -> dict[Path, Meaning]:
+        """Path -> meaning of those of the files that are valid Python; they alone are remembered from now on."""
+        found, kept = {}, {}
+        for path in files:
+            content = path.read_bytes()
+            key = hashlib.sha256(content).hexdigest()
+            with suppress(UserError):
+                found[path] = kept[key] = self._remembered.get(key) or meaning_of(content, path)
+        if kept.keys() != self._remembered.keys():
+            _write(self.path, kept)
+        self._remembered = kept
+        return found
+
+
+@lru_cache(maxsize=4096)
+def meaning_of(content: bytes, path: Path) -> Meaning:
+    """What the content of a Python file means, without docstrings, comments and line numbers.
+
+    Raises:
+        UserError: it is not valid Python.
+    """
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError) as error:
+        raise UserError(f"{path}: not valid Python ({error}); mend the file and run again.") from error
+    imports: list[ImportStatement] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports.extend(ImportStatement(0, tuple(alias.name.split(".")), ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = tuple(node.module.split(".")) if node.module else ()
+            imports.append(ImportStatement(node.level, module, tuple(alias.name for alias in node.names)))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == SETTING:
+            node.args = node.args[:1]
+            node.keywords = [keyword for keyword in node.keywords if keyword.arg in VALUES_OF_A_SETTING]
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [child for child in node.body if not _is_text(child)]
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return Meaning(digest, tuple(dict.fromkeys(imports)), not tree.body)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a bare string: the docstring of a module, a class, a function or a field."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _read(path: Path) -> dict[str, Meaning]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {key: _restored(*value) for key, value in content["meanings"].items()} if content["by"] == _by() else {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _restored(digest: str, imports: list[Any], empty: bool) -> Meaning:
+    statements = (ImportStatement(level, tuple(module), tuple(names)) for level, module, names in imports)
+    return Meaning(digest, tuple(statements), empty)
+
+
+def _write(path: Path, meanings: Mapping[str, Meaning]) -> None:
+    content = {"by": _by(), "meanings": {key: astuple(meaning) for key, meaning in meanings.items()}}
+    written = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(json.dumps(content), encoding="utf-8")
+        written.replace(path)
+
+
+def _by() -> str:
+    """What decides the meaning of equal bytes: Python's grammar, and this file."""
+    return f"{platform.python_version()} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"

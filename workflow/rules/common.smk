@@ -38,6 +38,7 @@ from brainfed.configuration.targets import (
 from brainfed.runtime.devices import missing_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.slots import jobs_per_gpu
 
 FETCHING = any(
     argument.partition(":")[0] in ("fetch_abide", "fetch_atlases")
@@ -45,6 +46,7 @@ FETCHING = any(
 )
 
 try:
+    jobs_per_gpu()
     PLAN = load_plan(config)
 except UserError as error:
     raise WorkflowError(str(error)) from None

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import brainfed
+from brainfed.runtime.cuda import check_cuda, lost_device, peak_gpu_memory
 from brainfed.runtime.devices import Lease, lease
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
@@ -87,19 +88,22 @@ class Job:
         return self.lease.device
 
     def timing(self) -> dict[str, float | str]:
-        """Seconds so far, the largest memory so far (MiB), and the device with its model."""
-        return {
+        """Seconds so far, the largest memory so far (MiB; of a GPU too), and the device with its model."""
+        measured: dict[str, float | str] = {
             "seconds": round(time.monotonic() - self.started, 3),
             "peak_memory_mb": round(_peak_memory(), 1),
             "device": _described(self.device),
         }
+        if self.device != "cpu":
+            measured["peak_gpu_memory_mb"] = round(peak_gpu_memory(), 1)
+        return measured
 
 
 @contextmanager
 def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     """Run the body as a job of the workflow.
 
-    A `UserError` ends it with its one sentence and exit code 1; any other exception with a full
+    A `UserError`, or a GPU that fails, ends it with one sentence and exit code 1; any other exception with a full
     traceback in the log, one line on stderr that names the log, and exit code 1; an interrupt or
     SIGTERM with one line and exit code 130, after all `finally` blocks.
 
@@ -110,15 +114,18 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     """
     started = time.monotonic()
     log = snakemake.log[0] if len(snakemake.log) else None
+    leased = Lease("cpu", (), "")
     configure(log)
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         threads = int(snakemake.params.get("threads", 1))
         _limit_threads(threads)
         _check_package(snakemake.scriptdir)
-        with lease(int(snakemake.resources.get("gpu", 0)) if gpu else 0) as leased:
+        requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
+        with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
             logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-            _check_torch(leased)
+            if leased.device != "cpu":
+                check_cuda(leased.uuids)
             yield Job(leased, started, threads)
     except UserError as error:
         logger.error("%s", error)
@@ -127,6 +134,11 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         logger.error("stopped before the end")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
+        lost = lost_device(error, leased.uuids)
+        if lost is not None:
+            logger.info("the device failed here:", exc_info=True)
+            logger.error("%s", lost)
+            raise SystemExit(1) from None
         where = f"; the traceback is in {log}" if log else ""
         logger.exception("%s: %s%s", type(error).__name__, error, where)
         raise SystemExit(1) from None
@@ -153,18 +165,6 @@ def _check_package(scripts: Path | str) -> None:
         raise UserError(
             f"brainfed: this workflow's package is {beside.parent}, Python imported {imported.parent}; "
             "uninstall that copy (pip uninstall brainfed), or install this one (pip install -e .)."
-        )
-
-
-def _check_torch(leased: Lease) -> None:
-    if leased.device == "cpu":
-        return
-    import torch
-
-    if not torch.cuda.is_available():
-        raise UserError(
-            f"{leased.message}: the installed torch {torch.__version__} cannot use it; install a CUDA build of torch "
-            "that the driver supports, or run with --resources gpu=0 to use the CPU."
         )
 
 

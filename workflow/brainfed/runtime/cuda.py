@@ -12,6 +12,7 @@ REMEDIES = (
         "busy or unavailable",
         f"it serves one process at a time: unset {JOBS_PER_GPU}, see who is there (nvidia-smi)",
     ),
+    ("out of memory", f"its memory is full: lower {JOBS_PER_GPU}, see who is there (nvidia-smi)"),
     ("display driver / cuda driver combination", "the driver was changed under a running system: restart it"),
     ("forward compatibility was attempted", "the driver was changed under a running system: restart it"),
     (

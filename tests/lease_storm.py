@@ -14,7 +14,7 @@ import brainfed
 from fake_driver import FakeDriver
 
 AT_ONCE = 40
-PATIENCE = 300.0
+PATIENCE = 60.0
 PLACES = 2
 
 # A device's marker has PLACES bytes. A job that shares takes one of them, one that does not takes all. These are POSIX
@@ -104,10 +104,10 @@ class Storm:
     def run(self) -> None:
         """Start the jobs, at most AT_ONCE together, kill those whose time has come, and wait for all."""
         waiting, alive = deque(self.members), list[Member]()
-        deadline = time.monotonic() + PATIENCE
+        moved = time.monotonic()
         try:
             while waiting or alive:
-                assert time.monotonic() < deadline, f"{len(alive)} jobs neither end nor get a device"
+                assert time.monotonic() < moved + PATIENCE, f"{len(alive)} jobs neither end nor get a device"
                 while waiting and len(alive) < AT_ONCE:
                     alive.append(self.start(waiting.popleft()))
                 self.observe()
@@ -115,7 +115,9 @@ class Storm:
                     if member.killed is None and member.is_due():
                         member.killed = time.monotonic_ns()
                         member.process.kill()
-                alive = [member for member in alive if member.process.poll() is None]
+                left = [member for member in alive if member.process.poll() is None]
+                moved = moved if len(left) == len(alive) else time.monotonic()
+                alive = left
                 time.sleep(0.005)
         finally:
             for member in alive:

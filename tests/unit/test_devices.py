@@ -14,38 +14,21 @@ import pytest
 from brainfed.runtime import driver
 from brainfed.runtime.devices import VISIBLE, Patience, lease, missing_gpu
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.slots import JOBS_PER_GPU
+from fake_driver import FakeDriver
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2", "GPU-bbcc-3")
 QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
 
 
-class FakeDriver:
-    """Stands in for nvidia-smi: answers what its `answer` file holds."""
-
-    def __init__(self, folder: Path) -> None:
-        self.program = folder / "nvidia-smi"
-        self.answer = folder / "answer"
-        self.locks = folder / "locks"
-        self.program.write_text(f'#!/bin/sh\ncat "{self.answer}"\n')
-        self.program.chmod(0o755)
-        self.uses(0, 0, 0)
-
-    def uses(self, *megabytes: int | str) -> None:
-        lines = (f"{i}, {uuid}, {used}, 80000\n" for i, (uuid, used) in enumerate(zip(UUIDS, megabytes, strict=False)))
-        self.answer.write_text("".join(lines))
-
-    def breaks(self, said: str, code: int) -> None:
-        self.program.write_text(f'#!/bin/sh\necho "{said}"\nexit {code}\n')
-
-
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """Three free devices; nothing of the real machine is seen."""
-    gpus = FakeDriver(tmp_path)
-    for name in (VISIBLE, "SLURM_JOB_ID"):
+    gpus = FakeDriver(tmp_path, UUIDS)
+    for name in (VISIBLE, "SLURM_JOB_ID", JOBS_PER_GPU):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("BRAINFED_NVIDIA_SMI", str(gpus.program))
-    monkeypatch.setenv("BRAINFED_LOCKS", str(gpus.locks))
+    for name, value in gpus.environment.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     return gpus
 
@@ -115,7 +98,7 @@ def test_jobs_that_want_all_devices_take_turns(fake: FakeDriver) -> None:
 
 def test_a_killed_job_gives_its_device_back(fake: FakeDriver) -> None:
     fake.uses(0)
-    holder = start("with lease(1):\n    print('held', flush=True)\n    time.sleep(600)\n")
+    holder = start("with lease(1, purpose='holder'):\n    print('held', flush=True)\n    time.sleep(600)\n")
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     waiting = start("with lease(1, patience=patience) as leased:\n    print(*leased.uuids)\n")
@@ -124,7 +107,7 @@ def test_a_killed_job_gives_its_device_back(fake: FakeDriver) -> None:
     os.kill(holder.pid, signal.SIGKILL)
     said, complained = waiting.communicate(timeout=60)
     assert said == "GPU-aaaa-1\n"
-    assert "waiting for 1 of 1 GPU(s), other jobs hold them" in complained
+    assert f"waiting for 1 of 1 GPU(s), other jobs hold them: GPU-aaaa-1 pid {holder.pid} (holder)" in complained
     holder.communicate()
 
 
@@ -219,6 +202,14 @@ def test_a_broken_driver_is_an_error(fake: FakeDriver) -> None:
 def test_a_driver_that_answers_otherwise_is_an_error(fake: FakeDriver, said: str, problem: str) -> None:
     fake.breaks(said, 0)
     with pytest.raises(UserError, match=problem), lease(1):
+        pass
+
+
+def test_a_driver_that_hangs_is_an_error(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.says("exec sleep 600")
+    monkeypatch.setattr(driver, "ANSWER_SECONDS", 0.2)
+    sentence = r"the NVIDIA driver gave no answer in 0\.2 s; .*restart of the machine\), or run with --resources gpu=0"
+    with pytest.raises(UserError, match=sentence), lease(1):
         pass
 
 

@@ -43,3 +43,13 @@ def test_with_nothing_to_do_nothing_is_said(project):
     done = run_methods(project, "--resources", "gpu=8")
     assert "Nothing to be done" in done.stdout + done.stderr
     assert SENTENCE not in done.stdout + done.stderr
+
+
+def test_how_many_jobs_share_a_gpu_reruns_nothing_and_must_be_a_number(project):
+    shared = project.snakemake("-n", "tables", environment={"BRAINFED_JOBS_PER_GPU": "2"})
+    assert "Nothing to be done" in shared.stdout + shared.stderr
+    refused = project.snakemake("-n", "tables", environment={"BRAINFED_JOBS_PER_GPU": "two"}, check=False)
+    assert refused.returncode == 1
+    assert "BRAINFED_JOBS_PER_GPU: expected a whole number from 1, the jobs that may share a GPU, found 'two'" in (
+        refused.stdout + refused.stderr
+    )

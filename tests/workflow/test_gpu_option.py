@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from fake_driver import FakeDriver
+
 pytestmark = [
     pytest.mark.workflow,
     pytest.mark.skipif("SLURM_JOB_ID" in os.environ, reason="inside a SLURM job its allocation counts"),
@@ -53,3 +55,16 @@ def test_how_many_jobs_share_a_gpu_reruns_nothing_and_must_be_a_number(project):
     assert "BRAINFED_JOBS_PER_GPU: expected a whole number from 1, the jobs that may share a GPU, found 'two'" in (
         refused.stdout + refused.stderr
     )
+
+
+def test_a_broken_driver_is_told_before_any_job_starts(project, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    driver = FakeDriver(project.folder, ["GPU-aaaa-1"])
+    driver.breaks("Failed to initialize NVML: Driver/library version mismatch", 18)
+    participants = "results/tiny/cohort/participants.parquet"
+    done = project.snakemake(
+        participants, "--force", "--cores", "1", "--resources", "gpu=1", environment=driver.environment
+    )
+    told = done.stderr.partition("rule ingest")[0]
+    assert "Jobs that use a GPU will fail: " in told
+    assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in told

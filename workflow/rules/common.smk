@@ -35,7 +35,7 @@ from brainfed.configuration.targets import (
     swept_split,
     targets_of,
 )
-from brainfed.runtime.devices import missing_gpu
+from brainfed.runtime.devices import missing_gpu, unusable_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.slots import jobs_per_gpu
@@ -83,11 +83,17 @@ onstart:
                 f"{listing.unlisted[0]}; add rows if these subjects belong to the cohort.",
                 file=sys.stderr,
             )
-    if workflow.local_exec and gpus_allowed() and missing_gpu():
-        print(
-            f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
-            file=sys.stderr,
-        )
+    if workflow.local_exec and gpus_allowed():
+        if missing_gpu():
+            print(
+                f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
+                file=sys.stderr,
+            )
+        elif unusable_gpu():
+            print(
+                f"Jobs that use a GPU will fail: {unusable_gpu()}",
+                file=sys.stderr,
+            )
 
 
 def either(names):

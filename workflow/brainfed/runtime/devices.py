@@ -120,6 +120,15 @@ def missing_gpu(nvidia_smi: str | None = None) -> str | None:
     return None if _entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
 
 
+def unusable_gpu(nvidia_smi: str | None = None) -> str | None:
+    """Why a job that asks for a GPU will fail here, in the sentence that it will end in; None where it may get one."""
+    try:
+        _candidates(1, query(nvidia_smi))
+    except UserError as error:
+        return str(error)
+    return None
+
+
 def _entries(visible: str) -> tuple[str, ...]:
     """The devices that CUDA_VISIBLE_DEVICES names; as in CUDA, an empty or negative one ends the list."""
     entries: list[str] = []

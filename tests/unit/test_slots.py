@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime import locks
-from brainfed.runtime.devices import VISIBLE, Patience, lease
+from brainfed.runtime.devices import Patience, lease
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.locks import lock_folder
 from brainfed.runtime.slots import JOBS_PER_GPU, UNKNOWN, Holder, holders_of, jobs_per_gpu, take
+from brainfed.runtime.visible import VISIBLE
 from fake_driver import FakeDriver
 
 UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2")

@@ -65,6 +65,7 @@ def test_a_broken_driver_is_told_before_any_job_starts(project, monkeypatch):
     done = project.snakemake(
         participants, "--force", "--cores", "1", "--resources", "gpu=1", environment=driver.environment
     )
-    told = done.stderr.partition("rule ingest")[0]
+    told, first_job, _ = done.stderr.partition("rule ingest")
+    assert first_job
     assert "Jobs that use a GPU will fail: " in told
     assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in told

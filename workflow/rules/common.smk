@@ -89,11 +89,8 @@ onstart:
                 f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
                 file=sys.stderr,
             )
-        elif unusable_gpu():
-            print(
-                f"Jobs that use a GPU will fail: {unusable_gpu()}",
-                file=sys.stderr,
-            )
+        elif sentence := unusable_gpu():
+            print(f"Jobs that use a GPU will fail: {sentence}", file=sys.stderr)
 
 
 def either(names):

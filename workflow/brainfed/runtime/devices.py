@@ -15,13 +15,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from brainfed.runtime.driver import ON_CPU, Gpu, installed, query
+from brainfed.runtime.driver import ON_CPU, installed, query
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.locks import lock_folder, locked
 from brainfed.runtime.slots import Holder, has_room, holders_of, jobs_per_gpu, take
 from brainfed.runtime.strangers import taken_by_strangers
+from brainfed.runtime.visible import VISIBLE, candidates, entries, showing
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 HOLDERS_NAMED = 4
 
 logger = logging.getLogger(__name__)
@@ -98,11 +98,11 @@ def lease(
             yield Lease("cuda:0", allocated, f"GPU {', '.join(allocated)} as SLURM allocated")
             return
     own = Holder(os.getpid(), purpose, jobs_per_gpu())
-    pool = _Pool(_candidates(requested, query(nvidia_smi)), own, lock_folder(locks), nvidia_smi, patience)
+    pool = _Pool(candidates(requested, query(nvidia_smi)), own, lock_folder(locks), nvidia_smi, patience)
     shared = f", shared by up to {own.jobs_per_gpu} jobs" if own.jobs_per_gpu > 1 else ""
     with ExitStack() as held:
         leased = _wait(pool, requested, held)
-        with _visible(leased):
+        with showing(leased):
             yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{shared}")
 
 
@@ -117,61 +117,26 @@ def missing_gpu(nvidia_smi: str | None = None) -> str | None:
     visible = os.environ.get(VISIBLE)
     if visible is None:
         return None if installed(nvidia_smi) else "CPU: this machine has no NVIDIA driver"
-    return None if _entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
+    return None if entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
 
 
 def unusable_gpu(nvidia_smi: str | None = None) -> str | None:
     """Why a job that asks for a GPU will fail here, in the sentence that it will end in; None where it may get one."""
     try:
-        _candidates(1, query(nvidia_smi))
+        candidates(1, query(nvidia_smi))
     except UserError as error:
         return str(error)
     return None
 
 
-def _entries(visible: str) -> tuple[str, ...]:
-    """The devices that CUDA_VISIBLE_DEVICES names; as in CUDA, an empty or negative one ends the list."""
-    entries: list[str] = []
-    for entry in (part.strip() for part in visible.split(",")):
-        if not entry or entry.startswith("-") or entry == "NoDevFiles":
-            break
-        entries.append(entry)
-    return tuple(dict.fromkeys(entries))
-
-
 def _allocation(requested: int) -> tuple[str, ...]:
-    allocated = _entries(os.environ.get(VISIBLE, ""))
+    allocated = entries(os.environ.get(VISIBLE, ""))
     if len(allocated) < requested:
         raise UserError(
             f"SLURM job {os.environ['SLURM_JOB_ID']}: the rule asks for {requested} GPU(s), SLURM allocated "
             f"{len(allocated)} ({VISIBLE}); name a partition with GPUs (slurm_partition), or {ON_CPU}."
         )
     return allocated
-
-
-def _candidates(requested: int, gpus: Sequence[Gpu]) -> tuple[str, ...]:
-    """UUIDs of the devices that this process may use, in the order of CUDA_VISIBLE_DEVICES or the driver."""
-    visible = os.environ.get(VISIBLE)
-    entries = [gpu.uuid for gpu in gpus] if visible is None else [_uuid(entry, gpus) for entry in _entries(visible)]
-    candidates = tuple(dict.fromkeys(entries))
-    if len(candidates) < requested:
-        raise UserError(
-            f"{requested} GPU(s) are asked for, {len(candidates)} can be seen ({VISIBLE}={visible}); "
-            f"ask for fewer, make more visible, or {ON_CPU}."
-        )
-    return candidates
-
-
-def _uuid(entry: str, gpus: Sequence[Gpu]) -> str:
-    """The UUID that an entry of CUDA_VISIBLE_DEVICES (an index, a UUID or the start of one) means."""
-    if entry.startswith("MIG-"):
-        return entry
-    abbreviated = entry.startswith("GPU-")
-    matches = [gpu.uuid for gpu in gpus if gpu.index == entry or (abbreviated and gpu.uuid.startswith(entry))]
-    if len(matches) != 1:
-        here = ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in gpus)
-        raise UserError(f"{VISIBLE}: {entry!r} is no device of this machine, it has {here}; correct it or unset it.")
-    return matches[0]
 
 
 @dataclass(frozen=True)
@@ -243,16 +208,3 @@ def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
         for uuid in leased:
             take(uuid, pool.locks, pool.own, held)
         return _Attempt(leased, tuple(uuid for uuid in open_to_us if uuid in full), holders)
-
-
-@contextmanager
-def _visible(uuids: Sequence[str]) -> Iterator[None]:
-    before = os.environ.get(VISIBLE)
-    os.environ[VISIBLE] = ",".join(uuids)
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(VISIBLE, None)
-        else:
-            os.environ[VISIBLE] = before

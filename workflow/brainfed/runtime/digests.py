@@ -18,7 +18,19 @@ from brainfed.runtime.errors import UserError
 # They decide where a job runs and what it says on the way, never the numbers that it writes.
 NEUTRAL_MODULES = frozenset(
     f"brainfed.runtime.{name}"
-    for name in ("logs", "devices", "driver", "strangers", "slots", "locks", "cuda", "job", "digests", "provenance")
+    for name in (
+        "logs",
+        "devices",
+        "visible",
+        "driver",
+        "strangers",
+        "slots",
+        "locks",
+        "cuda",
+        "job",
+        "digests",
+        "provenance",
+    )
 )
 DIGEST_LENGTH = 16
 

@@ -1,5 +1,6 @@
 """What the NVIDIA driver says of this machine's GPUs, asked through `nvidia-smi`."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -13,8 +14,11 @@ DRIVER_FOLDER = Path("/proc/driver/nvidia")
 FORMAT = "--format=csv,noheader,nounits"
 QUERY = ("--query-gpu=index,uuid,memory.used,memory.total", FORMAT)
 PROCESSES = ("--query-compute-apps=gpu_uuid,pid,used_memory", FORMAT)
+LOST = ("[GPU is lost]", "[GPU requires reset]")
 ANSWER_SECONDS = 60
 ON_CPU = "run with --resources gpu=0 to use the CPU"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def installed(nvidia_smi: str | None = None) -> bool:
 
 
 def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
-    """The GPUs of this machine, in the driver's order.
+    """The GPUs of this machine that work, in the driver's order.
 
     Args:
         nvidia_smi: the program; default BRAINFED_NVIDIA_SMI, else `nvidia-smi` on PATH.
@@ -67,10 +71,14 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
         raise UserError(
             f"{program}: the NVIDIA driver is broken (exit code {code}: {said}); have the driver mended, or {ON_CPU}."
         )
-    gpus = tuple(_gpu(line) for line in answer.splitlines() if line.strip())
-    if not gpus:
-        raise UserError(f"{program}: the NVIDIA driver lists no device; have the driver mended, or {ON_CPU}.")
-    return gpus
+    listed = [line for line in answer.splitlines() if line.strip()]
+    lost = [line for line in listed if _is_lost(line)]
+    if len(listed) == len(lost):
+        told = f"no device that works ({'; '.join(lost)})" if lost else "no device"
+        raise UserError(f"{program}: the NVIDIA driver lists {told}; have the driver mended, or {ON_CPU}.")
+    for line in lost:
+        logger.info("left out, the driver has lost it: %s", line)
+    return tuple(_gpu(line) for line in listed if line not in lost)
 
 
 def memory_of_processes(nvidia_smi: str | None = None) -> dict[tuple[str, int], float]:
@@ -106,6 +114,12 @@ def _ask(program: str, question: Sequence[str]) -> tuple[int, str, str]:
         process.kill()
         raise
     return process.returncode, answer, complaint
+
+
+def _is_lost(line: str) -> bool:
+    """Whether a device has fallen off the bus: the driver lists it still, with its complaint in place of numbers."""
+    fields = [field.strip() for field in line.split(",")]
+    return any(field in LOST for field in fields) or (len(fields) == 4 and fields[1].startswith("["))
 
 
 def _gpu(line: str) -> Gpu:

@@ -1,6 +1,8 @@
 """What can be wrong with CUDA once a GPU is leased, in one sentence each, and the memory that torch takes there."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from brainfed.runtime.driver import ON_CPU
 from brainfed.runtime.errors import UserError
@@ -38,6 +40,29 @@ NOT_THE_DEVICE = (
     "out of memory",
 )
 
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def using_cuda(uuids: Sequence[str]) -> Iterator[None]:
+    """Use the leased GPUs for the body of the `with`; without any it runs on the CPU.
+
+    Raises:
+        UserError: torch is built without CUDA, CUDA cannot use the device, or the device fails in the middle.
+    """
+    if not uuids:
+        yield
+        return
+    check_cuda(uuids)
+    try:
+        yield
+    except RuntimeError as error:
+        sentence = lost_device(error, uuids)
+        if sentence is None:
+            raise
+        logger.info("the device failed here:", exc_info=True)
+        raise UserError(sentence) from error
+
 
 def check_cuda(uuids: Sequence[str]) -> None:
     """Use the leased GPU once, before hours are spent.
@@ -60,12 +85,10 @@ def check_cuda(uuids: Sequence[str]) -> None:
         raise UserError(f"{named} cannot use it ({said}); {remedy}, or {ON_CPU}.") from error
 
 
-def lost_device(error: BaseException, uuids: Sequence[str]) -> str | None:
+def lost_device(error: RuntimeError, uuids: Sequence[str]) -> str | None:
     """The sentence for an error that a failing GPU raised in the middle of a job; None for any other error."""
     said = _first_line(error)
-    if not uuids or not isinstance(error, RuntimeError) or not said.startswith(FAILED):
-        return None
-    if any(phrase in said.lower() for phrase in NOT_THE_DEVICE):
+    if not said.startswith(FAILED) or any(phrase in said.lower() for phrase in NOT_THE_DEVICE):
         return None
     return (
         f"GPU {', '.join(uuids)}: {said}; {_remedy(said) or BROKEN}, then run again (training resumes from its last "

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import brainfed
-from brainfed.runtime.cuda import check_cuda, lost_device, peak_gpu_memory
+from brainfed.runtime.cuda import peak_gpu_memory, using_cuda
 from brainfed.runtime.devices import Lease, lease
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
@@ -103,7 +103,7 @@ class Job:
 def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     """Run the body as a job of the workflow.
 
-    A `UserError`, or a GPU that fails, ends it with one sentence and exit code 1; any other exception with a full
+    A `UserError` ends it with its one sentence and exit code 1; any other exception with a full
     traceback in the log, one line on stderr that names the log, and exit code 1; an interrupt or
     SIGTERM with one line and exit code 130, after all `finally` blocks.
 
@@ -114,7 +114,6 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     """
     started = time.monotonic()
     log = snakemake.log[0] if len(snakemake.log) else None
-    leased = Lease("cpu", (), "")
     configure(log)
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -124,9 +123,8 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
         with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
             logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-            if leased.device != "cpu":
-                check_cuda(leased.uuids)
-            yield Job(leased, started, threads)
+            with using_cuda(leased.uuids):
+                yield Job(leased, started, threads)
     except UserError as error:
         logger.error("%s", error)
         raise SystemExit(1) from None
@@ -134,11 +132,6 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         logger.error("stopped before the end")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        lost = lost_device(error, leased.uuids)
-        if lost is not None:
-            logger.info("the device failed here:", exc_info=True)
-            logger.error("%s", lost)
-            raise SystemExit(1) from None
         where = f"; the traceback is in {log}" if log else ""
         logger.exception("%s: %s%s", type(error).__name__, error, where)
         raise SystemExit(1) from None

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from fake_driver import FakeDriver
+from workflow.project import new_project
 
 pytestmark = [
     pytest.mark.workflow,
@@ -57,15 +58,14 @@ def test_how_many_jobs_share_a_gpu_reruns_nothing_and_must_be_a_number(project):
     )
 
 
-def test_a_broken_driver_is_told_before_any_job_starts(project, monkeypatch):
+def test_a_broken_driver_is_told_before_any_job_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    driver = FakeDriver(project.folder, ["GPU-aaaa-1"])
+    project = new_project(tmp_path / "project")
+    driver = FakeDriver(tmp_path, ["GPU-aaaa-1"])
     driver.breaks("Failed to initialize NVML: Driver/library version mismatch", 18)
     participants = "results/tiny/cohort/participants.parquet"
-    done = project.snakemake(
-        participants, "--force", "--cores", "1", "--resources", "gpu=1", environment=driver.environment
-    )
-    told, first_job, _ = done.stderr.partition("rule ingest")
-    assert first_job
+    done = project.snakemake(participants, "--cores", "1", "--resources", "gpu=1", environment=driver.environment)
+    told, first_job, _ = done.stderr.partition("Reading the phenotype")
+    assert first_job, done.stderr
     assert "Jobs that use a GPU will fail: " in told
     assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in told

@@ -5,6 +5,9 @@ import os
 
 import pytest
 
+from fake_driver import FakeDriver
+from workflow.project import new_project
+
 pytestmark = [
     pytest.mark.workflow,
     pytest.mark.skipif("SLURM_JOB_ID" in os.environ, reason="inside a SLURM job its allocation counts"),
@@ -43,3 +46,26 @@ def test_with_nothing_to_do_nothing_is_said(project):
     done = run_methods(project, "--resources", "gpu=8")
     assert "Nothing to be done" in done.stdout + done.stderr
     assert SENTENCE not in done.stdout + done.stderr
+
+
+def test_how_many_jobs_share_a_gpu_reruns_nothing_and_must_be_a_number(project):
+    shared = project.snakemake("-n", "tables", environment={"BRAINFED_JOBS_PER_GPU": "2"})
+    assert "Nothing to be done" in shared.stdout + shared.stderr
+    refused = project.snakemake("-n", "tables", environment={"BRAINFED_JOBS_PER_GPU": "two"}, check=False)
+    assert refused.returncode == 1
+    assert "BRAINFED_JOBS_PER_GPU: expected a whole number from 1, the jobs that may share a GPU, found 'two'" in (
+        refused.stdout + refused.stderr
+    )
+
+
+def test_a_broken_driver_is_told_before_any_job_starts(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    project = new_project(tmp_path / "project")
+    driver = FakeDriver(tmp_path, ["GPU-aaaa-1"])
+    driver.breaks("Failed to initialize NVML: Driver/library version mismatch", 18)
+    participants = "results/tiny/cohort/participants.parquet"
+    done = project.snakemake(participants, "--cores", "1", "--resources", "gpu=1", environment=driver.environment)
+    told, first_job, _ = done.stderr.partition("Reading the phenotype")
+    assert first_job, done.stderr
+    assert "Jobs that use a GPU will fail: " in told
+    assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in told

@@ -35,9 +35,10 @@ from brainfed.configuration.targets import (
     swept_split,
     targets_of,
 )
-from brainfed.runtime.devices import missing_gpu
+from brainfed.runtime.devices import missing_gpu, unusable_gpu
 from brainfed.runtime.digests import SourceTree, code_digest
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.slots import jobs_per_gpu
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")
@@ -48,6 +49,7 @@ FETCHING = any(
 )
 
 try:
+    jobs_per_gpu()
     PLAN = load_plan(config)
 except UserError as error:
     raise WorkflowError(str(error)) from None
@@ -84,11 +86,14 @@ onstart:
                 f"{listing.unlisted[0]}; add rows if these subjects belong to the cohort.",
                 file=sys.stderr,
             )
-    if workflow.local_exec and gpus_allowed() and missing_gpu():
-        print(
-            f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
-            file=sys.stderr,
-        )
+    if workflow.local_exec and gpus_allowed():
+        if missing_gpu():
+            print(
+                f"{missing_gpu()}; jobs that can use a GPU run on the CPU.",
+                file=sys.stderr,
+            )
+        elif sentence := unusable_gpu():
+            print(f"Jobs that use a GPU will fail: {sentence}", file=sys.stderr)
 
 
 def either(names):

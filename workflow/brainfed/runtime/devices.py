@@ -1,8 +1,8 @@
 """Leases of GPUs: two jobs on one machine never share a card, and nothing leaks when a job is killed.
 
 Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
-one lock file per device (`runtime.locks`). `CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses
-`cuda:0`.
+a lock file for each place on a device (`runtime.slots`), one place unless BRAINFED_JOBS_PER_GPU says more.
+`CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
 """
 
 import logging
@@ -10,16 +10,19 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from brainfed.runtime.driver import ON_CPU, Gpu, installed, query
+from brainfed.runtime.driver import ON_CPU, installed, query
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.locks import is_free, lock_folder, locked
+from brainfed.runtime.locks import lock_folder, locked
+from brainfed.runtime.slots import Holder, has_room, holders_of, jobs_per_gpu, take
+from brainfed.runtime.strangers import taken_by_strangers
+from brainfed.runtime.visible import VISIBLE, candidates, entries, showing
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+HOLDERS_NAMED = 4
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +64,7 @@ class Patience:
 def lease(
     requested: int,
     *,
+    purpose: str = "",
     nvidia_smi: str | None = None,
     locks: Path | None = None,
     patience: Patience = Patience(),
@@ -69,14 +73,14 @@ def lease(
 
     Args:
         requested: number of GPUs; 0 asks for the CPU.
+        purpose: what they are for, for those who wait; a job's log file.
         nvidia_smi: the driver's query program; default BRAINFED_NVIDIA_SMI, else `nvidia-smi` on PATH.
-        locks: folder of the lock files; default BRAINFED_LOCKS, else a folder of this user under the
-            system's temporary folder (local to the machine, as the devices are).
+        locks: folder of the lock files; default that of `locks.lock_folder`.
         patience: how to wait.
 
     Raises:
         UserError: the driver is broken, strangers hold the memory, fewer devices than requested are
-            visible, or SLURM allocated none.
+            visible, SLURM allocated none, or BRAINFED_JOBS_PER_GPU is no number.
         RuntimeError: torch was imported before; it may have chosen its device already.
     """
     if requested == 0:
@@ -93,11 +97,13 @@ def lease(
         if len(allocated) == requested:
             yield Lease("cuda:0", allocated, f"GPU {', '.join(allocated)} as SLURM allocated")
             return
-    pool = _Pool(_candidates(requested, query(nvidia_smi)), lock_folder(locks), nvidia_smi, patience)
+    own = Holder(os.getpid(), purpose, jobs_per_gpu())
+    pool = _Pool(candidates(requested, query(nvidia_smi)), own, lock_folder(locks), nvidia_smi, patience)
+    shared = f", shared by up to {own.jobs_per_gpu} jobs" if own.jobs_per_gpu > 1 else ""
     with ExitStack() as held:
         leased = _wait(pool, requested, held)
-        with _visible(leased):
-            yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}")
+        with showing(leased):
+            yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{shared}")
 
 
 def missing_gpu(nvidia_smi: str | None = None) -> str | None:
@@ -111,21 +117,20 @@ def missing_gpu(nvidia_smi: str | None = None) -> str | None:
     visible = os.environ.get(VISIBLE)
     if visible is None:
         return None if installed(nvidia_smi) else "CPU: this machine has no NVIDIA driver"
-    return None if _entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
+    return None if entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
 
 
-def _entries(visible: str) -> tuple[str, ...]:
-    """The devices that CUDA_VISIBLE_DEVICES names; as in CUDA, an empty or negative one ends the list."""
-    entries: list[str] = []
-    for entry in (part.strip() for part in visible.split(",")):
-        if not entry or entry.startswith("-") or entry == "NoDevFiles":
-            break
-        entries.append(entry)
-    return tuple(dict.fromkeys(entries))
+def unusable_gpu(nvidia_smi: str | None = None) -> str | None:
+    """Why a job that asks for a GPU will fail here, in the sentence that it will end in; None where it may get one."""
+    try:
+        candidates(1, query(nvidia_smi))
+    except UserError as error:
+        return str(error)
+    return None
 
 
 def _allocation(requested: int) -> tuple[str, ...]:
-    allocated = _entries(os.environ.get(VISIBLE, ""))
+    allocated = entries(os.environ.get(VISIBLE, ""))
     if len(allocated) < requested:
         raise UserError(
             f"SLURM job {os.environ['SLURM_JOB_ID']}: the rule asks for {requested} GPU(s), SLURM allocated "
@@ -134,42 +139,24 @@ def _allocation(requested: int) -> tuple[str, ...]:
     return allocated
 
 
-def _candidates(requested: int, gpus: Sequence[Gpu]) -> tuple[str, ...]:
-    """UUIDs of the devices that this process may use, in the order of CUDA_VISIBLE_DEVICES or the driver."""
-    visible = os.environ.get(VISIBLE)
-    entries = [gpu.uuid for gpu in gpus] if visible is None else [_uuid(entry, gpus) for entry in _entries(visible)]
-    candidates = tuple(dict.fromkeys(entries))
-    if len(candidates) < requested:
-        raise UserError(
-            f"{requested} GPU(s) are asked for, {len(candidates)} can be seen ({VISIBLE}={visible}); "
-            f"ask for fewer, make more visible, or {ON_CPU}."
-        )
-    return candidates
-
-
-def _uuid(entry: str, gpus: Sequence[Gpu]) -> str:
-    """The UUID that an entry of CUDA_VISIBLE_DEVICES (an index, a UUID or the start of one) means."""
-    if entry.startswith("MIG-"):
-        return entry
-    abbreviated = entry.startswith("GPU-")
-    matches = [gpu.uuid for gpu in gpus if gpu.index == entry or (abbreviated and gpu.uuid.startswith(entry))]
-    if len(matches) != 1:
-        here = ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in gpus)
-        raise UserError(f"{VISIBLE}: {entry!r} is no device of this machine, it has {here}; correct it or unset it.")
-    return matches[0]
-
-
 @dataclass(frozen=True)
 class _Pool:
-    """The devices to choose from, and how to look at them."""
+    """The devices to choose from, for whom, and how to look at them."""
 
     candidates: tuple[str, ...]
+    own: Holder
     locks: Path
     nvidia_smi: str | None
     patience: Patience
 
-    def lock_of(self, uuid: str) -> Path:
-        return self.locks / f"{uuid.replace('/', '_')}.lock"
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What one try gave: the devices leased, or none; those that strangers have taken; who holds which."""
+
+    leased: tuple[str, ...]
+    taken: tuple[str, ...]
+    holders: Mapping[str, Sequence[Holder]]
 
 
 def _wait(pool: _Pool, requested: int, held: ExitStack) -> tuple[str, ...]:
@@ -178,51 +165,46 @@ def _wait(pool: _Pool, requested: int, held: ExitStack) -> tuple[str, ...]:
     jitter = random.Random(os.getpid())
     reminded = short_since = None
     while True:
-        leased, taken = _try(pool, requested, held)
-        if leased:
-            return leased
+        attempt = _try(pool, requested, held)
+        if attempt.leased:
+            return attempt.leased
         now = time.monotonic()
-        if len(pool.candidates) - len(taken) >= requested:
+        if len(pool.candidates) - len(attempt.taken) >= requested:
             short_since = None
             if reminded is None or now - reminded >= patience.remind:
-                logger.warning("waiting for %d of %d GPU(s), other jobs hold them", requested, len(pool.candidates))
+                logger.warning(
+                    "waiting for %d of %d GPU(s), other jobs hold them: %s",
+                    requested,
+                    len(pool.candidates),
+                    _described(attempt.holders),
+                )
                 reminded = now
         else:
             short_since = now if short_since is None else short_since
             if now - short_since >= patience.grace:
                 raise UserError(
-                    f"GPU {', '.join(taken)}: more than {patience.taken:.0%} of the memory is taken by other "
+                    f"GPU {', '.join(attempt.taken)}: more than {patience.taken:.0%} of the memory is taken by other "
                     f"programs; wait for them, name free devices in {VISIBLE}, or {ON_CPU}."
                 )
         time.sleep(patience.poll * jitter.uniform(0.5, 1.0))
 
 
-def _try(pool: _Pool, requested: int, held: ExitStack) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """One try: the devices that are now leased, or none; and those whose memory strangers have taken.
+def _described(holders: Mapping[str, Sequence[Holder]]) -> str:
+    named = [f"{uuid} {holder}" for uuid, present in holders.items() for holder in present]
+    further = len(named) - HOLDERS_NAMED
+    return ", ".join(named[:HOLDERS_NAMED]) + (f" and {further} more" if further > 0 else "")
 
-    One process tries at a time, so a device seen free stays free until it is leased, and nobody
-    mistakes another's try for a lease.
-    """
+
+def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
+    """One try, of one process at a time, so a device seen free stays free until it is leased."""
     with locked(pool.locks / "gate.lock", wait=True):
-        free = [uuid for uuid in pool.candidates if is_free(pool.lock_of(uuid))]
-        if not free:
-            return (), ()
-        full = {gpu.uuid for gpu in query(pool.nvidia_smi) if gpu.used_share > pool.patience.taken}
-        usable = [uuid for uuid in free if uuid not in full]
-        leased = tuple(usable[:requested]) if len(usable) >= requested else ()
+        holders = {uuid: holders_of(uuid, pool.locks) for uuid in pool.candidates}
+        open_to_us = [uuid for uuid in pool.candidates if has_room(holders[uuid], pool.own.jobs_per_gpu)]
+        if not open_to_us:
+            return _Attempt((), (), holders)
+        full = taken_by_strangers(holders, pool.patience.taken, pool.nvidia_smi)
+        emptiest_first = sorted((uuid for uuid in open_to_us if uuid not in full), key=lambda uuid: len(holders[uuid]))
+        leased = tuple(emptiest_first[:requested]) if len(emptiest_first) >= requested else ()
         for uuid in leased:
-            held.enter_context(locked(pool.lock_of(uuid)))
-        return leased, tuple(uuid for uuid in free if uuid in full)
-
-
-@contextmanager
-def _visible(uuids: Sequence[str]) -> Iterator[None]:
-    before = os.environ.get(VISIBLE)
-    os.environ[VISIBLE] = ",".join(uuids)
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(VISIBLE, None)
-        else:
-            os.environ[VISIBLE] = before
+            take(uuid, pool.locks, pool.own, held)
+        return _Attempt(leased, tuple(uuid for uuid in open_to_us if uuid in full), holders)

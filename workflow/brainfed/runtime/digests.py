@@ -19,7 +19,20 @@ Place = tuple[str, ...]
 # They decide where a job runs and what it says on the way, never the numbers that it writes.
 NEUTRAL_MODULES = frozenset(
     f"brainfed.runtime.{name}"
-    for name in ("logs", "devices", "driver", "locks", "job", "digests", "sources", "provenance")
+    for name in (
+        "logs",
+        "devices",
+        "visible",
+        "driver",
+        "strangers",
+        "slots",
+        "locks",
+        "cuda",
+        "job",
+        "digests",
+        "sources",
+        "provenance",
+    )
 )
 DIGEST_LENGTH = 16
 

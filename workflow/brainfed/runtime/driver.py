@@ -1,29 +1,41 @@
 """What the NVIDIA driver says of this machine's GPUs, asked through `nvidia-smi`."""
 
+import logging
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from brainfed.runtime.errors import UserError
 
 DRIVER_FOLDER = Path("/proc/driver/nvidia")
-QUERY = ("--query-gpu=index,uuid,memory.used,memory.total", "--format=csv,noheader,nounits")
+FORMAT = "--format=csv,noheader,nounits"
+QUERY = ("--query-gpu=index,uuid,memory.used,memory.total", FORMAT)
+PROCESSES = ("--query-compute-apps=gpu_uuid,pid,used_memory", FORMAT)
+LOST = ("[GPU is lost]", "[GPU requires reset]")
 ANSWER_SECONDS = 60
 ON_CPU = "run with --resources gpu=0 to use the CPU"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One device: its index in the driver's order, its UUID, and the share of its memory in use.
+    """One device.
 
-    The share is 0 where the driver does not tell (memory shared with the CPU, divided devices).
+    Attributes:
+        index: its number in the driver's order.
+        uuid: its name for life.
+        used, total: its memory, MiB; 0 where the driver does not tell (memory shared with the CPU,
+            divided devices).
     """
 
     index: str
     uuid: str
-    used_share: float
+    used: float
+    total: float
 
 
 def installed(nvidia_smi: str | None = None) -> bool:
@@ -33,7 +45,7 @@ def installed(nvidia_smi: str | None = None) -> bool:
 
 
 def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
-    """The GPUs of this machine, in the driver's order.
+    """The GPUs of this machine that work, in the driver's order.
 
     Args:
         nvidia_smi: the program; default BRAINFED_NVIDIA_SMI, else `nvidia-smi` on PATH.
@@ -41,9 +53,9 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
     Raises:
         UserError: the program is missing, fails, does not answer, or lists no device.
     """
-    program = nvidia_smi or os.environ.get("BRAINFED_NVIDIA_SMI") or "nvidia-smi"
+    program = _program(nvidia_smi)
     try:
-        answer = subprocess.run([program, *QUERY], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False)
+        code, answer, complaint = _ask(program, QUERY)
     except OSError as error:
         raise UserError(
             f"{program}: the GPUs cannot be listed ({error.strerror}); put nvidia-smi on PATH or name it in "
@@ -51,18 +63,63 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
         ) from error
     except subprocess.TimeoutExpired as error:
         raise UserError(
-            f"{program}: the NVIDIA driver gave no answer in {ANSWER_SECONDS} s; have it mended, or {ON_CPU}."
+            f"{program}: the NVIDIA driver gave no answer in {ANSWER_SECONDS} s; have it mended (mostly a restart of "
+            f"the machine), or {ON_CPU}."
         ) from error
-    if answer.returncode != 0:
-        said = " ".join((answer.stdout + answer.stderr).split())
+    if code != 0:
+        said = " ".join((answer + complaint).split())
         raise UserError(
-            f"{program}: the NVIDIA driver is broken (exit code {answer.returncode}: {said}); "
-            f"have the driver mended, or {ON_CPU}."
+            f"{program}: the NVIDIA driver is broken (exit code {code}: {said}); have the driver mended, or {ON_CPU}."
         )
-    gpus = tuple(_gpu(line) for line in answer.stdout.splitlines() if line.strip())
-    if not gpus:
-        raise UserError(f"{program}: the NVIDIA driver lists no device; have the driver mended, or {ON_CPU}.")
-    return gpus
+    listed = [line for line in answer.splitlines() if line.strip()]
+    lost = [line for line in listed if _is_lost(line)]
+    if len(listed) == len(lost):
+        told = f"no device that works ({'; '.join(lost)})" if lost else "no device"
+        raise UserError(f"{program}: the NVIDIA driver lists {told}; have the driver mended, or {ON_CPU}.")
+    for line in lost:
+        logger.info("left out, the driver has lost it: %s", line)
+    return tuple(_gpu(line) for line in listed if line not in lost)
+
+
+def memory_of_processes(nvidia_smi: str | None = None) -> dict[tuple[str, int], float]:
+    """Memory that processes use, MiB, by (UUID, process); those that the driver does not tell are left out.
+
+    Inside a container it tells of none, or numbers them as the host does.
+    """
+    try:
+        code, answer, _ = _ask(_program(nvidia_smi), PROCESSES)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    used: dict[tuple[str, int], float] = {}
+    for fields in (line.split(",") for line in answer.splitlines() if code == 0):
+        try:
+            uuid, pid, megabytes = fields[0].strip(), int(fields[1]), float(fields[2])
+        except (IndexError, ValueError):
+            continue
+        used[uuid, pid] = used.get((uuid, pid), 0.0) + megabytes
+    return used
+
+
+def _program(nvidia_smi: str | None) -> str:
+    return nvidia_smi or os.environ.get("BRAINFED_NVIDIA_SMI") or "nvidia-smi"
+
+
+def _ask(program: str, question: Sequence[str]) -> tuple[int, str, str]:
+    """Exit code, answer and complaint of the driver's program."""
+    process = subprocess.Popen([program, *question], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        answer, complaint = process.communicate(timeout=ANSWER_SECONDS)
+    except BaseException:
+        # Of a broken driver the program may hang in the kernel, where no signal ends it: nobody waits for its end.
+        process.kill()
+        raise
+    return process.returncode, answer, complaint
+
+
+def _is_lost(line: str) -> bool:
+    """Whether a device has fallen off the bus: the driver lists it still, with its complaint in place of numbers."""
+    fields = [field.strip() for field in line.split(",")]
+    return any(field in LOST for field in fields) or (len(fields) == 4 and fields[1].startswith("["))
 
 
 def _gpu(line: str) -> Gpu:
@@ -71,6 +128,6 @@ def _gpu(line: str) -> Gpu:
         raise UserError(f"nvidia-smi: expected index, uuid, used and total memory, found {line!r}; {ON_CPU}.")
     index, uuid, used, total = fields
     try:
-        return Gpu(index, uuid, float(used) / float(total))
-    except (ValueError, ZeroDivisionError):
-        return Gpu(index, uuid, 0.0)
+        return Gpu(index, uuid, float(used), float(total))
+    except ValueError:
+        return Gpu(index, uuid, 0.0, 0.0)

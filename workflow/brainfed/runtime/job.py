@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import brainfed
+from brainfed.runtime.cuda import peak_gpu_memory, using_cuda
 from brainfed.runtime.devices import Lease, lease
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
@@ -89,12 +90,15 @@ class Job:
         return self.lease.device
 
     def timing(self) -> dict[str, float | str]:
-        """Seconds so far, the largest memory so far (MiB), and the device with its model."""
-        return {
+        """Seconds so far, the largest memory so far (MiB; of a GPU too), and the device with its model."""
+        measured: dict[str, float | str] = {
             "seconds": round(time.monotonic() - self.started, 3),
             "peak_memory_mb": round(_peak_memory(), 1),
             "device": _described(self.device),
         }
+        if self.device != "cpu":
+            measured["peak_gpu_memory_mb"] = round(peak_gpu_memory(), 1)
+        return measured
 
 
 @contextmanager
@@ -118,10 +122,11 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         threads = int(snakemake.params.get("threads", 1))
         _limit_threads(threads)
         _check_package(snakemake.scriptdir)
-        with lease(int(snakemake.resources.get("gpu", 0)) if gpu else 0) as leased:
+        requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
+        with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
             logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-            _check_torch(leased)
-            yield Job(leased, started, threads, Progress(job_name(getattr(snakemake, "wildcards", {}))))
+            with using_cuda(leased.uuids):
+                yield Job(leased, started, threads, Progress(job_name(getattr(snakemake, "wildcards", {}))))
     except UserError as error:
         logger.error("%s", error)
         raise SystemExit(1) from None
@@ -163,18 +168,6 @@ def _check_package(scripts: Path | str) -> None:
         raise UserError(
             f"brainfed: this workflow's package is {beside.parent}, Python imported {imported.parent}; "
             "uninstall that copy (pip uninstall brainfed), or install this one (pip install -e .)."
-        )
-
-
-def _check_torch(leased: Lease) -> None:
-    if leased.device == "cpu":
-        return
-    import torch
-
-    if not torch.cuda.is_available():
-        raise UserError(
-            f"{leased.message}: the installed torch {torch.__version__} cannot use it; install a CUDA build of torch "
-            "that the driver supports, or run with --resources gpu=0 to use the CPU."
         )
 
 

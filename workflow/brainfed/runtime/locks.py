@@ -2,12 +2,13 @@
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from brainfed.runtime.errors import UserError
+
+TEMPORARY = Path("/tmp")
 
 
 @contextmanager
@@ -36,17 +37,17 @@ def lock_folder(named: Path | None = None) -> Path:
     """The folder of the GPUs' lock files, made if need be.
 
     It is on this machine, as the devices are: `named`, else BRAINFED_LOCKS, else a folder of this user
-    under the system's temporary folder.
+    under /tmp, whatever TMPDIR says: two workflows with temporary folders of their own share the devices.
 
     Raises:
         UserError: nothing can be written there, or the default folder belongs to somebody else.
     """
     chosen = named or os.environ.get("BRAINFED_LOCKS")
-    own = Path(tempfile.gettempdir()) / f"brainfed-{os.getuid()}"
+    own = TEMPORARY / f"brainfed-{os.getuid()}"
     folder = Path(chosen) if chosen else own / "gpu"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        usable = os.access(folder, os.W_OK) and (bool(chosen) or own.stat().st_uid == os.getuid())
+        usable = os.access(folder, os.W_OK) and (bool(chosen) or own.lstat().st_uid == os.getuid())
     except OSError:
         usable = False
     if not usable:

@@ -32,6 +32,7 @@ from brainfed.models.fedsage_generator import (
 )
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.run import Run
+from brainfed.runtime.stopping import stop_asked, whole
 
 
 def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> TrainedGenerator:
@@ -98,7 +99,7 @@ def _run(
     kept = state.resume(run.checkpoint)
     embeddings: dict[int, Tensor] = {}
     pace = Pace()
-    for step in steps[state.done :]:
+    for step in whole(steps[state.done :]):
         if step.federated and not embeddings:
             embeddings = {
                 owner.institution: target_embeddings(state.generators[owner.institution], owner) for owner in owners
@@ -115,7 +116,7 @@ def _run(
         state.history += [(step.owner.institution, round_index, loss, value) for loss, value in values.items()]
         state.done += 1
         run.progress(state.done, len(steps), f"{inputs.institutions[step.owner.institution]}: step")
-        if state.done < len(steps) and pace.due():
+        if stop_asked() or (state.done < len(steps) and pace.due()):
             with pace.writing():
                 state.save(run.checkpoint)
 

@@ -17,7 +17,19 @@ from brainfed.runtime.errors import UserError
 
 # They decide where a job runs and what it says on the way, never the numbers that it writes.
 NEUTRAL_MODULES = frozenset(
-    f"brainfed.runtime.{name}" for name in ("logs", "devices", "driver", "locks", "job", "digests", "provenance")
+    f"brainfed.runtime.{name}"
+    for name in (
+        "logs",
+        "devices",
+        "driver",
+        "locks",
+        "job",
+        "stopping",
+        "disk",
+        "memory",
+        "digests",
+        "provenance",
+    )
 )
 DIGEST_LENGTH = 16
 

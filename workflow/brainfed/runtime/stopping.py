@@ -26,15 +26,15 @@ class _Ears:
     """What has been heard. Signals reach the main thread of a process, so one object is enough."""
 
     def __init__(self) -> None:
-        self.asked: signal.Signals | None = None
-        self.in_unit = False
+        self.asked = self.in_unit = False
+        self.name = "an interrupt"
 
     def hear(self, number: int, _frame: FrameType | None) -> None:
-        again, self.asked = self.asked is not None, signal.Signals(number)
+        again, self.asked, self.name = self.asked, True, signal.Signals(number).name
         if not self.in_unit or again:
             raise KeyboardInterrupt
         # Neither logging nor print may be entered a second time from a signal's handler.
-        os.write(2, f"{self.asked.name}: stopping after this round; once more stops at once\n".encode())
+        os.write(2, f"{self.name}: stopping after this round; once more stops at once\n".encode())
 
 
 _ears = _Ears()
@@ -43,7 +43,6 @@ _ears = _Ears()
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Turn SIGTERM, SIGINT and the end of the workflow that started this job into KeyboardInterrupt in the body."""
-    _ears.asked, _ears.in_unit = None, False
     former = {number: signal.signal(number, _ears.hear) for number in SIGNALS}
     ended = threading.Event()
     threading.Thread(target=_look_up, args=(_line_to_workflow(), ended), daemon=True).start()
@@ -51,18 +50,19 @@ def stoppable() -> Iterator[None]:
         yield
     finally:
         ended.set()
+        _ears.asked = _ears.in_unit = False
         for number, handler in former.items():
             signal.signal(number, handler)
 
 
 def stop_asked() -> bool:
     """Whether the job is to stop after the unit that runs."""
-    return _ears.asked is not None
+    return _ears.asked
 
 
 def stopped_by() -> str:
     """The name of the signal that was heard, for the job's last sentence."""
-    return "an interrupt" if _ears.asked is None else _ears.asked.name
+    return _ears.name
 
 
 def whole(units: Iterable[Unit]) -> Iterator[Unit]:
@@ -70,14 +70,14 @@ def whole(units: Iterable[Unit]) -> Iterator[Unit]:
 
     Where a stop has been asked for, the unit is to keep its state before it ends.
     """
-    for unit in units:
-        _ears.in_unit = True
-        try:
+    _ears.in_unit = True
+    try:
+        for unit in units:
             yield unit
-        finally:
-            _ears.in_unit = False
-        if stop_asked():
-            raise KeyboardInterrupt
+            if stop_asked():
+                raise KeyboardInterrupt
+    finally:
+        _ears.in_unit = False
 
 
 def _look_up(line: tuple[int, ...], ended: threading.Event) -> None:

@@ -113,6 +113,22 @@ def test_without_a_log_the_traceback_goes_to_stderr(scripts: Scripts) -> None:
     assert "Traceback (most recent call last)" in ended.stderr
 
 
+def test_memory_that_runs_out_is_one_sentence(scripts: Scripts) -> None:
+    ended = scripts.run("""
+        import numpy
+        snakemake.rule = "train_method"
+        with job(snakemake):
+            try:
+                numpy.ones(10**15)
+            except MemoryError as error:
+                raise UserError("graph.safetensors: not a whole file; delete it.") from error
+    """)
+    assert ended.code == 1
+    assert ended.stderr.startswith("train_method: memory has run out (") and ended.stderr.count("\n") == 1
+    assert "`hidden`" in ended.stderr and "delete" not in ended.stderr
+    assert "Traceback" not in ended.log
+
+
 def test_a_rerun_writes_the_log_anew(scripts: Scripts) -> None:
     scripts.run("with job(snakemake): raise UserError('old')")
     ended = scripts.run("with job(snakemake): pass")

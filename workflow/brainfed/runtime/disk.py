@@ -37,10 +37,11 @@ def full_disk(path: Path, needed: int, written: int) -> FullDiskError:
     """
     standing = next(folder for folder in path.absolute().parents if folder.exists())
     free = shutil.disk_usage(standing).free
-    # A file system keeps some of its last blocks for itself.
-    size = f"it needs {_mebibytes(needed)}" if needed else f"it needs more than {_mebibytes(max(written, 1))}"
+    more = f"more than {_mebibytes(written)}" if written else ""
+    size = _mebibytes(needed) if needed else more
+    needs = f"it needs {size}, " if size else ""
     return FullDiskError(
-        f"{path}: there is no room for this file, {size}, {_mebibytes(free)} are free in {_mount(standing)} "
+        f"{path}: there is no room for this file, {needs}{_mebibytes(free)} are free in {_mount(standing)} "
         f"(or your quota there is used up); make room, or move the folder to a larger disk and leave a link in its "
         f"place, then run the same command again: it goes on from what is finished."
     )

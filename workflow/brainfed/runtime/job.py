@@ -151,9 +151,10 @@ def _is_ours(error: Exception) -> bool:
 
 def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
     # A reader that found no memory calls its file damaged.
-    if is_out_of_memory(error) or (error.__cause__ is not None and is_out_of_memory(error.__cause__)):
-        entry = snakemake.params.get("entry", "")
-        return out_of_memory(error, getattr(snakemake, "rule", "this job"), str(entry), _peak_memory())
+    for cause in (error, error.__cause__):
+        if cause is not None and is_out_of_memory(cause):
+            entry = str(snakemake.params.get("entry", ""))
+            return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory())
     if isinstance(error, UserError):
         return str(error)
     if is_full(error):

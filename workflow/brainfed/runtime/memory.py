@@ -59,18 +59,18 @@ def out_of_memory(error: BaseException, rule: str, entry: str, peak: float) -> s
         entry: the training entry point that it calls, or empty.
         peak: its largest resident memory, MiB.
     """
-    smaller = _smaller(rule, entry)
+    smaller, words = _smaller(rule, entry), _first_words(error)
     if type(error).__name__ == "OutOfMemoryError" or CUDA.search(str(error)):
         return (
-            f"{rule}: the GPU's memory has run out ({_first_sentence(error)}); make the job smaller by {smaller}, "
+            f"{rule}: the GPU's memory has run out ({words}); make the job smaller by {smaller}, "
             "let fewer jobs share a GPU, or run it on the CPU (--resources gpu=0), then run the same command again: "
             "it goes on from what is finished."
         )
     return (
-        f"{rule}: memory has run out (this job held {peak:,.0f} MiB at most); run fewer jobs at once (--cores 1, or a "
-        f"limit for all of them together: --resources gpu=0 mem_mb=8000), give the job more where a cluster limits it "
-        f"(--set-resources {rule}:mem_mb=16000), or make it smaller by {smaller}, then run the same command again: it "
-        "goes on from what is finished."
+        f"{rule}: memory has run out ({words}; this job held {peak:,.0f} MiB at most); run fewer jobs at once "
+        "(--cores 1, or a limit for all of them together: --resources gpu=0 mem_mb=8000), give the job more where a "
+        f"cluster limits it (--set-resources {rule}:mem_mb=16000), or make it smaller by {smaller}, then run the same "
+        "command again: it goes on from what is finished."
     )
 
 
@@ -81,5 +81,7 @@ def _smaller(rule: str, entry: str) -> str:
     return named or next(begins, "fewer subjects, or " + REGIONS)
 
 
-def _first_sentence(error: BaseException) -> str:
-    return str(error).splitlines()[0].partition(". ")[0].rstrip(".")[:200] if str(error) else type(error).__name__
+def _first_words(error: BaseException) -> str:
+    """The library's first two sentences, which say how much it asked for."""
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return ", ".join(first.split(". ")[:2]).rstrip(".")[:200]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,7 @@ class Scripts:
         source = PREAMBLE + textwrap.dedent(body)
         return subprocess.Popen(
             [sys.executable, "-c", source, json.dumps(self.given)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -195,6 +197,31 @@ def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp
     assert (ended.code, ended.stdout) == (1, "")
     assert "GPU GPU-aaaa-1: the installed torch" in ended.stderr
     assert "install a CUDA build of torch" in ended.stderr
+
+
+def test_a_job_that_waits_for_a_device_hears_a_stop(scripts: Scripts, tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 0, GPU-aaaa-1, 0, 80000\n")
+    program.chmod(0o755)
+    del scripts.environment["CUDA_VISIBLE_DEVICES"]
+    scripts.environment["BRAINFED_NVIDIA_SMI"] = str(program)
+    holder = scripts.start("""
+        from brainfed.runtime.devices import lease
+        with lease(1):
+            print("held", flush=True)
+            sys.stdin.read()
+    """)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    waiting = scripts.start("with job(snakemake, gpu=True): print('ran')")
+    deadline = time.monotonic() + 60
+    while not (scripts.log.exists() and scripts.log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    waiting.terminate()
+    stdout, stderr = waiting.communicate(timeout=60)
+    holder.kill()
+    holder.communicate(timeout=60)
+    assert (waiting.returncode, stdout) == (130, "")
+    assert "stopped by SIGTERM before the end" in stderr
 
 
 @pytest.mark.parametrize(("gpu", "resources"), [("False", {"gpu": 1}), ("True", {"gpu": 0}), ("True", {})])

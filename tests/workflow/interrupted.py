@@ -15,7 +15,7 @@ from pathlib import Path
 
 from workflow.project import Project, new_project
 
-SHORT = {"rounds": 6, "local_epochs": 2}
+SHORT = {"rounds": 30, "local_epochs": 3}
 SETTINGS = {
     "cohorts": {
         "tiny": {
@@ -111,7 +111,7 @@ class Interrupted:
                 self.kills[way] += WAYS[way](running, self.project.folder, self.random)
             running.wait(timeout=PATIENCE)
         self._wait_for_the_last(running.pid)
-        if (self.project.folder / ".snakemake" / "locks").exists():
+        if any((self.project.folder / ".snakemake" / "locks").glob("*")):
             self.project.snakemake("--unlock", "--cores", "1")
         return not ended
 

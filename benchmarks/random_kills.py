@@ -13,6 +13,7 @@ if one failed, and what it left is kept in the folder that its row names.
 import argparse
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -56,7 +57,7 @@ def main() -> None:
             left = left_over(project)
             if changed or left:
                 result = f"FAILED: changed {changed}, left {left}, in {project.folder}"
-        except (AssertionError, OSError) as error:
+        except (AssertionError, OSError, subprocess.SubprocessError) as error:
             result = f"FAILED in {project.folder}: {' '.join(str(error)[-1500:].split())}"
         if result.startswith("FAILED"):
             failed += 1

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +50,8 @@ SETTINGS = {
     },
 }
 COST_SECTION = re.compile(rb'<section id="cost">.*?</section>', re.DOTALL)
-PATIENCE = 120.0
+# For a round to end, and for what a run does beside a job that was killed, on a machine that does much else.
+PATIENCE, WHOLE_RUN = 600.0, 7200.0
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,16 @@ class Interrupted:
         """Run the workflow until it is killed, and see that nothing of it lives on; False where it ended before."""
         with self._start() as running:
             deadline = time.monotonic() + self.random.uniform(0.5, self.span)
-            way = self.random.choice(sorted(WAYS))
+            drawn = self.random.choice(sorted(WAYS))
             while time.monotonic() < deadline and running.poll() is None:
                 time.sleep(0.02)
             ended = running.poll() is not None
             if not ended:
-                self.kills[way] += WAYS[way](running, self.project.folder, self.random)
-            running.wait(timeout=PATIENCE)
+                jobs = jobs_of(running.pid, self.project.folder)
+                way = drawn if jobs or not drawn.endswith("a job") else "SIGKILL to everything"
+                self.kills[way] += WAYS[way](running, jobs, self.random)
+            running.wait(timeout=WHOLE_RUN)
+        assert not ended or running.returncode == 0, f"failed without being killed; see {self.project.folder}/run.log"
         self._wait_for_the_last(running.pid)
         if any((self.project.folder / ".snakemake" / "locks").glob("*")):
             self.project.snakemake("--unlock", "--cores", "1")
@@ -130,7 +135,11 @@ class Interrupted:
     def _wait_for_the_last(self, session: int) -> None:
         deadline = time.monotonic() + PATIENCE
         while left := processes_of(session, self.project.folder):
-            assert time.monotonic() < deadline, f"alive {PATIENCE:.0f} s after a kill: {left}"
+            if time.monotonic() > deadline:
+                for process in left:
+                    with suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGKILL)
+                raise AssertionError(f"alive {PATIENCE:.0f} s after a kill: {left}")
             time.sleep(0.1)
 
 
@@ -149,35 +158,21 @@ def environment(project: Project) -> dict[str, str]:
     }
 
 
-def _all(number: signal.Signals, running: "subprocess.Popen[bytes]") -> bool:
-    os.killpg(running.pid, number)
-    return True
-
-
-def _one_job(number: signal.Signals, running: "subprocess.Popen[bytes]", folder: Path, draw: random.Random) -> bool:
-    """Signal a job; where none runs, everything is killed instead."""
-    jobs = jobs_of(running.pid, folder)
-    if not jobs:
-        return _all(signal.SIGKILL, running)
+def _signalled(send: Callable[[int, int], None], pid: int, number: signal.Signals) -> bool:
     try:
-        os.kill(draw.choice(jobs), number)
+        send(pid, number)
     except ProcessLookupError:
         return False
     return True
 
 
-def _workflow(running: "subprocess.Popen[bytes]", _folder: Path, _draw: random.Random) -> bool:
-    running.kill()
-    return True
-
-
-WAYS = {
-    "SIGKILL to everything": lambda running, folder, draw: _all(signal.SIGKILL, running),
-    "SIGTERM to everything": lambda running, folder, draw: _all(signal.SIGTERM, running),
-    "SIGINT to everything": lambda running, folder, draw: _all(signal.SIGINT, running),
-    "SIGKILL to the workflow alone": _workflow,
-    "SIGKILL to a job": lambda *given: _one_job(signal.SIGKILL, *given),
-    "SIGTERM to a job": lambda *given: _one_job(signal.SIGTERM, *given),
+WAYS: dict[str, Callable[["subprocess.Popen[bytes]", list[int], random.Random], bool]] = {
+    "SIGKILL to everything": lambda running, jobs, draw: _signalled(os.killpg, running.pid, signal.SIGKILL),
+    "SIGTERM to everything": lambda running, jobs, draw: _signalled(os.killpg, running.pid, signal.SIGTERM),
+    "SIGINT to everything": lambda running, jobs, draw: _signalled(os.killpg, running.pid, signal.SIGINT),
+    "SIGKILL to the workflow alone": lambda running, jobs, draw: _signalled(os.kill, running.pid, signal.SIGKILL),
+    "SIGKILL to a job": lambda running, jobs, draw: _signalled(os.kill, draw.choice(jobs), signal.SIGKILL),
+    "SIGTERM to a job": lambda running, jobs, draw: _signalled(os.kill, draw.choice(jobs), signal.SIGTERM),
 }
 
 
@@ -189,7 +184,15 @@ def whole_project(folder: Path) -> Project:
 def finish(project: Project, cores: int) -> float:
     """Run the workflow to its end; seconds."""
     start = time.monotonic()
-    project.snakemake("--cores", str(cores), environment=environment(project))
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "config.yaml"],
+        cwd=project.folder,
+        env=os.environ | environment(project),
+        text=True,
+        capture_output=True,
+        timeout=WHOLE_RUN,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
     return time.monotonic() - start
 
 

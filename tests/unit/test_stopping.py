@@ -19,7 +19,7 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.trained import TrainedGenerator
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
-from brainfed.runtime.stopping import stop_asked, stoppable, stopped_by, whole
+from brainfed.runtime.stopping import SIGNALS, stop_asked, stoppable, stopped_by, whole
 from inpainting_inputs import inpainting_inputs
 
 
@@ -54,9 +54,9 @@ def test_a_second_signal_does_not_wait_for_the_round() -> None:
     with pytest.raises(KeyboardInterrupt), stoppable():
         for number in whole(range(5)):
             ask()
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGHUP)
             ended.append(number)
-    assert (ended, stopped_by()) == ([], "SIGINT")
+    assert (ended, stopped_by()) == ([], "SIGHUP")
 
 
 def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
@@ -70,11 +70,14 @@ def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
         pytest.fail("it went on")
 
 
-def test_the_former_handlers_come_back() -> None:
-    former = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+def test_the_former_handlers_come_back_and_what_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    former = [signal.getsignal(number) for number in SIGNALS]
     with stoppable():
         assert signal.getsignal(signal.SIGTERM) != former[0]
-    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == former
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    assert [signal.getsignal(number) for number in SIGNALS] == former
+    signal.signal(signal.SIGHUP, before)
 
 
 def test_a_state_is_due_when_a_stop_is_asked_for_however_recent_the_last() -> None:

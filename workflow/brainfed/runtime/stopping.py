@@ -1,21 +1,22 @@
 """How a job hears that it must stop, and where it does: at once, or after the round that runs.
 
 A scheduler that takes a machine back sends SIGTERM and kills half a minute later (SLURM's KillWait); a person presses
-Ctrl-C; a workflow that is killed outright says nothing, so a job also looks whether the one that started it lives.
-Outside of a round a job stops at once: it writes nothing but whole files. A round is let end, so that its state can be
-kept; a second signal stops that too. A SIGKILL in the meantime costs what was not kept yet.
+Ctrl-C, or loses the connection to the terminal (SIGHUP); a workflow that is killed outright says nothing, so a job
+also looks whether the one that started it lives. Outside of a round a job stops at once: it writes nothing but whole
+files. A round is let end, so that its state can be kept; a second signal stops that too. A SIGKILL in the meantime
+costs what was not kept yet.
 """
 
 import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY = 1.0
 WORKFLOW = b"snakemake"
 
@@ -33,8 +34,9 @@ class _Ears:
         again, self.asked, self.name = self.asked, True, signal.Signals(number).name
         if not self.in_unit or again:
             raise KeyboardInterrupt
-        # Neither logging nor print may be entered a second time from a signal's handler.
-        os.write(2, f"{self.name}: stopping after this round; once more stops at once\n".encode())
+        # Neither logging nor print may be entered a second time from a signal's handler; the terminal may be gone.
+        with suppress(OSError):
+            os.write(2, f"{self.name}: stopping after this round; once more stops at once\n".encode())
 
 
 _ears = _Ears()
@@ -42,8 +44,12 @@ _ears = _Ears()
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn SIGTERM, SIGINT and the end of the workflow that started this job into KeyboardInterrupt in the body."""
-    former = {number: signal.signal(number, _ears.hear) for number in SIGNALS}
+    """Turn the signals, and the end of the workflow that started this job, into KeyboardInterrupt in the body.
+
+    A signal that is ignored stays so: `nohup` and a shell's background mean it.
+    """
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    former = {number: signal.signal(number, _ears.hear) for number in heard}
     ended = threading.Event()
     threading.Thread(target=_look_up, args=(_line_to_workflow(), ended), daemon=True).start()
     try:

@@ -41,12 +41,11 @@ SETTINGS = {
     },
     "inpainting": SHORT,
     "variants": {
-        "quick": {"method": "fedgcn", **SHORT},
         "whole": {"method": "fedni", **SHORT},
         "sage": {"method": "fedsage-plus", **SHORT, "inpainting": SHORT},
     },
     "experiments": {
-        "methods": {"variants": ["ridge-central", "quick", "whole", "sage"], "reference": "ridge-central"},
+        "methods": {"variants": ["ridge-central", "whole", "sage"], "reference": "ridge-central"},
     },
 }
 COST_SECTION = re.compile(rb'<section id="cost">.*?</section>', re.DOTALL)

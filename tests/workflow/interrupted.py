@@ -112,6 +112,10 @@ class Interrupted:
                 jobs = jobs_of(running.pid, self.project.folder)
                 way = drawn if jobs or not drawn.endswith("a job") else "SIGKILL to everything"
                 self.kills[way] += WAYS[way](running, jobs, self.random)
+                if way.endswith("a job"):
+                    # As a person who saw it fail; the workflow would go on with all that does not need that job.
+                    time.sleep(1.0)
+                    running.terminate()
             running.wait(timeout=WHOLE_RUN)
         assert not ended or running.returncode == 0, f"failed without being killed; see {self.project.folder}/run.log"
         self._wait_for_the_last(running.pid)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,7 @@ class Scripts:
         source = PREAMBLE + textwrap.dedent(body)
         return subprocess.Popen(
             [sys.executable, "-c", source, json.dumps(self.given)],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -112,6 +114,22 @@ def test_without_a_log_the_traceback_goes_to_stderr(scripts: Scripts) -> None:
     assert "Traceback (most recent call last)" in ended.stderr
 
 
+def test_memory_that_runs_out_is_one_sentence(scripts: Scripts) -> None:
+    ended = scripts.run("""
+        import numpy
+        snakemake.rule = "train_method"
+        with job(snakemake):
+            try:
+                numpy.ones(10**15)
+            except MemoryError as error:
+                raise UserError("graph.safetensors: not a whole file; delete it.") from error
+    """)
+    assert ended.code == 1
+    assert ended.stderr.startswith("train_method: memory has run out (") and ended.stderr.count("\n") == 1
+    assert "`hidden`" in ended.stderr and "delete" not in ended.stderr
+    assert "Traceback" not in ended.log
+
+
 def test_a_rerun_writes_the_log_anew(scripts: Scripts) -> None:
     scripts.run("with job(snakemake): raise UserError('old')")
     ended = scripts.run("with job(snakemake): pass")
@@ -133,7 +151,8 @@ def test_a_stopped_job_cleans_up(scripts: Scripts, how: signal.Signals, tmp_path
     assert process.stdout.readline() == "running\n"
     process.send_signal(how)
     _, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (130, "stopped before the end\n")
+    assert process.returncode == 130
+    assert stderr.startswith(f"stopped by {how.name} before the end; the same command goes on from the last round")
     assert [path.name for path in scripts.log.parent.iterdir()] == ["rule.log"]
     assert "Traceback" not in scripts.log.read_text()
 
@@ -177,6 +196,31 @@ def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp
     assert (ended.code, ended.stdout) == (1, "")
     assert "GPU GPU-aaaa-1: the installed torch" in ended.stderr
     assert ended.stderr.endswith("or run with --resources gpu=0 to use the CPU.\n")
+
+
+def test_a_job_that_waits_for_a_device_hears_a_stop(scripts: Scripts, tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho 0, GPU-aaaa-1, 0, 80000\n")
+    program.chmod(0o755)
+    del scripts.environment["CUDA_VISIBLE_DEVICES"]
+    scripts.environment["BRAINFED_NVIDIA_SMI"] = str(program)
+    holder = scripts.start("""
+        from brainfed.runtime.devices import lease
+        with lease(1):
+            print("held", flush=True)
+            sys.stdin.read()
+    """)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    waiting = scripts.start("with job(snakemake, gpu=True): print('ran')")
+    deadline = time.monotonic() + 60
+    while not (scripts.log.exists() and scripts.log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    waiting.terminate()
+    stdout, stderr = waiting.communicate(timeout=60)
+    holder.kill()
+    holder.communicate(timeout=60)
+    assert (waiting.returncode, stdout) == (130, "")
+    assert "stopped by SIGTERM before the end" in stderr
 
 
 @pytest.mark.parametrize(("gpu", "resources"), [("False", {"gpu": 1}), ("True", {"gpu": 0}), ("True", {})])

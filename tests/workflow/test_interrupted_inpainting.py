@@ -1,4 +1,4 @@
-"""A generator's training that is killed outright goes on from its last round, to the same bytes."""
+"""A generator's training that is stopped, or killed outright, goes on from its last round, to the same bytes."""
 
 import os
 import signal
@@ -33,8 +33,8 @@ def rounds_done(folder):
     return 0
 
 
-def run_until_killed(project):
-    """Start the workflow and SIGKILL it with all its jobs while round `KILLED_IN` runs; rounds that were kept."""
+def run_until(project, number):
+    """Start the workflow and signal it and all its jobs while round `KILLED_IN` runs; rounds that were kept."""
     results = project.folder / "results"
     command = [sys.executable, "-m", "snakemake", *GENERATOR, "--configfile", "config.yaml"]
     environment = os.environ | {"PYTHONPATH": str(project.folder / "workflow")}
@@ -45,7 +45,7 @@ def run_until_killed(project):
         while running.poll() is None and rounds_done(results) < KILLED_IN - 1:
             time.sleep(0.002)
         assert running.poll() is None, "the workflow ended before it could be killed"
-        os.killpg(running.pid, signal.SIGKILL)
+        os.killpg(running.pid, number)
     return rounds_done(results)
 
 
@@ -55,16 +55,27 @@ def made_by_inpainting(project):
     return {path.relative_to(results): path.read_bytes() for path in made}
 
 
-def test_killed_in_round_17_it_resumes_to_the_same_bytes(tmp_path):
-    whole, killed = (new_project(tmp_path / name, **SETTINGS) for name in ("whole", "killed"))
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """Path -> bytes of an undisturbed training."""
+    whole = new_project(tmp_path_factory.mktemp("whole"), **SETTINGS)
     whole.snakemake(*GENERATOR)
-    kept = run_until_killed(killed)
-    assert KILLED_IN - 1 <= kept < 30
-    assert not list(killed.folder.glob("results/tiny/inpainting/*/repeat-0/all/generator.safetensors"))
+    return made_by_inpainting(whole)
 
-    killed.snakemake("--unlock")
-    killed.snakemake(*GENERATOR)
-    expected, found = made_by_inpainting(whole), made_by_inpainting(killed)
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_ended_in_round_17_it_resumes_to_the_same_bytes(expected, number, tmp_path):
+    ended = new_project(tmp_path, **SETTINGS)
+    kept = run_until(ended, number)
+    assert KILLED_IN - 1 <= kept < 30
+    assert not list(ended.folder.glob("results/tiny/inpainting/*/repeat-0/all/generator.safetensors"))
+    (log,) = ended.folder.glob("logs/tiny/inpainting/*/repeat-0/all.log")
+    assert ("stopped by SIGTERM" in log.read_text()) == (number == signal.SIGTERM)
+
+    if number == signal.SIGKILL:
+        ended.snakemake("--unlock")
+    ended.snakemake(*GENERATOR)
+    found = made_by_inpainting(ended)
     assert found.keys() == expected.keys() and len(expected) == 3
     assert [path for path in expected if found[path] != expected[path]] == []
-    assert not list((killed.folder / "results").rglob("*.checkpoint"))
+    assert not list((ended.folder / "results").rglob("*.checkpoint"))

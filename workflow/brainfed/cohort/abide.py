@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nilearn.datasets import fetch_abide_pcp
 
+from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 
 SOURCE = "https://s3.amazonaws.com/fcp-indi/data/Projects/ABIDE_Initiative"
@@ -50,6 +51,8 @@ def _fetch(folder: str | Path, what: str, subjects: Sequence[str]) -> None:
         )
     except OSError as error:
         logger.info("%s", error)
+        if is_full(error):
+            raise full_disk(Path(folder), 0, 0) from error
         raise UserError(
             f"ABIDE I: expected {what} from {SOURCE}, could not fetch it ({type(error).__name__}); run this command "
             f"again on a machine with a network (it goes on where it stopped), then copy {folder} here."

@@ -17,6 +17,7 @@ from nilearn.datasets import (
 )
 
 from brainfed.runtime.artefacts import atomic, write_tsv
+from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 
 CRADDOCK_REGIONS = 200
@@ -103,6 +104,8 @@ def _fetch(name: str, folder: Path) -> Any:
         return FETCHERS[name](folder / "downloads")
     except OSError as error:
         logger.info("%s", error)
+        if is_full(error):
+            raise full_disk(Path(folder), 0, 0) from error
         raise UserError(
             f"Atlas {name}: expected it from its source on the web, could not fetch it ({type(error).__name__}); run "
             f"this command again on a machine with a network, then copy {folder} here."

@@ -18,6 +18,7 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.selection import choose
 from brainfed.federation.state import Curves, Pace, StackedModel, resume_state, save_state
 from brainfed.runtime.checkpoints import Checkpoint
+from brainfed.runtime.stopping import whole
 from brainfed.runtime.streams import Streams
 
 
@@ -57,7 +58,7 @@ def run_rounds(
     curves = Curves(np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2])))
     pace = Pace()
     start = resume_state(model, optimiser, curves, checkpoint, ledger)
-    for number in range(start, settings.rounds):
+    for number in whole(range(start, settings.rounds)):
         chosen = choose(len(subjects), settings.fraction, streams, number) if exchange else everyone
         before = {name: stack[0].clone() for name, stack in model.stacks().items()} if settings.fraction < 1 else {}
         if not keeps:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from brainfed.federation.exchange import Ledger
 from brainfed.runtime.checkpoints import Checkpoint
+from brainfed.runtime.stopping import stop_asked
 
 CHECKPOINT_SECONDS = 20
 CHECKPOINT_SHARE = 0.05
@@ -20,7 +21,7 @@ CHECKPOINT_SHARE = 0.05
 
 @dataclass
 class Pace:
-    """When to write a state: at most every `least` seconds, and at most 5 % of the time."""
+    """When to write a state: at most every `least` seconds and 5 % of the time, and before the job is stopped."""
 
     least: float = CHECKPOINT_SECONDS
     _last: float = field(default_factory=time.monotonic)
@@ -28,7 +29,7 @@ class Pace:
 
     def due(self) -> bool:
         """Whether the next state is worth its writing."""
-        return time.monotonic() - self._last >= max(self.least, self._cost / CHECKPOINT_SHARE)
+        return stop_asked() or time.monotonic() - self._last >= max(self.least, self._cost / CHECKPOINT_SHARE)
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -27,6 +27,7 @@ from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
 from brainfed.models.generator import WIDE, Generator
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
+from brainfed.runtime.stopping import stop_asked, whole
 
 
 class Federation:
@@ -99,7 +100,7 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
     measures = np.full((settings.rounds, len(federation.institutions), len(MEASURES)), np.nan)
     start = _resume(federation, measures, run.checkpoint)
     pace = Pace(least=0)
-    for number in range(start, settings.rounds):
+    for number in whole(range(start, settings.rounds)):
         measures[number] = federation.train_locally(number)
         exchange_weights(
             federation.generators,
@@ -112,7 +113,7 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
             federation.ledger,
         )
         run.progress(number + 1, settings.rounds, f"reconstruction {_mean_reconstruction(measures[number])}, round")
-        if number + 1 < settings.rounds and pace.due():
+        if stop_asked() or (number + 1 < settings.rounds and pace.due()):
             with pace.writing():
                 _save(federation, measures, run.checkpoint, number)
     counts = {

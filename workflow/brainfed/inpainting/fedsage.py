@@ -32,6 +32,7 @@ from brainfed.models.fedsage_generator import (
 )
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.run import Run
+from brainfed.runtime.stopping import stop_asked, whole
 
 
 def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> TrainedGenerator:
@@ -98,7 +99,7 @@ def _run(
     kept = state.resume(run.checkpoint)
     embeddings: dict[int, Tensor] = {}
     pace = Pace()
-    for step in steps[state.done :]:
+    for step in whole(steps[state.done :]):
         if step.federated and not embeddings:
             embeddings = {
                 owner.institution: target_embeddings(state.generators[owner.institution], owner) for owner in owners
@@ -116,7 +117,7 @@ def _run(
         state.done += 1
         where = inputs.institutions[step.owner.institution]
         run.progress(state.done, len(steps), f"{where}, loss {sum(values.values()):.4f}, step")
-        if state.done < len(steps) and pace.due():
+        if stop_asked() or (state.done < len(steps) and pace.due()):
             with pace.writing():
                 state.save(run.checkpoint)
 

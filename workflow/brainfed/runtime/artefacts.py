@@ -5,10 +5,13 @@ Same content, same bytes: metadata is one canonical JSON string, tables carry no
 
 import json
 import os
+import re
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,12 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 
 METADATA_KEY = "brainfed"
+PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
+STARTED = time.time()
 
 
 @dataclass(frozen=True)
@@ -37,17 +43,66 @@ class ArrayFile:
 
 
 @contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it takes its place, on failure it is gone."""
+def atomic(path: str | Path, size: int = 0) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success it takes its place, on failure it is gone.
+
+    The bytes are on the disk before the name is: not even a power cut leaves an empty file that looks whole. What a
+    process that was killed left of writing the same file is removed.
+
+    Args:
+        path: of the file.
+        size: its bytes where they are known, for the sentence that says that they do not fit.
+
+    Raises:
+        FullDiskError: there is no room.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    written = 0
     try:
-        yield temporary
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for left in _left_over(target.parent.absolute()).get(target.name, ()):
+            left.unlink(missing_ok=True)
+        try:
+            yield temporary
+            _synchronise(temporary)
+        finally:
+            written = temporary.stat().st_size if temporary.exists() else 0
         temporary.chmod(0o666 & ~_umask())
         os.replace(temporary, target)
+    except Exception as error:
+        temporary.unlink(missing_ok=True)
+        if is_full(error):
+            raise full_disk(target, size, written) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@cache
+def _left_over(folder: Path) -> dict[str, list[Path]]:
+    """Name of a file -> what earlier processes began to write of it; those of running ones are younger than this."""
+    found: dict[str, list[Path]] = {}
+    for path in folder.glob(".*.part"):
+        match = PART.fullmatch(path.name)
+        if match and _changed(path) < STARTED:
+            found.setdefault(match["name"], []).append(path)
+    return found
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return STARTED
+
+
+def _synchronise(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _umask() -> int:
@@ -64,7 +119,7 @@ def canonical_json(value: Any) -> str:
 def write_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
     """Write named arrays with JSON-able metadata as one safetensors file."""
     dense = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
-    with atomic(path) as temporary:
+    with atomic(path, sum(array.nbytes for array in dense.values())) as temporary:
         save_file(dense, str(temporary), metadata={METADATA_KEY: canonical_json(dict(metadata))})
 
 
@@ -106,8 +161,9 @@ def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file as UTF-8."""
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    content = text.encode()
+    with atomic(path, len(content)) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_tsv(path: str | Path, frame: pd.DataFrame) -> None:

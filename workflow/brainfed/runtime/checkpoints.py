@@ -16,6 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays
+from brainfed.runtime.disk import FullDiskError
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.provenance import file_digest
 
@@ -47,11 +48,16 @@ class Checkpoint:
     def save(self, round: int, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
         """Keep the state after `round` in place of any earlier one, atomically.
 
-        States beside the same output that another digest names can never be resumed again and are deleted.
+        States beside the same output that another digest names can never be resumed again and are deleted. On a full
+        disk the earlier state stays and the job goes on: its outputs may be smaller, or find room later.
         """
         if self.path is None:
             return
-        write_arrays(self.path, arrays, {"key": self.key, "round": round, "metadata": dict(metadata)})
+        try:
+            write_arrays(self.path, arrays, {"key": self.key, "round": round, "metadata": dict(metadata)})
+        except FullDiskError as error:
+            logger.warning("the state after round %d is not kept: %s", round + 1, error)
+            return
         for other in _of_same_output(self.path):
             if _digest(other.name) != _digest(self.path.name):
                 other.unlink(missing_ok=True)

@@ -12,7 +12,6 @@ import logging
 import os
 import platform
 import resource
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,11 @@ from typing import Any, Protocol
 import brainfed
 from brainfed.runtime.cuda import peak_gpu_memory, using_cuda
 from brainfed.runtime.devices import Lease, lease
+from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
+from brainfed.runtime.memory import is_out_of_memory, out_of_memory
+from brainfed.runtime.stopping import stoppable, stopped_by
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -105,9 +107,9 @@ class Job:
 def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     """Run the body as a job of the workflow.
 
-    A `UserError` ends it with its one sentence and exit code 1; any other exception with a full
-    traceback in the log, one line on stderr that names the log, and exit code 1; an interrupt or
-    SIGTERM with one line and exit code 130, after all `finally` blocks.
+    A `UserError` ends it with its one sentence and exit code 1, and so do a full disk and memory that has run out; any
+    other exception with a full traceback in the log, one line on stderr that names the log, and exit code 1; a stop
+    (`runtime.stopping`) with one sentence and exit code 130, after all `finally` blocks.
 
     Args:
         snakemake: the object that Snakemake gives a script; `params.threads` (default 1) sets the
@@ -116,29 +118,57 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     """
     started = time.monotonic()
     log = snakemake.log[0] if len(snakemake.log) else None
-    configure(log)
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        threads = int(snakemake.params.get("threads", 1))
-        _limit_threads(threads)
-        _check_package(snakemake.scriptdir)
-        requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
-        with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
-            logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-            with using_cuda(leased.uuids):
-                yield Job(leased, started, threads, Progress(job_name(getattr(snakemake, "wildcards", {}))))
-    except UserError as error:
-        logger.error("%s", error)
-        raise SystemExit(1) from None
+        with stoppable():
+            _open_log(log)
+            threads = int(snakemake.params.get("threads", 1))
+            _limit_threads(threads)
+            _check_package(snakemake.scriptdir)
+            requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
+            with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
+                logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
+                with using_cuda(leased.uuids):
+                    yield Job(leased, started, threads, Progress(job_name(getattr(snakemake, "wildcards", {}))))
     except KeyboardInterrupt:
-        logger.error("stopped before the end")
+        logger.error(
+            "stopped by %s before the end; the same command goes on from the last round, or file, that was finished",
+            stopped_by(),
+        )
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        where = f"; the traceback is in {log}" if log else ""
-        logger.exception("%s: %s%s", type(error).__name__, error, where)
+        logger.error("%s", _last_words(error, snakemake, log), exc_info=_is_ours(error))
         raise SystemExit(1) from None
-    finally:
-        signal.signal(signal.SIGTERM, former)
+
+
+def _open_log(log: str | None) -> None:
+    """Begin the rule's log; where there is no room for one, say so and tell everything on stderr."""
+    try:
+        configure(log)
+    except OSError as error:
+        if log is None or not is_full(error):
+            raise
+        configure(None)
+        logger.warning("%s", full_disk(Path(log), 0, 0))
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether nobody but a programmer can mend it, who needs the traceback."""
+    return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
+
+
+def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
+    # A reader that found no memory calls its file damaged.
+    for cause in (error, error.__cause__):
+        if cause is not None and is_out_of_memory(cause):
+            entry = str(snakemake.params.get("entry", ""))
+            return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory())
+    if isinstance(error, UserError):
+        return str(error)
+    if is_full(error):
+        named = getattr(error, "filename", None) or log or "."
+        return str(full_disk(Path(os.fsdecode(named)), 0, 0))
+    where = f"; the traceback is in {log}" if log else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def job_name(wildcards: Any) -> str:

@@ -19,6 +19,15 @@ class TerseFormatter(logging.Formatter):
         return " ".join(record.getMessage().split())
 
 
+class LogFile(logging.FileHandler):
+    """A log that falls silent where its disk is full: the job may still end well, and its errors reach stderr too."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Tell of a record that could not be written, unless the disk refused it."""
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
 def configure(log_path: Path | str | None) -> None:
     """Send all messages to the file, and progress, warnings of ours and errors to stderr as well.
 
@@ -29,7 +38,7 @@ def configure(log_path: Path | str | None) -> None:
     handlers: list[logging.Handler] = [console]
     if log_path is not None:
         Path(log_path).parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(logging.FileHandler(log_path, mode="w", encoding="utf-8"))
+        handlers.append(LogFile(log_path, mode="w", encoding="utf-8"))
         console.addFilter(_for_a_person)
     logging.basicConfig(level=logging.INFO, format=FILE_FORMAT, handlers=handlers, force=True)
     if log_path is not None:

@@ -1,0 +1,227 @@
+"""A small workflow of every stage, killed at random times in random ways, and what must be true afterwards."""
+
+import fcntl
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workflow.project import Project, new_project
+
+SHORT = {"rounds": 30, "local_epochs": 3}
+SETTINGS = {
+    "cohorts": {
+        "tiny": {
+            "source": "simulate",
+            "atlas": "twenty",
+            "shards": 2,
+            "simulate": {
+                "subjects": 24,
+                "regions": 20,
+                "grid": [8, 9, 8],
+                "voxel_size": 18.0,
+                "effect": 0.4,
+                "effect_connections": 40,
+                "age_connections": 20,
+                "sex_connections": 20,
+                "sites": {
+                    "a": {"volumes": 60, "tr": 2.0, "noise": 0.5},
+                    "b": {"volumes": 70, "tr": 1.5, "noise": 1.0},
+                },
+            },
+        }
+    },
+    "inpainting": SHORT,
+    "variants": {
+        "whole": {"method": "fedni", **SHORT},
+        "sage": {"method": "fedsage-plus", **SHORT, "inpainting": SHORT},
+    },
+    "experiments": {
+        "methods": {"variants": ["ridge-central", "whole", "sage"], "reference": "ridge-central"},
+    },
+}
+COST_SECTION = re.compile(rb'<section id="cost">.*?</section>', re.DOTALL)
+# For a round to end, and for what a run does beside a job that was killed, on a machine that does much else.
+PATIENCE, WHOLE_RUN = 600.0, 7200.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of a session, as /proc tells."""
+
+    pid: int
+    session: int
+    command: str
+
+
+def processes_of(session: int, folder: Path) -> list[Process]:
+    """Everything alive that the session started, or that works in the folder; the dead that nobody buried are not."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            state, _, _, leader = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            within = (entry / "cwd").readlink().is_relative_to(folder)
+        except OSError:
+            continue
+        if state != "Z" and (int(leader) == session or within):
+            found.append(Process(int(entry.name), int(leader), command))
+    return found
+
+
+def jobs_of(session: int, folder: Path) -> list[int]:
+    """The processes that run a rule's script."""
+    return [process.pid for process in processes_of(session, folder) if "/.snakemake/scripts/" in process.command]
+
+
+@dataclass
+class Interrupted:
+    """A project whose runs are killed.
+
+    Attributes:
+        project: the project.
+        random: draws times and ways.
+        span: longest time to a kill, seconds.
+        cores: of the workflow.
+        kills: how often each way was taken.
+    """
+
+    project: Project
+    random: random.Random
+    span: float
+    cores: int
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def kill_once(self) -> bool:
+        """Run the workflow until it is killed, and see that nothing of it lives on; False where it ended before."""
+        with self._start() as running:
+            deadline = time.monotonic() + self.random.uniform(0.5, self.span)
+            drawn = self.random.choice(sorted(WAYS))
+            while time.monotonic() < deadline and running.poll() is None:
+                time.sleep(0.02)
+            ended = running.poll() is not None
+            if not ended:
+                jobs = jobs_of(running.pid, self.project.folder)
+                way = drawn if jobs or not drawn.endswith("a job") else "SIGKILL to everything"
+                self.kills[way] += WAYS[way](running, jobs, self.random)
+                if way.endswith("a job"):
+                    # As a person who saw it fail; the workflow would go on with all that does not need that job.
+                    time.sleep(1.0)
+                    running.terminate()
+            running.wait(timeout=WHOLE_RUN)
+        assert not ended or running.returncode == 0, f"failed without being killed; see {self.project.folder}/run.log"
+        self._wait_for_the_last(running.pid)
+        if any((self.project.folder / ".snakemake" / "locks").glob("*")):
+            self.project.snakemake("--unlock", "--cores", "1")
+        return not ended
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        with (self.project.folder / "run.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "snakemake", "--cores", str(self.cores), "--configfile", "config.yaml"],
+                cwd=self.project.folder,
+                env=os.environ | environment(self.project),
+                start_new_session=True,
+                stdout=log,
+                stderr=log,
+                preexec_fn=_hear_interrupts,
+            )
+
+    def _wait_for_the_last(self, session: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while left := processes_of(session, self.project.folder):
+            if time.monotonic() > deadline:
+                for process in left:
+                    with suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGKILL)
+                raise AssertionError(f"alive {PATIENCE:.0f} s after a kill: {left}")
+            time.sleep(0.1)
+
+
+def _hear_interrupts() -> None:
+    """A shell's background children ignore SIGINT, and so would theirs."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def environment(project: Project) -> dict[str, str]:
+    """What a run of the project needs: its own copy of the package, its own locks, no GPU."""
+    return {
+        "PYTHONPATH": str(project.folder / "workflow"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "BRAINFED_LOCKS": str(project.folder / "locks"),
+    }
+
+
+def _signalled(send: Callable[[int, int], None], pid: int, number: signal.Signals) -> bool:
+    try:
+        send(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+WAYS: dict[str, Callable[["subprocess.Popen[bytes]", list[int], random.Random], bool]] = {
+    "SIGKILL to everything": lambda running, jobs, draw: _signalled(os.killpg, running.pid, signal.SIGKILL),
+    "SIGTERM to everything": lambda running, jobs, draw: _signalled(os.killpg, running.pid, signal.SIGTERM),
+    "SIGINT to everything": lambda running, jobs, draw: _signalled(os.killpg, running.pid, signal.SIGINT),
+    "SIGKILL to the workflow alone": lambda running, jobs, draw: _signalled(os.kill, running.pid, signal.SIGKILL),
+    "SIGKILL to a job": lambda running, jobs, draw: _signalled(os.kill, draw.choice(jobs), signal.SIGKILL),
+    "SIGTERM to a job": lambda running, jobs, draw: _signalled(os.kill, draw.choice(jobs), signal.SIGTERM),
+}
+
+
+def whole_project(folder: Path) -> Project:
+    """The project before its first run."""
+    return new_project(folder, subjects=0, **SETTINGS)
+
+
+def finish(project: Project, cores: int) -> float:
+    """Run the workflow to its end; seconds."""
+    start = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", str(cores), "--configfile", "config.yaml"],
+        cwd=project.folder,
+        env=os.environ | environment(project),
+        text=True,
+        capture_output=True,
+        timeout=WHOLE_RUN,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return time.monotonic() - start
+
+
+def results_of(project: Project) -> dict[str, bytes]:
+    """Path -> bytes of all results but seconds and peaks of memory, which no two runs share."""
+    root = project.folder / "results"
+    files = (path for path in sorted(root.rglob("*")) if path.is_file())
+    return {
+        path.relative_to(root).as_posix(): COST_SECTION.sub(b"", path.read_bytes())
+        for path in files
+        if path.name != "timing.json" and "benchmarks" not in path.parts
+    }
+
+
+def left_over(project: Project) -> list[str]:
+    """What a killed job may leave and a finished workflow may not: files half-written, states, leases, markers."""
+    files = [path for path in project.folder.rglob("*") if path.is_file() and "workflow" not in path.parts]
+    names = [path for path in files if path.name.endswith(".part") or ".checkpoint" in path.name]
+    markers = [path for path in files if ".snakemake/incomplete" in path.as_posix()]
+    return [str(path.relative_to(project.folder)) for path in [*names, *markers, *_held(project)]]
+
+
+def _held(project: Project) -> Iterator[Path]:
+    for lock in (project.folder / "locks").glob("*"):
+        with lock.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield lock

@@ -1,5 +1,6 @@
 """The plan of this run, and the input functions that read it."""
 
+import os
 import re
 import sys
 from dataclasses import asdict
@@ -71,6 +72,21 @@ def gpus_allowed():
     """Whether this run may use GPUs: `--resources gpu=N`, or no limit at all."""
     limit = workflow.global_resources.get("gpu")
     return limit is None or limit.value is None or limit.value > 0
+
+
+# A cluster's job reads the workflow again and is not told the limits of the run that submitted it, its environment is.
+if workflow.is_main_process:
+    os.environ["BRAINFED_GPUS"] = "allowed" if gpus_allowed() else "none"
+
+
+def gpus(number):
+    """The GPUs of a job, none in a run that may use none."""
+    return 0 if os.environ["BRAINFED_GPUS"] == "none" else number
+
+
+def growing(amount):
+    """A resource that grows with every further attempt; how many there are, a profile's `retries` says."""
+    return lambda wildcards, attempt: amount * attempt
 
 
 onstart:

@@ -16,8 +16,8 @@ rule build_graph:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         code=code_digest("scripts/build_graph.py", base=BASE),
         settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
@@ -22,6 +23,7 @@ COMMANDS = (*DAEMONS, "sbatch", "srun", "squeue", "scancel", "scontrol", "sinfo"
 SYSTEM_CONFIGURATION = Path("/etc/slurm/slurm.conf")
 GPUS, CPUS = 2, 4
 WAIT = 30.0
+Seen = TypeVar("Seen")
 SLURM_CONF = """\
 ClusterName=brainfed
 SlurmctldHost={host}(127.0.0.1)
@@ -50,7 +52,7 @@ SelectTypeParameters=CR_Core_Memory
 JobAcctGatherType=jobacct_gather/linux
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
-MinJobAge=300
+MinJobAge=3600
 KillWait=2
 MessageTimeout=5
 GresTypes=gpu
@@ -108,11 +110,16 @@ class Cluster:
     def start_node(self) -> None:
         """Start slurmd and wait until its node takes jobs."""
         _run("slurmd", "-f", str(self.configuration), "-N", self.host)
+        self.ask("scontrol", "update", f"NodeName={self.host}", "State=RESUME")
         wait_until(lambda: self.ask("sinfo", "-h", "-o", "%T") in ("idle", "mixed", "allocated"), "SLURM's node")
 
     def crash_node(self) -> None:
-        """End the node as a power cut would: slurmd, the managers of its job steps and every process below them."""
-        _end(self._on_the_node(), psutil.Process.kill)
+        """End the node as a power cut would: slurmd, the managers of its job steps and every process below them.
+
+        That it is down is told to the controller, which would find out by itself after minutes (SlurmdTimeout).
+        """
+        end(self._on_the_node(), psutil.Process.kill)
+        self.ask("scontrol", "update", f"NodeName={self.host}", "State=DOWN", "Reason=crashed")
 
     def ask(self, *command: str) -> str:
         """The answer of a SLURM command; empty where it fails."""
@@ -128,8 +135,8 @@ class Cluster:
     def stop(self) -> None:
         """End what `start` started with the jobs that still run, and nothing else."""
         try:
-            _end(self._on_the_node(), psutil.Process.kill)
-            _end(self._daemons(), psutil.Process.terminate)
+            end(self._on_the_node(), psutil.Process.kill)
+            end(self._daemons(), psutil.Process.terminate)
         finally:
             if SYSTEM_CONFIGURATION.is_symlink() and SYSTEM_CONFIGURATION.readlink() == self.configuration:
                 SYSTEM_CONFIGURATION.unlink()
@@ -138,14 +145,17 @@ class Cluster:
         controller_port, node_port = _free_ports(2)
         self.configuration.write_text(
             SLURM_CONF.format(
-                **{"host": self.host, "base": self.base, "cpus": CPUS, "gpus": GPUS},
+                host=self.host,
+                base=self.base,
+                cpus=CPUS,
+                gpus=GPUS,
                 controller_port=controller_port,
                 node_port=node_port,
             )
         )
         devices = self.base / "dev"
         for number in range(GPUS):
-            os.mknod(devices / f"nvidia{number}", stat.S_IFCHR | 0o666, os.stat("/dev/null").st_rdev)
+            os.mknod(devices / f"nvidia{number}", stat.S_IFCHR | 0o666, Path("/dev/null").stat().st_rdev)
         # Looked up beside the path that the daemons are given.
         (self.base / "gres.conf").write_text(
             f"NodeName={self.host} Name=gpu Type=fake File={devices}/nvidia[0-{GPUS - 1}]\n"
@@ -166,21 +176,23 @@ class Cluster:
     def _configured(self, process: psutil.Process) -> bool:
         """Whether a process was started by this cluster (psutil reads no environment of one that has set its title)."""
         with suppress(OSError):
-            return f"SLURM_CONF={self.configuration}".encode() in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+            return f"SLURM_CONF={self.configuration}".encode() in environment.split(b"\0")
         return False
 
 
-def wait_until(true: Callable[[], object], what: str, seconds: float = WAIT) -> None:
-    """Look until something has happened.
+def wait_until(look: Callable[[], Seen], what: str, seconds: float = WAIT) -> Seen:
+    """Look until there is something, and return it.
 
     Raises:
-        TimeoutError: it has not.
+        TimeoutError: there was nothing.
     """
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
+    last = time.monotonic() + seconds
+    while not (seen := look()):
+        if time.monotonic() > last:
             raise TimeoutError(f"{what}: waited {seconds:.0f} s")
         time.sleep(0.1)
+    return seen
 
 
 def _run(*command: str) -> None:
@@ -193,7 +205,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
-def _end(processes: list[psutil.Process], how: Callable[[psutil.Process], None]) -> None:
+def end(processes: list[psutil.Process], how: Callable[[psutil.Process], None]) -> None:
     """Signal processes and wait until they are gone."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):

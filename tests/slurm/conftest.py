@@ -6,7 +6,6 @@ project runs on the local machine meanwhile. Nothing waits for a clock: each ste
 
 import json
 import os
-import re
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -17,10 +16,14 @@ import psutil
 import pytest
 
 from slurm.cluster import Cluster, end, unavailable, wait_until
-from workflow.project import REPOSITORY, Project, new_project
+from workflow.project import CONFIG, REPOSITORY, Project, new_project
 
 PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--max-status-checks-per-second", "10")
-SUBMISSION = re.compile(r"JobState=(\w+) .*Restarts=(\d+) .*TimeLimit=(\S+) .*mem=(\w+),.* Comment=(\S+) ")
+MODEL = ("--set-resources", "hold_gpu:gpu_model=fake")
+SMALLEST = {
+    "cohorts": {"tiny": CONFIG["cohorts"]["tiny"] | {"shards": 2}},
+    "experiments": {"methods": {"variants": ["ridge-central", "quick"], "reference": "ridge-central"}},
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,7 @@ class Submission:
         restarts: how often SLURM started it anew.
         time_limit: hours:minutes:seconds.
         memory: MiB, as SLURM writes it.
+        gpus: number and model, as SLURM writes them; empty without any.
     """
 
     comment: str
@@ -40,6 +44,7 @@ class Submission:
     restarts: int
     time_limit: str
     memory: str
+    gpus: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="session")
 def story(cluster, tmp_path_factory) -> Story:
     """The GPU jobs, the project on SLURM, with a cancelled job and a crash of the node, and the project locally."""
-    on_slurm = new_project(tmp_path_factory.mktemp("on-slurm"))
+    on_slurm = new_project(tmp_path_factory.mktemp("on-slurm"), **SMALLEST)
     locally = on_slurm.copy(tmp_path_factory.mktemp("locally"))
     folder = tmp_path_factory.mktemp("gpus")
     (folder / "workflow").symlink_to(REPOSITORY / "workflow")
@@ -92,7 +97,7 @@ def story(cluster, tmp_path_factory) -> Story:
         return {number: comment for number, comment in cluster.running().items() if "hold_gpu" not in comment}
 
     with ExitStack() as running:
-        gpus = running.enter_context(Snakemake(folder, "--snakefile", str(jobs), *PROFILE))
+        gpus = running.enter_context(Snakemake(folder, "--snakefile", str(jobs), *PROFILE, *MODEL))
         options = ("tables", "--configfile", "config.yaml", "--cores", "2")
         far = running.enter_context(Snakemake(on_slurm.folder, *options, *PROFILE, "--resources", "gpu=0"))
         near = running.enter_context(Snakemake(locally.folder, *options))
@@ -122,10 +127,16 @@ def story(cluster, tmp_path_factory) -> Story:
 
 def submission(line: str) -> Submission:
     """A line of `scontrol show job`."""
-    found = SUBMISSION.search(line)
-    assert found, line
-    state, restarts, time_limit, memory, comment = found.groups()
-    return Submission(comment, state, int(restarts), time_limit, memory)
+    said = dict(word.split("=", 1) for word in line.split() if "=" in word)
+    allocated = dict(part.split("=", 1) for part in said["TRES"].split(","))
+    return Submission(
+        comment=said["Comment"],
+        state=said["JobState"],
+        restarts=int(said["Restarts"]),
+        time_limit=said["TimeLimit"],
+        memory=allocated["mem"],
+        gpus=said.get("TresPerJob", ""),
+    )
 
 
 class Snakemake:

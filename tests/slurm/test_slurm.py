@@ -15,6 +15,8 @@ def test_gpu_jobs_hold_what_slurm_gave_them_and_say_so(story):
     assert len(story.held) == 4
     assert {tuple(job["devices"]) for job in story.held} == {("0",), ("1",)}
     assert {job["message"] for job in story.held} == {"GPU 0 as SLURM allocated", "GPU 1 as SLURM allocated"}
+    asked = {job.comment.startswith("rule_hold_gpu"): job.gpus for job in story.submissions}
+    assert asked == {True: "gres:gpu:fake:1", False: ""}
 
 
 def test_jobs_at_the_same_time_hold_different_gpus_and_are_never_more_than_two(story):
@@ -43,7 +45,7 @@ def test_the_results_are_those_of_the_local_run_byte_for_byte(story):
 
 def test_a_run_without_gpus_trains_on_the_cpu_of_a_node_that_has_some(story):
     logs = sorted((story.on_slurm.folder / "logs" / "tiny" / "methods").rglob("*.log"))
-    assert len(logs) == 3
+    assert len(logs) == 2
     assert all("CPU: no GPU was asked for" in log.read_text() for log in logs)
 
 

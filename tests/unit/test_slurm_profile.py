@@ -1,4 +1,4 @@
-"""The SLURM profile: it names rules that exist and have no GPU, and differs from the default profile only where it must."""
+"""The SLURM profile: what it names exists and has no GPU, and it differs from the default profile where it must."""
 
 import re
 from pathlib import Path

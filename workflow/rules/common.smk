@@ -1,6 +1,5 @@
 """The plan of this run, and the input functions that read it."""
 
-import os
 import re
 import sys
 from dataclasses import asdict
@@ -39,6 +38,7 @@ from brainfed.configuration.targets import (
 from brainfed.runtime.devices import missing_gpu
 from brainfed.runtime.digests import code_digest
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.gpu_limit import announce, gpus
 
 FETCHING = any(
     argument.partition(":")[0] in ("fetch_abide", "fetch_atlases")
@@ -74,14 +74,8 @@ def gpus_allowed():
     return limit is None or limit.value is None or limit.value > 0
 
 
-# A cluster's job reads the workflow again and is not told the limits of the run that submitted it, its environment is.
 if workflow.is_main_process:
-    os.environ["BRAINFED_GPUS"] = "allowed" if gpus_allowed() else "none"
-
-
-def gpus(number):
-    """The GPUs of a job, none in a run that may use none."""
-    return 0 if os.environ["BRAINFED_GPUS"] == "none" else number
+    announce(gpus_allowed())
 
 
 def growing(amount):

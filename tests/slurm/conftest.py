@@ -103,12 +103,12 @@ def story(cluster, tmp_path_factory) -> Story:
         near = running.enter_context(Snakemake(locally.folder, *options))
 
         victim = wait_until(
-            lambda: [job for job in project_jobs().items() if "compute_connectivity" in job[1]], "a job to cancel", 200
+            lambda: [job for job in project_jobs().items() if "compute_connectivity" in job[1]], "a job to cancel", 600
         )
         cluster.ask("scancel", victim[0][0])
         near.succeeds()
         gpus.succeeds()
-        crashed = wait_until(project_jobs, "a job to crash", 200)
+        crashed = wait_until(project_jobs, "a job to crash", 600)
         cluster.crash_node()
         cluster.start_node()
         far.succeeds()
@@ -161,7 +161,7 @@ class Snakemake:
 
     def succeeds(self) -> None:
         """Wait for its end, which must be a good one."""
-        assert self.process.wait(timeout=400) == 0, self.said()
+        assert self.process.wait(timeout=1200) == 0, self.said()
 
     def said(self) -> str:
         """Everything on its terminal so far."""

@@ -57,7 +57,7 @@ class Story:
         held: what each GPU job says of itself.
         submissions: all jobs that SLURM got.
         cancelled: the comment of the job that was cancelled.
-        crashed: the comments of the jobs whose node crashed.
+        crashed: the comments of the jobs that had just begun when their node crashed.
         terminal: what the project's snakemake on SLURM said.
     """
 
@@ -106,12 +106,17 @@ def story(cluster, tmp_path_factory) -> Story:
             lambda: [job for job in project_jobs().items() if "compute_connectivity" in job[1]], "a job to cancel", 600
         )
         cluster.ask("scancel", victim[0][0])
-        near.succeeds()
         gpus.succeeds()
-        crashed = wait_until(project_jobs, "a job to crash", 600)
+        before = project_jobs().keys()
+        crashed = wait_until(
+            lambda: [comment for number, comment in project_jobs().items() if number not in before],
+            "a job to crash",
+            600,
+        )
         cluster.crash_node()
         cluster.start_node()
         far.succeeds()
+        near.succeeds()
 
     shown = cluster.ask("scontrol", "show", "job", "--oneliner").splitlines()
     return Story(
@@ -120,7 +125,7 @@ def story(cluster, tmp_path_factory) -> Story:
         held=tuple(json.loads(path.read_text()) for path in sorted((folder / "held").glob("*.json"))),
         submissions=tuple(submission(line) for line in shown),
         cancelled=victim[0][1],
-        crashed=tuple(crashed.values()),
+        crashed=tuple(crashed),
         terminal=far.said(),
     )
 

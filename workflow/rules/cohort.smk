@@ -21,8 +21,8 @@ rule simulate_atlas:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/simulate_atlas.py"),
         settings=lambda wc: simulated_atlas_of(wc.cohort),
@@ -44,8 +44,8 @@ rule simulate_participants:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/simulate_participants.py"),
         settings=lambda wc: simulation_of(wc.cohort),
@@ -71,8 +71,8 @@ for cohort in [name for name in SIMULATED if name in LISTINGS]:
                 "../envs/brainfed.yaml"
             threads: 1
             resources:
-                mem_mb=1000,
-                runtime=30,
+                mem_mb=growing(1000),
+                runtime=growing(30),
             params:
                 code=code_of("scripts/simulate_scans.py"),
                 subjects=[
@@ -103,8 +103,8 @@ rule ingest_phenotypes:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/ingest_phenotypes.py"),
         settings=phenotype_settings_of,
@@ -132,8 +132,8 @@ rule measure_quality:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_of("scripts/measure_quality.py"),
         alike=lambda wc: cohort_of(wc).flag.alike,
@@ -160,8 +160,8 @@ rule include_subjects:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/include_subjects.py"),
         settings=lambda wc: settings_of(
@@ -226,8 +226,8 @@ rule relate_motion:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_of("scripts/relate_motion.py"),
         by_run=averages_runs,
@@ -251,8 +251,8 @@ rule split_subjects:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/split_subjects.py"),
         settings=lambda wc: split_content(PLAN.splits[wc.split]),
@@ -263,6 +263,12 @@ rule split_subjects:
         "Drawing split {wildcards.split}, repeat {wildcards.repeat} ({wildcards.cohort})"
     script:
         "../scripts/split_subjects.py"
+
+
+# Nothing downloads on a compute node.
+localrules:
+    fetch_abide,
+    fetch_atlases,
 
 
 rule fetch_abide:

@@ -38,6 +38,7 @@ from brainfed.configuration.targets import (
 from brainfed.runtime.devices import missing_gpu, unusable_gpu
 from brainfed.runtime.digests import SourceTree, code_digest
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.gpu_limit import announce, gpus
 from brainfed.runtime.slots import jobs_per_gpu
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
@@ -76,6 +77,15 @@ def gpus_allowed():
     """Whether this run may use GPUs: `--resources gpu=N`, or no limit at all."""
     limit = workflow.global_resources.get("gpu")
     return limit is None or limit.value is None or limit.value > 0
+
+
+if workflow.is_main_process:
+    announce(gpus_allowed())
+
+
+def growing(amount):
+    """A resource that grows with every further attempt; how many there are, a profile's `retries` says."""
+    return lambda wildcards, attempt: amount * attempt
 
 
 onstart:

@@ -35,8 +35,8 @@ rule score_experiment:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_of("scripts/score_experiment.py"),
         variants=lambda wc: [

@@ -23,8 +23,8 @@ rule extract_series:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=120,
+        mem_mb=growing(2000),
+        runtime=growing(120),
     params:
         code=code_of("scripts/extract_series.py"),
         subjects=shard_subjects,
@@ -64,8 +64,8 @@ rule extract_runs:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=growing(4000),
+        runtime=growing(240),
     params:
         code=code_of("scripts/extract_runs.py"),
         subjects=shard_runs,
@@ -94,8 +94,8 @@ rule read_series:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         code=code_of("scripts/read_series.py"),
         subjects=shard_subjects,
@@ -125,8 +125,8 @@ rule read_measures:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
     params:
         code=code_of("scripts/read_measures.py"),
         subjects=measured_subjects,
@@ -154,8 +154,8 @@ rule compute_morphometry:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/compute_morphometry.py"),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
@@ -181,8 +181,8 @@ rule compute_connectivity:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=3000,
-        runtime=60,
+        mem_mb=growing(3000),
+        runtime=growing(60),
     params:
         code=code_of("scripts/compute_connectivity.py"),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
@@ -220,8 +220,8 @@ rule fit_connectivity:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         code=code_of("scripts/fit_connectivity.py"),
         settings=lambda wc: asdict(PLAN.features[wc.features].settings),
@@ -249,8 +249,8 @@ rule export_cohort:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
     params:
         code=code_of("scripts/export_cohort.py"),
         atlas=lambda wc: cohort_of(wc).atlas,

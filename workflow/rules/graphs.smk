@@ -17,8 +17,8 @@ rule build_graph:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         code=code_of("scripts/build_graph.py"),
         settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),

@@ -26,9 +26,9 @@ rule train_generator:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        gpu=1,
-        mem_mb=8000,
-        runtime=240,
+        gpu=gpus(1),
+        mem_mb=growing(8000),
+        runtime=growing(240),
     params:
         code=lambda wc: code_of(
             "scripts/train_generator.py",
@@ -68,9 +68,9 @@ rule fuse_graph:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        gpu=1,
-        mem_mb=6000,
-        runtime=60,
+        gpu=gpus(1),
+        mem_mb=growing(6000),
+        runtime=growing(60),
     params:
         code=lambda wc: code_of(
             "scripts/fuse_graph.py", inpainting_of(wc).inpainter.load
@@ -108,8 +108,8 @@ rule score_fidelity:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
     params:
         code=code_of("scripts/score_fidelity.py"),
         graph=lambda wc: asdict(inpainting_of(wc).graph.settings),

@@ -23,9 +23,9 @@ rule train_method:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
     resources:
-        gpu=lambda wc: int(variant_of(wc).method.gpu),
-        mem_mb=8000,
-        runtime=240,
+        gpu=lambda wc: gpus(int(variant_of(wc).method.gpu)),
+        mem_mb=growing(8000),
+        runtime=growing(240),
     params:
         code=lambda wc: code_of("scripts/train_method.py", variant_of(wc).method.entry),
         entry=lambda wc: variant_of(wc).method.entry,

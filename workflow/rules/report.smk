@@ -27,8 +27,8 @@ rule draw_cohort:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/draw_cohort.py"),
         flag=lambda wc: asdict(cohort_of(wc).flag),
@@ -59,8 +59,8 @@ rule draw_connectivity:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=3000,
-        runtime=20,
+        mem_mb=growing(3000),
+        runtime=growing(20),
     params:
         code=code_of("scripts/draw_connectivity.py"),
         by_run=averages_runs,
@@ -87,8 +87,8 @@ rule draw_measures:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/draw_measures.py"),
         target=lambda wc: cohort_of(wc).target,
@@ -117,8 +117,8 @@ rule draw_graphs:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=growing(2000),
+        runtime=growing(20),
     params:
         code=code_of("scripts/draw_graphs.py"),
         target=lambda wc: cohort_of(wc).target,
@@ -156,8 +156,8 @@ rule draw_experiment:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        mem_mb=growing(2000),
+        runtime=growing(20),
     params:
         code=code_of("scripts/draw_experiment.py"),
         target=lambda wc: cohort_of(wc).target,
@@ -193,8 +193,8 @@ for kind, title in PAPER_FIGURES.items():
             "../envs/brainfed.yaml"
         threads: 1
         resources:
-            mem_mb=3000,
-            runtime=20,
+            mem_mb=growing(3000),
+            runtime=growing(20),
         params:
             code=code_of("scripts/draw_paper_figure.py"),
             kind=kind,
@@ -227,8 +227,8 @@ rule write_report:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_of("scripts/write_report.py"),
         outline=lambda wc: {} if FETCHING else report_outline(wc.page),

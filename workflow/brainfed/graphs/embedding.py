@@ -68,7 +68,7 @@ def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
 
 
 def _is_large(features: FloatArray) -> bool:
-    return min(features.shape) > EXACT_RANK
+    return bool(min(features.shape) > EXACT_RANK)
 
 
 def _exact_components(centred: NDArray[np.float64], width: int) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ Products are in the precision of the features, sums over blocks and small decomp
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,16 +48,18 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
         width: how many components; directions without variance are left out.
     """
     columns = features.shape[1]
+    axes: NDArray[Any]
     basis = np.random.default_rng(0).standard_normal((columns, min(width + OVERSAMPLES, columns)))
     for _ in range(ITERATIONS):
         image = np.zeros(basis.shape[::-1])
         axes = basis.astype(features.dtype)
         for block in _centred_blocks(features, mean, deviation):
             image += (block @ axes).T @ block
-        basis = qr(image.T, mode="economic")[0]
+        basis = np.asarray(qr(image.T, mode="economic")[0], dtype=np.float64)
     gram = np.zeros((basis.shape[1], basis.shape[1]))
+    axes = basis.astype(features.dtype)
     for block in _centred_blocks(features, mean, deviation):
-        projected = (block @ basis.astype(features.dtype)).astype(np.float64)
+        projected = np.asarray(block @ axes, dtype=np.float64)
         gram += projected.T @ projected
     values, vectors = eigh(gram)
     strongest = slice(None, -width - 1, -1)
@@ -65,9 +68,10 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
     return np.asarray(svd_flip(None, components, u_based_decision=False)[1], dtype=np.float64)
 
 
-def _centred_blocks(features: FloatArray, mean: Float64, deviation: Float64 | None) -> Iterator[FloatArray]:
-    origin = mean.astype(features.dtype)
-    scale = None if deviation is None else deviation.astype(features.dtype)
+def _centred_blocks(features: FloatArray, mean: Float64, deviation: Float64 | None) -> Iterator[NDArray[Any]]:
+    """Blocks of rows in the precision of the features."""
+    origin: NDArray[Any] = mean.astype(features.dtype)
+    scale: NDArray[Any] | None = None if deviation is None else deviation.astype(features.dtype)
     for rows in row_slices(features):
         block = features[rows] - origin
         yield block if scale is None else block / scale

@@ -30,9 +30,7 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
         finite = np.isfinite(rows[start : start + CHECKED_ROWS])
         if not finite.all():
             subject = subjects[start + int(np.argmin(finite.all(axis=1)))]
-            raise UserError(
-                f"{path}: the values of subject {subject!r} are not finite; delete the file and run again."
-            )
+            raise UserError(f"{path}: the values of subject {subject!r} are not finite; delete the file and run again.")
     return rows
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from brainfed.graphs.probable import probable_neighbours
-from brainfed.graphs.products import MANY, TILE_COLUMNS, FloatMatrix
+from brainfed.graphs.products import MANY, FloatMatrix
 from brainfed.graphs.similarity import BLOCK_ENTRIES, Nodes, paired_similarity, row_blocks, similarity
 
 
@@ -45,7 +45,7 @@ def nearest(
     """Edges from each query to its k most similar candidates; `None`: among the queries, never itself."""
     among_themselves = candidates is None
     others = queries if candidates is None else candidates
-    if len(queries) > 0 and len(others) > MANY and sigma > 0 and k < TILE_COLUMNS:
+    if len(queries) > 0 and len(others) > MANY and sigma > 0:
         return _nearest_of_probable(queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves)
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for block in row_blocks(len(queries), len(others), entries):

@@ -49,7 +49,7 @@ def probable_neighbours(
         queries: a subjects.
         candidates: b subjects.
         sigma: positive.
-        k: less than `TILE_COLUMNS`.
+        k: how many candidates of each query are looked for; itself, where it is among them, is one of them.
         age_gap: of the phenotype `age`.
     """
     order = np.random.default_rng(0).permutation(len(candidates))
@@ -74,7 +74,8 @@ def probable_neighbours(
                 count += agrees(rows, columns).view(np.uint8)
             if first == 0:
                 keys = np.where((count > 0) | (not agreements), squared - shifts[count].astype(np.float32), np.inf)
-                bound = _bound(np.partition(keys, k - 1, axis=1)[:, k - 1], margin[rows])
+                sampled = np.partition(keys, k - 1, axis=1)[:, k - 1] if k <= keys.shape[1] else np.inf
+                bound = _bound(np.broadcast_to(sampled, len(keys)), margin[rows])
             near = np.zeros(squared.shape, dtype=np.bool_)
             for level in levels:
                 close = squared <= (bound + shifts[level]).astype(np.float32)[:, None]

@@ -75,7 +75,7 @@ class SparsePropagation:
         for start in ((institution * graphs + graph) * width for graph in range(graphs)):
             own = pointers[start : start + nodes + 1]
             first, last = int(own[0]), int(own[-1])
-            found.append(_csr(own - first, columns[first:last] - start, values[first:last], nodes))
+            found.append(compressed_rows(own - first, columns[first:last] - start, values[first:last], (nodes, nodes)))
         return tuple(found)
 
 
@@ -115,11 +115,12 @@ def _compressed(
     order = np.lexsort((column, row))
     pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=size))])
     told = torch.from_numpy(value[order]).to(dtype)
-    return _csr(torch.from_numpy(pointers), torch.from_numpy(column[order]), told, size)
+    return compressed_rows(torch.from_numpy(pointers), torch.from_numpy(column[order]), told, (size, size))
 
 
-def _csr(pointers: Tensor, columns: Tensor, values: Tensor, size: int) -> Tensor:
+def compressed_rows(pointers: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse matrix of torch."""
     with warnings.catch_warnings():
         # torch says once that compressed rows are in beta.
         warnings.simplefilter("ignore", UserWarning)
-        return torch.sparse_csr_tensor(pointers, columns, values, (size, size))
+        return torch.sparse_csr_tensor(pointers, columns, values, shape)

@@ -98,17 +98,23 @@ def stack_inputs(
     skip: bool = False,
 ) -> Stack:
     """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
+    labels = stack_labels(inputs, trained, folds)
+    propagation = stack_graphs(inputs, trained, folds, normalised, dtype) if graph else None
+    designs = _designs(inputs, trained, folds, propagation, device, dtype)
+    own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
+    moved = None if propagation is None else propagation.to(device)
+    return Stack(trained, designs, moved, labels.to(device), own)
+
+
+def stack_labels(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int]) -> Tensor:
+    """Labels (M, F, n) of the trainers' nodes, -1 for unlabelled nodes and padding."""
     width = max(len(member.nodes) for member in trained)
     labels = torch.full((len(trained), len(folds), width), -1)
     for index, member in enumerate(trained):
         labels[index, :, : len(member.nodes)] = torch.from_numpy(
             inputs.labels[np.asarray(folds)[:, None], member.nodes]
         )
-    propagation = stack_graphs(inputs, trained, folds, normalised, dtype) if graph else None
-    designs = _designs(inputs, trained, folds, propagation, device, dtype)
-    own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
-    moved = None if propagation is None else propagation.to(device)
-    return Stack(trained, designs, moved, labels.to(device), own)
+    return labels
 
 
 def _designs(

@@ -6,10 +6,11 @@
 
 `graph` runs the workflow's own script on files of a made-up cohort: reading, principal components, mean distance, the
 k nearest, writing. `training` trains FedGCN on institutions of 500 subjects, whose features are read from such a file,
-and tells what share of the machine's matrix rate, measured in the same run, its first layer reaches. Every size is
-measured in a process of its own, from the first import to the last write. CPU seconds are those of all threads
-together: other work on the machine lengthens the seconds, hardly them. Memory is the largest resident set, the pages
-of the features' file among it.
+with `--neighbours 10 5 --batch 100` on drawn neighbours. Every size is measured in a process of its own, from the first
+import to the last write. CPU seconds are those of all threads together: other work on the machine lengthens the
+seconds, hardly them; the plot shows them. Memory is the largest resident set, the pages of the features' file among it.
+The share of the matrix rate is that of the first layer's products in training, set-up included, a CPU second for a CPU
+second, against a large square product in the same process.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
 
 SCRIPT = Path(brainfed.__file__).parents[1] / "scripts" / "build_graph.py"
 INSTITUTION, SOURCES = 500, 30
-COLUMNS = {"graph": ("edges",), "training": ("GFLOP/s", "of matrix rate")}
+COLUMNS = {"graph": ("edges",), "training": ("GFLOP", "of matrix rate")}
 
 
 class Named(dict[str, Any]):
@@ -85,8 +86,8 @@ def build(folder: Path, arguments: argparse.Namespace, scope: str) -> int:
     return len(read_arrays(graph, ["row"]).arrays["row"])
 
 
-def train(folder: Path, arguments: argparse.Namespace) -> float:
-    """FedGCN as its job runs it; GFLOP of the first layer."""
+def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
+    """FedGCN as its job runs it; GFLOP of the first layer on the whole graph, and the CPU seconds of training."""
     import torch
 
     from brainfed.methods.fedgcn import FedGCNSettings
@@ -104,26 +105,42 @@ def train(folder: Path, arguments: argparse.Namespace) -> float:
         labels="true",
         streams=Streams(0),
     )
-    settings = FedGCNSettings(rounds=arguments.rounds, local_epochs=arguments.local_epochs)
+    settings = FedGCNSettings(
+        rounds=arguments.rounds,
+        local_epochs=arguments.local_epochs,
+        batch=arguments.batch,
+        neighbours=tuple(arguments.neighbours),
+    )
+    start = time.process_time()
     outcome = fedgcn.train(inputs, settings, Run(progress=lambda *_: None))
-    return outcome.counts["first_layer_operations"] / 1e9
+    return outcome.counts["first_layer_operations"] / 1e9, time.process_time() - start
+
+
+def matrix_work_a_second(size: int = 4096) -> float:
+    """GFLOP of a large square product in a CPU second."""
+    import torch
+
+    left, right = (torch.randn(size, size) for _ in range(2))
+    seconds = []
+    for _ in range(4):
+        start = time.process_time()
+        torch.mm(left, right)
+        seconds.append(time.process_time() - start)
+    return 2 * size**3 / min(seconds) / 1e9
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, float]:
     """One size, in this process."""
-    folder, start = arguments.folder, time.perf_counter()
+    start = time.perf_counter()
     if arguments.what == "graph":
-        told = {"edges": float(build(folder, arguments, arguments.scope))}
+        told = {"edges": float(build(arguments.folder, arguments, arguments.scope))}
     else:
-        work = train(folder, arguments)
-    told_after = {"seconds": time.perf_counter() - start, "CPU seconds": time.process_time(), "peak MiB": peak()}
+        work, cpu = train(arguments.folder, arguments)
+        told = {"GFLOP": work}
+    told |= {"seconds": time.perf_counter() - start, "CPU seconds": time.process_time(), "peak MiB": peak()}
     if arguments.what == "training":
-        import torch
-        from matrix_rate import matrix_rate
-
-        rate = work / told_after["seconds"]
-        told = {"GFLOP/s": rate, "of matrix rate": rate / matrix_rate(torch.device("cpu"))}
-    return told_after | told
+        told["of matrix rate"] = work / cpu / matrix_work_a_second()
+    return told
 
 
 def peak() -> float:
@@ -142,28 +159,28 @@ def measured_apart(subjects: int, arguments: argparse.Namespace) -> dict[str, fl
 
 
 def call(what: list[str], folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
-    passed = ("threads", "protocol", "rounds", "local_epochs")
+    passed = ("threads", "protocol", "rounds", "local_epochs", "batch")
     options = [word for name in passed for word in (f"--{name.replace('_', '-')}", str(getattr(arguments, name)))]
+    options += ["--neighbours", *map(str, arguments.neighbours)]
     command = [sys.executable, __file__, *what, *options, "--folder", str(folder), "--here"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def draw(path: Path, rows: dict[int, dict[str, float]], what: str) -> None:
-    """Seconds and memory over subjects, both axes by powers of two."""
+    """CPU seconds and memory over subjects, all axes logarithmic; a slope of one beside them."""
+    import matplotlib as mpl
     from matplotlib.figure import Figure
 
+    mpl.rcParams["svg.fonttype"] = "none"
     figure = Figure(figsize=(7, 3), layout="constrained")
-    for axes, names, label in zip(
-        figure.subplots(1, 2),
-        (("seconds", "CPU seconds"), ("peak MiB",)),
-        ("seconds", "peak memory (MiB)"),
-        strict=True,
-    ):
-        for name, marker in zip(names, "os", strict=False):
-            axes.plot(list(rows), [row[name] for row in rows.values()], marker=marker, label=name)
-        axes.set(xscale="log", yscale="log", xlabel="subjects", ylabel=label, xticks=list(rows))
-        axes.set_xticklabels([f"{subjects:,}" for subjects in rows], fontsize=7)
+    subjects = np.array(list(rows))
+    for axes, name in zip(figure.subplots(1, 2), ("CPU seconds", "peak MiB"), strict=True):
+        values = np.array([row[name] for row in rows.values()])
+        axes.plot(subjects, values, marker="o")
+        axes.plot(subjects, values[-1] * subjects / subjects[-1], color="grey", linestyle=":", label="proportional")
+        axes.set(xscale="log", yscale="log", xlabel="subjects", ylabel=name)
+        axes.set_xticks(subjects, [f"{count:,}" for count in subjects], fontsize=7)
         axes.minorticks_off()
         axes.legend(frameon=False)
         axes.grid(alpha=0.3)
@@ -181,6 +198,8 @@ def main() -> None:
     parser.add_argument("--protocol", default="transductive", choices=["transductive", "inductive"])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--local-epochs", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=0)
+    parser.add_argument("--neighbours", type=int, nargs="*", default=[])
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--folder", type=Path, help="for the made-up files, 4 bytes a feature and subject")

@@ -122,6 +122,8 @@ def train_stacks(
         if not exchange and not pooled:
             assert isinstance(network, StackedNetwork)
             _score_unseen(inputs, stack, network, folds, round_scores)
+        # Two stacks side by side would not fit.
+        del stack, network
     counts = {
         "parameters": size.parameters,
         "rounds": settings.rounds,

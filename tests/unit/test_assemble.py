@@ -9,6 +9,7 @@ import pytest
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+from brainfed.training.aligned import read_features
 from brainfed.training.assemble import assemble
 from brainfed.training.people import read_people
 
@@ -194,3 +195,27 @@ def test_a_subject_of_the_split_without_phenotypes_is_named(artefacts):
     write_table(split, pd.concat([table, table.tail(1).assign(subject="nobody")]))
     with pytest.raises(UserError, match=r"'nobody' is not in .*participants\.parquet"):
         read_people(split, artefacts.folder / "participants.parquet")
+
+
+def test_features_in_the_order_of_the_subjects_are_pages_of_their_file(artefacts):
+    path = artefacts.folder / "features.safetensors"
+    features = read_features(path, list(artefacts.subjects))
+    np.testing.assert_array_equal(features, artefacts.features)
+    assert isinstance(features.base, np.memmap) and not features.flags.writeable
+    fewer = read_features(path, list(artefacts.subjects[3:9]))
+    np.testing.assert_array_equal(fewer, artefacts.features[3:9])
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int32])
+def test_features_of_another_kind_become_float32(tmp_path, kind):
+    rows = np.arange(12).reshape(4, 3).astype(kind)
+    write_arrays(tmp_path / "f.safetensors", {"a": rows, "features": rows}, {"subjects": list("abcd")})
+    found = read_features(tmp_path / "f.safetensors", list("abcd"))
+    np.testing.assert_array_equal(found, rows.astype(np.float32))
+    assert found.dtype == np.float32
+
+
+def test_a_file_without_features_says_so(tmp_path):
+    write_arrays(tmp_path / "f.safetensors", {"other": np.zeros(3)}, {"subjects": ["a"]})
+    with pytest.raises(UserError, match="features"):
+        read_features(tmp_path / "f.safetensors", ["a"])

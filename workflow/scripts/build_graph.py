@@ -9,9 +9,9 @@ with job(snakemake) as running:
     from brainfed.graphs.known_phenotypes import known_phenotypes
     from brainfed.graphs.population import build_graph
     from brainfed.graphs.settings import GraphSettings
-    from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
+    from brainfed.runtime.artefacts import canonical_json, write_arrays, write_text
     from brainfed.runtime.streams import Streams
-    from brainfed.training.aligned import align
+    from brainfed.training.aligned import read_features
     from brainfed.training.people import phenotypes_of, read_people
 
     files, params = snakemake.input, snakemake.params
@@ -19,12 +19,11 @@ with job(snakemake) as running:
     subjects = list(people["subject"])
     phenotypes = phenotypes_of(people)
     names = sorted(people["institution"].unique())
-    features = align(read_arrays(files.features, ["features"]), "features", subjects, files.features)
     told = {"site": phenotypes.site, "sex": phenotypes.sex, "age": phenotypes.age}
     settings = known_phenotypes(GraphSettings(**params.settings), **told)
     inductive = params.protocol == "inductive"
     graph = build_graph(
-        np.asarray(features, dtype=np.float32),
+        read_features(files.features, subjects),
         people["institution"].map({name: code for code, name in enumerate(names)}).to_numpy(np.int64),
         **told,
         settings=settings,

@@ -16,7 +16,7 @@ from brainfed.federation.exchange import DIRECTIONS, Ledger
 from brainfed.federation.privacy import add_weight_noise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.selection import choose
-from brainfed.federation.state import Curves, Pace, StackedModel, resume_state, save_state
+from brainfed.federation.state import Curves, DrawingModel, Pace, StackedModel, resume_state, save_state
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.stopping import whole
 from brainfed.runtime.streams import Streams
@@ -93,7 +93,10 @@ def _train_locally(
     total = torch.zeros(labels.shape[:2], dtype=torch.float64)
     steps = torch.zeros(labels.shape[:2], dtype=torch.float64)
     for epoch in range(settings.local_epochs):
-        for batch in _batches(labels, settings.batch, subjects, folds, streams, number, epoch):
+        batches = _batches(labels, settings.batch, subjects, folds, streams, number, epoch)
+        for step, batch in enumerate(batches):
+            if isinstance(model, DrawingModel):
+                model.draw_anew(number, epoch, step)
             losses = model.training_step(batch, chosen).to("cpu", torch.float64)
             optimiser.step()
             total += losses.nan_to_num(0.0)

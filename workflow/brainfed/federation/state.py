@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -57,6 +57,14 @@ class StackedModel(Protocol):
 
     def load(self, values: dict[str, Tensor]) -> None:
         """Take tensors (F, ...) or (M, F, ...)."""
+
+
+@runtime_checkable
+class DrawingModel(Protocol):
+    """A model that draws in each step, and is told which step it is, so that a resumed run draws the same."""
+
+    def draw_anew(self, round_index: int, epoch: int, step: int) -> None:
+        """Key the draws of the next step."""
 
 
 @dataclass(frozen=True)

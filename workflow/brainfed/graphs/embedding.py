@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.decomposition import PCA
 from sklearn.utils.extmath import svd_flip
 
+from brainfed.graphs.randomised import deviation_by_blocks, randomised_components, row_slices
+
 EXACT_RANK = 2500
-"""Up to this many rows or columns the decomposition is exact, beyond it randomised (Halko et al. 2011)."""
+"""Up to this many rows or columns the decomposition is exact and in one piece, beyond it randomised and by blocks."""
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
@@ -27,7 +28,13 @@ class Projection:
 
     def __call__(self, features: FloatArray) -> NDArray[np.float64]:
         """Features (n, d) -> embedding (n, d_h)."""
-        return np.asarray(features @ self.components.T - self.mean @ self.components.T, dtype=np.float64)
+        axes, origin = self.components.T, self.mean @ self.components.T
+        if not _is_large(features):
+            return np.asarray(features @ axes - origin, dtype=np.float64)
+        embedding = np.empty((len(features), len(origin)))
+        for rows in row_slices(features):
+            embedding[rows] = features[rows] @ axes - origin
+        return embedding
 
 
 def fit_projection(features: FloatArray, dimensions: int) -> Projection:
@@ -39,10 +46,9 @@ def fit_projection(features: FloatArray, dimensions: int) -> Projection:
     width = min(dimensions, subjects - 1, columns)
     if width < 1:
         return Projection(np.zeros(columns), np.zeros((0, columns)))
-    if min(subjects, columns) > EXACT_RANK:
-        pca = PCA(width, svd_solver="randomized", random_state=0).fit(features)
-        return Projection(pca.mean_, pca.components_)
     mean = features.mean(axis=0, dtype=np.float64)
+    if _is_large(features):
+        return Projection(mean, randomised_components(features, mean, None, width))
     return Projection(mean, _exact_components(features - mean, width))
 
 
@@ -52,9 +58,17 @@ def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
     A feature that is constant over these rows takes no part, whatever it is in others.
     """
     mean = features.mean(axis=0, dtype=np.float64)
-    deviation = np.where(np.ptp(features, axis=0) > 0, features.std(axis=0, dtype=np.float64), np.inf)
+    large = _is_large(features)
+    spread = deviation_by_blocks(features, mean) if large else features.std(axis=0, dtype=np.float64)
+    deviation = np.where(np.ptp(features, axis=0) > 0, spread, np.inf)
+    if large:
+        return Projection(mean, randomised_components(features, mean, deviation, dimensions) / deviation)
     fitted = fit_projection((features - mean) / deviation, dimensions)
     return Projection(mean, fitted.components / deviation)
+
+
+def _is_large(features: FloatArray) -> bool:
+    return bool(min(features.shape) > EXACT_RANK)
 
 
 def _exact_components(centred: NDArray[np.float64], width: int) -> NDArray[np.float64]:

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from brainfed.graphs.similarity import BLOCK_ENTRIES, FloatMatrix, Nodes, row_blocks, similarity
+from brainfed.graphs.probable import probable_neighbours
+from brainfed.graphs.products import MANY, FloatMatrix
+from brainfed.graphs.similarity import BLOCK_ENTRIES, Nodes, paired_similarity, row_blocks, similarity
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ def nearest(
     """Edges from each query to its k most similar candidates; `None`: among the queries, never itself."""
     among_themselves = candidates is None
     others = queries if candidates is None else candidates
+    if len(queries) > 0 and len(others) > MANY and sigma > 0:
+        return _nearest_of_probable(queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves)
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for block in row_blocks(len(queries), len(others), entries):
         weights = similarity(queries.take(block), others, sigma, age_gap)
@@ -54,6 +58,23 @@ def nearest(
         return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     row, column, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Edges(row.astype(np.int64), column.astype(np.int64), weight)
+
+
+def _nearest_of_probable(queries: Nodes, others: Nodes, sigma: float, *, k: int, age_gap: float, apart: bool) -> Edges:
+    """What `nearest` finds, weighing only pairs that can be edges; `apart`: query i and node i are one subject."""
+    found: list[Edges] = []
+    for row, column in probable_neighbours(queries, others, sigma, k=k + apart, age_gap=age_gap):
+        pair = row != column if apart else slice(None)
+        row, column = row[pair], column[pair]
+        weight = paired_similarity(queries.take(row), others.take(column), sigma, age_gap)
+        order = np.lexsort((column, -weight, row))
+        row, column, weight = row[order], column[order], weight[order]
+        rank = np.arange(len(row)) - np.searchsorted(row, row)
+        kept = (rank < k) & (weight > 0)
+        row, column, weight = row[kept], column[kept], weight[kept]
+        order = np.lexsort((column, row))
+        found.append(Edges(row[order], column[order], weight[order]))
+    return Edges(*(np.concatenate([getattr(edges, name) for edges in found]) for name in ("row", "column", "weight")))
 
 
 def symmetric(edges: Edges, nodes: int) -> Edges:

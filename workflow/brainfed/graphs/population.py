@@ -141,12 +141,17 @@ def fit_parts(
             projection = selecting_projection(features[known], columns)
         else:
             fit = fit_scaled_projection if settings.scaling == "columns" else fit_projection
-            projection = fit(features[known], settings.embedding_dimensions)
-        projected = projection(features[members])
+            projection = fit(_rows(features, known), settings.embedding_dimensions)
+        projected = projection(_rows(features, members))
         embedding[members, : projected.shape[1]] = projected
         sigma = mean_pairwise_distance(embedding[known], block_entries)
         parts.append(FittedPart(members, projection, sigma))
     return embedding, parts
+
+
+def _rows(features: FloatArray, positions: IntArray) -> FloatArray:
+    """The rows at ascending `positions`; all of them are not copied."""
+    return features if len(positions) == len(features) else features[positions]
 
 
 def _selected(

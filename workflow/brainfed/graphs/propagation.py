@@ -21,13 +21,21 @@ def normalised_adjacency(
     return row, column, scale[row] * weight.astype(np.float64) * scale[column]
 
 
+def block_edges(
+    row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
+) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    """The edges among `members`, their ends as positions in `members`."""
+    place = np.full(nodes, -1, dtype=np.int64)
+    place[members] = np.arange(len(members))
+    inside = (place[row] >= 0) & (place[column] >= 0)
+    return place[row[inside]], place[column[inside]], value[inside].astype(np.float64)
+
+
 def dense_block(
     row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
 ) -> NDArray[np.float64]:
     """The (m, m) block of the rows and columns `members`; edges that leave it are left out."""
-    place = np.full(nodes, -1, dtype=np.int64)
-    place[members] = np.arange(len(members))
-    inside = (place[row] >= 0) & (place[column] >= 0)
+    row, column, value = block_edges(row, column, value, members, nodes)
     block = np.zeros((len(members), len(members)))
-    block[place[row[inside]], place[column[inside]]] = value[inside]
+    block[row, column] = value
     return block

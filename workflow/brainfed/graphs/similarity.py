@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from brainfed.graphs.products import MANY, FloatMatrix, mean_distance_by_products
+
 BLOCK_ENTRIES = 1 << 22
 
-FloatMatrix = NDArray[np.float64]
+Values = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Nodes:
     """
 
     embedding: FloatMatrix
-    phenotypes: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+    phenotypes: Mapping[str, Values]
 
     def __len__(self) -> int:
         return len(self.embedding)
@@ -50,6 +52,8 @@ def mean_pairwise_distance(embedding: FloatMatrix, entries: int = BLOCK_ENTRIES)
     count = len(embedding)
     if count < 2:
         return 0.0
+    if count > MANY:
+        return mean_distance_by_products(embedding)
     # Every unordered pair is met twice, and the zeros of the diagonal add nothing.
     total = sum(float(cdist(embedding[block], embedding).sum()) for block in row_blocks(count, count, entries))
     return total / (count * (count - 1))
@@ -69,11 +73,25 @@ def phenotype_similarity(rows: Nodes, columns: Nodes, age_gap: float) -> FloatMa
         return np.ones((len(rows), len(columns)))
     agreeing = np.zeros((len(rows), len(columns)))
     for name, values in rows.phenotypes.items():
-        left, right = values[:, None], columns.phenotypes[name][None, :]
-        agreeing += np.abs(left - right) <= age_gap if name == "age" else (left == right) & (left >= 0)
+        agreeing += _agree(name, values[:, None], columns.phenotypes[name][None, :], age_gap)
     return agreeing
+
+
+def _agree(name: str, left: Values, right: Values, age_gap: float) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(left - right) <= age_gap if name == "age" else (left == right) & (left >= 0))
 
 
 def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
     """A = S o S~ of rows (a) against columns (b)."""
     return imaging_similarity(rows.embedding, columns.embedding, sigma) * phenotype_similarity(rows, columns, age_gap)
+
+
+def paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
+    """A of each pair (n,), node i of `left` with node i of `right`, to the bit as in `similarity`; sigma positive."""
+    squared = np.zeros(len(left))
+    for dimension in range(left.embedding.shape[1]):
+        squared += np.square(left.embedding[:, dimension] - right.embedding[:, dimension])
+    agreeing = np.zeros(len(left)) if left.phenotypes else np.ones(len(left))
+    for name, values in left.phenotypes.items():
+        agreeing += _agree(name, values, right.phenotypes[name], age_gap)
+    return np.asarray(np.exp(-squared / (2 * sigma**2)) * agreeing)

@@ -23,6 +23,19 @@ class FedGCNSettings(FederationSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two graph convolutions.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     skip: Skip = setting("none", SKIP_DESCRIPTION)
+    neighbours: tuple[int, ...] = setting(
+        (),
+        "For graphs that do not fit into memory: at most so many neighbours that a node hears in each of the two "
+        "convolutions, drawn anew each step, 0 for all, as in [10, 5]. Features stay in their file; with `batch`, a "
+        "step reads few of them. None: the whole graph.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.neighbours and (len(self.neighbours) != 2 or min(self.neighbours) < 0):
+            raise ValueError(f"neighbours: expected two numbers of at least 0, or none, found {list(self.neighbours)}")
+        if self.neighbours and self.skip != "none":
+            raise ValueError("neighbours: drawing neighbours goes without a skip connection")
 
 
 METHOD = Method(

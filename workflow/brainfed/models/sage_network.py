@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import elu
 
 from brainfed.models.first_layer import Design, FirstLayer, FoldDesign
+from brainfed.models.propagation import Propagation, institution_blocks, row_sums
 from brainfed.models.stacked_network import Architecture, StackedNetwork, initial_weight
 from brainfed.runtime.streams import Streams
 
@@ -37,7 +38,7 @@ class SageNetwork(StackedNetwork):
         features: int,
         hidden: tuple[int, int],
         own: tuple[Design, ...],
-        means: Tensor,
+        means: Propagation,
         folds: Sequence[int],
         streams: Streams,
         device: torch.device,
@@ -45,7 +46,7 @@ class SageNetwork(StackedNetwork):
     ) -> None:
         architecture = Architecture(features, hidden, graph=True)
         averaged = tuple(
-            averaged_design(design, means[index, :, : design.nodes, : design.nodes]) for index, design in enumerate(own)
+            averaged_design(design, institution_blocks(means, index, design.nodes)) for index, design in enumerate(own)
         )
         super().__init__(architecture, averaged, means, folds, streams, device, dtype, own)
         first, second = (
@@ -74,11 +75,14 @@ def own_weight(streams: Streams, layer: int, fold: int, rows: int, columns: int)
     return initial_weight(streams, LAYERS + layer, fold, rows, columns)
 
 
-def averaged_design(design: Design, means: Tensor) -> Design:
+def averaged_design(design: Design, means: Tensor | tuple[Tensor, ...]) -> Design:
     """The same institution's design after averaging over neighbours: means (1 or F, n, n)."""
     if isinstance(design, FoldDesign):
-        return FoldDesign(means @ design.rows)
+        if isinstance(means, Tensor):
+            return FoldDesign(means @ design.rows)
+        every = means * len(design.rows) if len(means) == 1 else means
+        return FoldDesign(torch.stack([mean @ rows for mean, rows in zip(every, design.rows, strict=True)]))
     if len(means) > 1:
         raise ValueError("one design for all folds, but a graph for each")
     nodes, training_means = design.rows[: design.nodes], design.rows[design.nodes :]
-    return replace(design, rows=torch.cat([means[0] @ nodes, training_means]), row_sums=means[0].sum(dim=1))
+    return replace(design, rows=torch.cat([means[0] @ nodes, training_means]), row_sums=row_sums(means[0]))

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, elu
 
 from brainfed.models.first_layer import Design, FirstLayer
+from brainfed.models.propagation import Propagation
 from brainfed.runtime.streams import Streams
 
 CLASSES = 2
@@ -66,7 +67,7 @@ class StackedNetwork:
         self,
         architecture: Architecture,
         designs: tuple[Design, ...],
-        propagation: Tensor | None,
+        propagation: Propagation | None,
         folds: Sequence[int],
         streams: Streams,
         device: torch.device,

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from brainfed.graphs.graph import Graph
 from brainfed.runtime.artefacts import ArrayFile, read_arrays
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.mapped import map_array
+
+CHECKED_ROWS = 1024
 
 
 def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str) -> NDArray[np.generic]:
-    """Rows of an array in the order of `subjects`.
+    """Rows of an array in the order of `subjects`; the array itself where it has that order.
 
     Raises:
         UserError: a subject is missing, or a value is not finite.
@@ -21,18 +24,19 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
     absent = [subject for subject in subjects if subject not in place]
     if absent:
         raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
-    rows = file.arrays[name][[place[subject] for subject in subjects]]
-    if not np.isfinite(rows).all():
-        raise UserError(
-            f"{path}: the values of subject {subjects[int(np.argmin(np.isfinite(rows).all(axis=1)))]!r} "
-            "are not finite; delete the file and run again."
-        )
+    held = file.arrays[name]
+    rows = held if tuple(subjects) == file.subjects else held[[place[subject] for subject in subjects]]
+    for start in range(0, len(rows), CHECKED_ROWS):
+        finite = np.isfinite(rows[start : start + CHECKED_ROWS])
+        if not finite.all():
+            subject = subjects[start + int(np.argmin(finite.all(axis=1)))]
+            raise UserError(f"{path}: the values of subject {subject!r} are not finite; delete the file and run again.")
     return rows
 
 
 def read_features(path: Path | str, subjects: Sequence[str]) -> NDArray[np.float32]:
-    """Features (n, d) in the order of `subjects`; errors as in `align`."""
-    rows = align(read_arrays(path, ["features"]), "features", subjects, path)
+    """Features (n, d) in the order of `subjects`, where they are all of the file its pages; errors as in `align`."""
+    rows = align(map_array(path, "features"), "features", subjects, path)
     return np.asarray(rows, dtype=np.float32)
 
 

@@ -4,13 +4,17 @@ from brainfed.methods.fedni import METHOD, FedNISettings
 from brainfed.runtime.run import Run
 from brainfed.training.fused import with_generated, without_generated
 from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.training.sampled import train_sampled
 from brainfed.training.stacked import train_stacked
 
 
 def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
     """Train FedNI's classifier on one repeat's fused graphs; without generated nodes it is FedGCN to the bit."""
+    fused = with_generated(inputs)
+    if settings.neighbours:
+        return without_generated(train_sampled(fused, settings, run, METHOD.crosses), len(inputs.subjects))
     outcome = train_stacked(
-        with_generated(inputs),
+        fused,
         settings,
         run,
         hidden=settings.hidden,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.rounds import local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
-from brainfed.federation.state import Curves
+from brainfed.federation.state import Curves, StackedModel
 from brainfed.models.stacked_network import CLASSES, Architecture, StackedNetwork
 from brainfed.runtime.run import Run
 from brainfed.training.crossings import record_help_for_unseen, record_pooling
@@ -45,7 +45,7 @@ def train_stacked(
     """
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     architecture = Architecture(inputs.features[0].shape[1], hidden, graph, skip)
-    ledger = Ledger(crosses, _axes(architecture))
+    ledger = Ledger(crosses, axes_of(architecture))
     if pooled:
         record_pooling(inputs, ledger)
 
@@ -81,7 +81,7 @@ def train_stacks(
     settings: FederationSettings,
     run: Run,
     ledger: Ledger,
-    build: Callable[[Sequence[int]], tuple[Stack, StackedNetwork]],
+    build: Callable[[Sequence[int]], tuple[Stack, StackedModel]],
     size: StackSize,
     *,
     exchange: bool = True,
@@ -120,7 +120,10 @@ def train_stacks(
         if not pooled:
             record_help_for_unseen(stack, {} if exchange else network.stacks(), chunk_ledger)
         if not exchange and not pooled:
+            assert isinstance(network, StackedNetwork)
             _score_unseen(inputs, stack, network, folds, round_scores)
+        # Two stacks side by side would not fit.
+        del stack, network
     counts = {
         "parameters": size.parameters,
         "rounds": settings.rounds,
@@ -130,7 +133,8 @@ def train_stacks(
     return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
 
 
-def _axes(architecture: Architecture) -> dict[str, int]:
+def axes_of(architecture: Architecture) -> dict[str, int]:
+    """Sizes of the axes that the ledger knows."""
     widths = architecture.widths
     return {"features": widths[0], "classes": widths[-1]} | {
         f"hidden-{index}": width for index, width in enumerate(widths[1:-1])
@@ -138,12 +142,12 @@ def _axes(architecture: Architecture) -> dict[str, int]:
 
 
 def _chunks(inputs: MethodInputs, size: StackSize, dtype: torch.dtype, *, pooled: bool) -> list[tuple[int, ...]]:
-    """Folds whose weights, gradients, moments and own features fit into `STACK_BYTES` side by side."""
+    """Folds whose weights, gradients, moments and own features fit into `STACK_BYTES` side by side, evenly dealt."""
     trainers = 1 if pooled else len(inputs.institutions)
     numbers = 4 * trainers * size.parameters + 2 * size.designs * inputs.features[0].size
     side_by_side = max(1, STACK_BYTES // (numbers * dtype.itemsize))
-    folds = tuple(range(inputs.folds))
-    return [folds[start : start + side_by_side] for start in range(0, inputs.folds, side_by_side)]
+    stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // side_by_side))
+    return [tuple(folds.tolist()) for folds in stacks]
 
 
 def _collect(

@@ -13,8 +13,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.graphs.graph import Graph
-from brainfed.graphs.propagation import dense_block, normalised_adjacency
+from brainfed.graphs.propagation import block_edges, dense_block, normalised_adjacency
 from brainfed.models.first_layer import Design, FoldDesign, SharedDesign
+from brainfed.models.propagation import (
+    DENSE_NUMBERS,
+    Edges,
+    Propagation,
+    SparsePropagation,
+    institution_blocks,
+    row_sums,
+)
 from brainfed.training.inputs import MethodInputs
 from brainfed.training.standardise import training_moments
 
@@ -40,14 +48,14 @@ class Stack:
     Attributes:
         members: M trainers.
         designs: one a trainer, see `models.first_layer`.
-        propagation: (M, 1 or F, n, n) zero-padded, or None without a graph.
+        propagation: (M, 1 or F, n, n) zero-padded, sparse where that is large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
         own: without propagation, what a skip connection reads; none without one.
     """
 
     members: tuple[Member, ...]
     designs: tuple[Design, ...]
-    propagation: Tensor | None
+    propagation: Propagation | None
     labels: Tensor
     own: tuple[Design, ...] = ()
 
@@ -90,12 +98,7 @@ def stack_inputs(
     skip: bool = False,
 ) -> Stack:
     """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
-    width = max(len(member.nodes) for member in trained)
-    labels = torch.full((len(trained), len(folds), width), -1)
-    for index, member in enumerate(trained):
-        labels[index, :, : len(member.nodes)] = torch.from_numpy(
-            inputs.labels[np.asarray(folds)[:, None], member.nodes]
-        )
+    labels = stack_labels(inputs, trained, folds)
     propagation = stack_graphs(inputs, trained, folds, normalised, dtype) if graph else None
     designs = _designs(inputs, trained, folds, propagation, device, dtype)
     own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
@@ -103,11 +106,22 @@ def stack_inputs(
     return Stack(trained, designs, moved, labels.to(device), own)
 
 
+def stack_labels(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int]) -> Tensor:
+    """Labels (M, F, n) of the trainers' nodes, -1 for unlabelled nodes and padding."""
+    width = max(len(member.nodes) for member in trained)
+    labels = torch.full((len(trained), len(folds), width), -1)
+    for index, member in enumerate(trained):
+        labels[index, :, : len(member.nodes)] = torch.from_numpy(
+            inputs.labels[np.asarray(folds)[:, None], member.nodes]
+        )
+    return labels
+
+
 def _designs(
     inputs: MethodInputs,
     trained: tuple[Member, ...],
     folds: Sequence[int],
-    propagation: Tensor | None,
+    propagation: Propagation | None,
     device: torch.device,
     dtype: torch.dtype,
 ) -> tuple[Design, ...]:
@@ -115,12 +129,9 @@ def _designs(
     design = _fold_design if per_fold else _shared_design
     designs: list[Design] = []
     for index, member in enumerate(trained):
-        block = None if propagation is None else propagation[index, :, : len(member.nodes), : len(member.nodes)]
+        block = None if propagation is None else institution_blocks(propagation, index, len(member.nodes))
         designs.append(design(inputs, member, folds, block, device, dtype))
     return tuple(designs)
-
-
-Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
 def normalised(graph: Graph) -> Edges:
@@ -134,10 +145,17 @@ def stack_graphs(
     folds: Sequence[int],
     propagate: Callable[[Graph], Edges],
     dtype: torch.dtype,
-) -> Tensor:
-    """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded."""
+) -> Propagation:
+    """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded; sparse where that is large."""
     graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]
     width = max(len(member.nodes) for member in trained)
+    if len(trained) * len(graphs) * width**2 > DENSE_NUMBERS:
+        normal = [(*propagate(graph), graph.nodes) for graph in graphs]
+        blocks = [
+            [block_edges(row, column, value, member.nodes, nodes) for row, column, value, nodes in normal]
+            for member in trained
+        ]
+        return SparsePropagation.of_edges(blocks, width, dtype)
     dense = torch.zeros(len(trained), len(graphs), width, width, dtype=dtype)
     for position, graph in enumerate(graphs):
         row, column, value = propagate(graph)
@@ -151,7 +169,7 @@ def _shared_design(
     inputs: MethodInputs,
     member: Member,
     folds: Sequence[int],
-    propagation: Tensor | None,
+    propagation: Tensor | tuple[Tensor, ...] | None,
     device: torch.device,
     dtype: torch.dtype,
 ) -> SharedDesign:
@@ -159,13 +177,13 @@ def _shared_design(
     n, d = rows.shape
     mean = torch.zeros(len(folds), d) if member.mean is None else torch.from_numpy(member.mean)
     sd = torch.ones(len(folds), d) if member.sd is None else torch.from_numpy(member.sd)
-    row_sums = torch.ones(n, device=device, dtype=dtype)
+    sums = torch.ones(n, device=device, dtype=dtype)
     if propagation is not None:
         block = propagation[0].to(device)
-        rows, row_sums = block @ rows, block.sum(dim=1)
+        rows, sums = block @ rows, row_sums(block)
     return SharedDesign(
         torch.cat([rows, mean.to(device, dtype)]),
-        row_sums,
+        sums,
         sd.reciprocal().T.contiguous()[:, :, None].to(device, dtype),
     )
 
@@ -174,7 +192,7 @@ def _fold_design(
     inputs: MethodInputs,
     member: Member,
     folds: Sequence[int],
-    propagation: Tensor | None,
+    propagation: Tensor | tuple[Tensor, ...] | None,
     device: torch.device,
     dtype: torch.dtype,
 ) -> FoldDesign:

@@ -1,0 +1,42 @@
+"""Squared distances of many subjects as one matrix product: |a - b|^2 = |a|^2 - 2 a.b + |b|^2."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MANY = 5000
+"""Of more subjects than so many, matrix products tell the distances; below, each pair is measured by itself."""
+TILE_ROWS, TILE_COLUMNS = 512, 4096
+"""Pairs that are in work at once: what they need stays in the cache."""
+
+FloatMatrix = NDArray[np.float64]
+
+
+def factors(rows: FloatMatrix, columns: FloatMatrix, dtype: type[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Matrices (a, d_h + 2) and (d_h + 2, b) whose product is the squared distances of rows (a, d_h) and columns."""
+    rows_squared, columns_squared = (np.square(points).sum(axis=1)[:, None] for points in (rows, columns))
+    left = np.hstack([-2 * rows, rows_squared, np.ones_like(rows_squared)])
+    right = np.hstack([columns, np.ones_like(columns_squared), columns_squared])
+    return left.astype(dtype), np.ascontiguousarray(right.T, dtype=dtype)
+
+
+def rounding_of_products(rows: FloatMatrix, columns: FloatMatrix) -> FloatMatrix:
+    """(a,) by how much a squared distance of each row can be wrong in float32 (Higham 2002, Sec. 3.1), twice over."""
+    reach = np.linalg.norm(rows, axis=1) + np.linalg.norm(columns, axis=1).max()
+    return np.asarray((rows.shape[1] + 8) * np.finfo(np.float32).eps * np.square(reach))
+
+
+def mean_distance_by_products(embedding: FloatMatrix) -> float:
+    """Mean Euclidean distance over all pairs of rows (n, d_h), n >= 2."""
+    centred = embedding - embedding.mean(axis=0)
+    left, right = factors(centred, centred, np.float64)
+    count, total = len(embedding), 0.0
+    for start in range(0, count, TILE_ROWS):
+        for first in range(start, count, TILE_COLUMNS):
+            squared = left[start : start + TILE_ROWS] @ right[:, first : first + TILE_COLUMNS]
+            if first == start:
+                squared[np.tri(*squared.shape, dtype=np.bool_)] = 0
+            np.maximum(squared, 0, out=squared)
+            total += float(np.sqrt(squared, out=squared).sum())
+    return total / (count * (count - 1) / 2)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
 from brainfed.inpainting.adversarial_step import LOSSES, train_step
@@ -49,7 +50,7 @@ class Federation:
         self.ledger = Ledger(crossings_by(settings), axes_of(width, self.generators.modules[0]))
         self._optimisers = [
             [
-                torch.optim.Adam(stack.modules[place].parameters(), lr=settings.learning_rate, fused=True)
+                Adam(list(stack.modules[place].parameters()), settings.learning_rate)
                 for stack in (self.generators, self.discriminators)
                 if stack is not None
             ]
@@ -67,7 +68,7 @@ class Federation:
         generator = self.generators.modules[place]
         discriminator = None if self.discriminators is None else self.discriminators.modules[place]
         for optimiser in self._optimisers[place]:
-            _reset(optimiser)
+            optimiser.reset()
         sums: dict[str, float] = {}
         steps = 0
         hidden = 0.0
@@ -179,9 +180,3 @@ def _forget_gradients(generator: Generator, discriminator: Discriminator | None)
     for name, parameter in (*generator.named_parameters(), *judged):
         if name not in (*WIDE, FIRST_WEIGHT):
             parameter.grad = None
-
-
-def _reset(optimiser: torch.optim.Optimizer) -> None:
-    for state in optimiser.state.values():
-        for value in state.values():
-            value.zero_()

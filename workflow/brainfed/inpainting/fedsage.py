@@ -13,12 +13,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
 from brainfed.inpainting.fedsage_nodes import ImaginedNeighbours
 from brainfed.inpainting.fedsage_owner import Owner, owners_of
 from brainfed.inpainting.fedsage_settings import FedSageSettings
-from brainfed.inpainting.fedsage_state import HistoryRow, TrainingState, arrays_of, load_arrays, restore_optimiser
+from brainfed.inpainting.fedsage_state import HistoryRow, TrainingState, arrays_of, load_arrays, optimiser_arrays
 from brainfed.inpainting.fedsage_training import Draws, federated_gradient, local_losses, target_embeddings
 from brainfed.inpainting.fedsage_visit import crosses_of
 from brainfed.inpainting.inputs import InpaintingInputs
@@ -106,9 +107,9 @@ def _run(
         generator = state.generators[step.owner.institution]
         if state.optimiser is None or step.number == 0:
             trained = generator.fgen if step.federated else generator
-            state.optimiser = torch.optim.Adam(trained.parameters(), lr=settings.learning_rate, fused=True)
+            state.optimiser = Adam(list(trained.parameters()), settings.learning_rate)
             if step.number > 0:
-                restore_optimiser(state.optimiser, kept)
+                state.optimiser.load(optimiser_arrays(kept))
             kept = {}
         values = _take(step, generator, owners, embeddings, draws, settings, state)
         round_index = step.number + 1 + settings.local_epochs * step.federated
@@ -140,7 +141,7 @@ def _take(
         (losses["count"] + losses["feature"]).backward()  # type: ignore[no-untyped-call]
         values = {name: float(loss.detach()) for name, loss in losses.items()}
     state.optimiser.step()
-    state.optimiser.zero_grad()
+    generator.zero_grad()
     return values
 
 

@@ -17,6 +17,9 @@ from brainfed.runtime.streams import Streams
 
 CLASSES = 2
 
+Products = tuple[Tensor, Tensor | None]
+"""What the first layer makes of the features, (M, F, n, h), and the skip connection, (M, F, n, 2)."""
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -91,6 +94,7 @@ class StackedNetwork:
             torch.nn.Parameter(torch.zeros(institutions, len(folds), 1, width, device=device, dtype=dtype))
             for width in architecture.widths[1:]
         ]
+        self._scored: Products | None = None
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All learnable tensors, the first layer's weights first."""
@@ -121,13 +125,15 @@ class StackedNetwork:
 
         Args:
             labels: (M, F, n) in {0, 1}, -1 where a node does not count.
-            chosen: (M,) bool, the institutions that train.
+            chosen: (M,) bool on the host, the institutions that train.
 
         Returns:
             (M, F) losses; NaN where an institution has no labelled node or does not train.
         """
-        hidden = self.first.forward(self.designs, self.nodes, chosen).requires_grad_()
-        past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen).requires_grad_()
+        hidden, past = self._products(chosen) if self._scored is None else self._scored
+        self._scored = None
+        for product in (hidden,) if past is None else (hidden, past):
+            product.requires_grad_()
         counted = labels >= 0
         entropy = cross_entropy(
             self.logits(hidden, past).reshape(-1, CLASSES),
@@ -135,7 +141,7 @@ class StackedNetwork:
             reduction="none",
         ).view(labels.shape)
         losses = (entropy * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
-        trains = chosen.to(losses.device)[:, None] & counted.any(dim=2)
+        trains = chosen.to(losses.device, non_blocking=True)[:, None] & counted.any(dim=2)
         for parameter in (*self.weights, *self.biases):
             parameter.grad = None
         (losses * trains).sum().backward()  # type: ignore[no-untyped-call]
@@ -148,13 +154,20 @@ class StackedNetwork:
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
-        """(M, F, n) probability of the patient class, every institution by its own weights."""
-        hidden = self.first.forward(self.designs, self.nodes)
-        past = None if self.skip is None else self.skip.forward(self.own, self.nodes)
-        return torch.softmax(self.logits(hidden, past), dim=-1)[..., 1]
+        """(M, F, n) probability of the patient class, every institution by its own weights.
+
+        The next training step starts from these products unless `load` comes between.
+        """
+        self._scored = self._products()
+        return torch.softmax(self.logits(*self._scored), dim=-1)[..., 1]
 
     @torch.no_grad()
     def load(self, values: dict[str, Tensor]) -> None:
         """Take tensors (F, ...), the same for every institution, or (M, F, ...)."""
+        self._scored = None
         for name, view in self.stacks().items():
             view.copy_(values[name])
+
+    def _products(self, chosen: Tensor | None = None) -> Products:
+        past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen)
+        return self.first.forward(self.designs, self.nodes, chosen), past

@@ -20,10 +20,12 @@ from brainfed.inpainting.fedsage_nodes import ImaginedNeighbours
 from brainfed.inpainting.fedsage_owner import Owner, owners_of
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_state import HistoryRow, TrainingState, arrays_of, load_arrays, optimiser_arrays
-from brainfed.inpainting.fedsage_training import Draws, federated_gradient, local_losses, target_embeddings
+from brainfed.inpainting.fedsage_training import Draws, federated_gradient, local_gradient, target_embeddings
 from brainfed.inpainting.fedsage_visit import crosses_of
+from brainfed.inpainting.fedsage_wide import WideOutput
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.trained import TrainedGenerator
+from brainfed.inpainting.wide_layers import CPU_BLOCK
 from brainfed.models.fedsage_generator import (
     ENCODER_WIDTH,
     FGEN_WIDTH,
@@ -98,6 +100,7 @@ def _run(
     draws = Draws(inputs.streams, inputs.part, settings.dropout)
     kept = state.resume(run.checkpoint)
     embeddings: dict[int, Tensor] = {}
+    wide = WideOutput(CPU_BLOCK if torch.device(run.device).type == "cpu" else inputs.features.shape[1])
     pace = Pace()
     for step in steps[state.done :]:
         if step.federated and not embeddings:
@@ -111,7 +114,7 @@ def _run(
             if step.number > 0:
                 state.optimiser.load(optimiser_arrays(kept))
             kept = {}
-        values = _take(step, generator, owners, embeddings, draws, settings, state)
+        values = _take(step, generator, owners, embeddings, draws, settings, state, wide)
         round_index = step.number + 1 + settings.local_epochs * step.federated
         state.history += [(step.owner.institution, round_index, loss, value) for loss, value in values.items()]
         state.done += 1
@@ -129,17 +132,16 @@ def _take(
     draws: Draws,
     settings: FedSageSettings,
     state: TrainingState,
+    wide: WideOutput,
 ) -> dict[str, float]:
     """One gradient and one step of Adam; the losses by name."""
     assert state.optimiser is not None
     if step.federated:
         values = federated_gradient(
-            generator.fgen, step.owner, owners, embeddings, draws, settings, step.number, state.ledger
+            generator.fgen, step.owner, owners, embeddings, draws, settings, step.number, state.ledger, wide
         )
     else:
-        losses = local_losses(generator, step.owner, draws, settings, step.number)
-        (losses["count"] + losses["feature"]).backward()  # type: ignore[no-untyped-call]
-        values = {name: float(loss.detach()) for name, loss in losses.items()}
+        values = local_gradient(generator, step.owner, draws, settings, step.number, wide)
     state.optimiser.step()
     generator.zero_grad()
     return values

@@ -173,7 +173,7 @@ def plain_owners(inputs, settings):
     return owners
 
 
-@pytest.mark.parametrize("block", [4, 1024])
+@pytest.mark.parametrize("block", [4, 512])
 def test_training_owner_by_owner_equals_the_rounds_of_the_plain_loop(block, monkeypatch):
     monkeypatch.setattr(fedsage, "CPU_BLOCK", block)
     inputs = cohort(46, seed=4)

@@ -23,9 +23,10 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.stacked_modules import StackedModules
 from brainfed.inpainting.starts import new_discriminator, new_generator
 from brainfed.inpainting.trained import TrainedGenerator
-from brainfed.inpainting.wide_layers import CPU_BLOCK, Products, WideLayers
+from brainfed.inpainting.wide_layers import CPU_BLOCK, WideLayers
 from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
 from brainfed.models.generator import WIDE, Generator
+from brainfed.models.products import Products
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
 
@@ -44,9 +45,7 @@ class Federation:
         self.discriminators = (
             StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
         )
-        self.wide = WideLayers(
-            Products(low=settings.precision == "bfloat16"), CPU_BLOCK if device.type == "cpu" else width
-        )
+        self.wide = WideLayers(Products(settings.precision), CPU_BLOCK if device.type == "cpu" else width)
         self.ledger = Ledger(crossings_by(settings), axes_of(width, self.generators.modules[0]))
         self._optimisers = [
             [

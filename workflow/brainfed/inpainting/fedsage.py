@@ -22,10 +22,9 @@ from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_state import HistoryRow, TrainingState, arrays_of, load_arrays, optimiser_arrays
 from brainfed.inpainting.fedsage_training import Draws, federated_gradient, local_gradient, target_embeddings
 from brainfed.inpainting.fedsage_visit import crosses_of
-from brainfed.inpainting.fedsage_wide import WideOutput
+from brainfed.inpainting.fedsage_wide import CPU_BLOCK, WideOutput
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.trained import TrainedGenerator
-from brainfed.inpainting.wide_layers import CPU_BLOCK
 from brainfed.models.fedsage_generator import (
     ENCODER_WIDTH,
     FGEN_WIDTH,

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import Linear
 
 from brainfed.inpainting.fedsage_losses import nearest_missing
-from brainfed.inpainting.wide_layers import CPU_BLOCK
+
+CPU_BLOCK = 512
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from brainfed.methods.classifier_settings import (
     Standardise,
 )
 from brainfed.methods.method import Method
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 
@@ -23,6 +24,7 @@ class FedGCNSettings(FederationSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two graph convolutions.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     skip: Skip = setting("none", SKIP_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
 METHOD = Method(

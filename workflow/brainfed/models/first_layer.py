@@ -17,6 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brainfed.models.products import Products
+from brainfed.runtime.precision import Precision
+
 
 @dataclass(frozen=True)
 class SharedDesign:
@@ -63,11 +66,12 @@ CPU_BLOCK_BYTES = 1 << 20
 class FirstLayer:
     """Weights (M, d, F, h) of the first layer of M institutions and F folds."""
 
-    def __init__(self, initial: Tensor, institutions: int) -> None:
+    def __init__(self, initial: Tensor, institutions: int, precision: Precision = "float32") -> None:
         """All institutions start from `initial` (F, d, h)."""
         weight = initial.permute(1, 0, 2).unsqueeze(0).repeat(institutions, 1, 1, 1).contiguous()
         self.weight = torch.nn.Parameter(weight)
         self.weight.grad = torch.zeros_like(weight)
+        self._products = Products(precision)
         row_bytes = weight[0, 0].numel() * weight.element_size()
         fits = max(1, CPU_BLOCK_BYTES // row_bytes) if weight.device.type == "cpu" else weight.shape[1]
         self._block = min(fits, weight.shape[1])
@@ -95,13 +99,13 @@ class FirstLayer:
         n = design.nodes
         if isinstance(design, FoldDesign):
             for fold in range(folds):
-                output[fold, :n] = design.rows[fold] @ weight[:, fold]
+                self._products.write(design.rows[fold], weight[:, fold], output[fold, :n])
             return
         product = weight.new_zeros(n + folds, folds * hidden)
         for block in self._blocks():
             scaled = self._scaled[: block.stop - block.start]
             torch.mul(weight[block], design.inverse_sd[block], out=scaled)
-            product.addmm_(design.rows[:, block], scaled.view(len(scaled), folds * hidden))
+            self._products.add(design.rows[:, block], scaled.view(len(scaled), folds * hidden), product)
         subjects, means = product.view(n + folds, folds, hidden).tensor_split((n,))
         mean_of_own_fold = means.diagonal().T
         output[:, :n] = (subjects - design.row_sums[:, None, None] * mean_of_own_fold).transpose(0, 1)
@@ -120,7 +124,7 @@ class FirstLayer:
             upstream = gradient[institution, :, :n]
             if isinstance(design, FoldDesign):
                 for fold in range(folds):
-                    target[:, fold] = design.rows[fold].T @ upstream[fold]
+                    self._products.write(design.rows[fold].T, upstream[fold], target[:, fold])
                 continue
             columns = upstream.new_zeros(n + folds, folds, hidden)
             columns[:n] = upstream.transpose(0, 1)
@@ -128,7 +132,7 @@ class FirstLayer:
             for block in self._blocks():
                 part = target[block]
                 flat = part.view(len(part), folds * hidden)
-                torch.mm(design.rows[:, block].T, columns.view(n + folds, folds * hidden), out=flat)
+                self._products.write(design.rows[:, block].T, columns.view(n + folds, folds * hidden), flat)
                 part.mul_(design.inverse_sd[block])
 
     def _blocks(self) -> Iterator[slice]:

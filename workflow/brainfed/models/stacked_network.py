@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, elu
 
 from brainfed.models.first_layer import Design, FirstLayer
+from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
 
 CLASSES = 2
@@ -63,6 +64,7 @@ class StackedNetwork:
         streams: of the repeat.
         own: the same subjects without propagation, one an institution: what the skip connection multiplies.
             Its weights start at zero, so that training starts from the plain classifier.
+        precision: of the products with the features.
     """
 
     def __init__(
@@ -75,10 +77,12 @@ class StackedNetwork:
         device: torch.device,
         dtype: torch.dtype,
         own: tuple[Design, ...] = (),
+        precision: Precision = "float32",
     ) -> None:
         self.architecture = architecture
         self.designs = designs
         self.own = own
+        self.precision: Precision = precision
         self.propagation = propagation
         self.nodes = max(design.nodes for design in designs)
         institutions = len(designs)
@@ -86,9 +90,9 @@ class StackedNetwork:
             torch.stack([initial_weight(streams, layer, fold, rows, columns) for fold in folds]).to(device, dtype)
             for layer, (rows, columns) in enumerate(pairwise(architecture.widths))
         ]
-        self.first = FirstLayer(starts[0], institutions)
+        self.first = FirstLayer(starts[0], institutions, precision)
         nothing = torch.zeros(len(folds), architecture.features, CLASSES, device=device, dtype=dtype)
-        self.skip = FirstLayer(nothing, institutions) if architecture.skip else None
+        self.skip = FirstLayer(nothing, institutions, precision) if architecture.skip else None
         self.weights = [torch.nn.Parameter(start.repeat(institutions, 1, 1, 1)) for start in starts[1:]]
         self.biases = [
             torch.nn.Parameter(torch.zeros(institutions, len(folds), 1, width, device=device, dtype=dtype))

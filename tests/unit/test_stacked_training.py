@@ -11,7 +11,6 @@ from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.fedmlp import FedMLPSettings
 from brainfed.methods.localgcn import LocalGCNSettings
 from brainfed.methods.logistic_federated import FederatedLogisticSettings
-from brainfed.models import first_layer
 from brainfed.runtime.run import Run
 from brainfed.training import centralgcn, fedgcn, fedmlp, localgcn, logistic_federated
 from method_inputs import method_inputs
@@ -84,15 +83,6 @@ def test_every_setting_of_the_core_means_what_the_loop_says(options):
     loop = {"noise": 0.01, **options}
     standardise = loop.pop("standardise", "institution") == "institution"
     expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=standardise, **SCHEDULE, **loop)
-    assert_same_scores(outcome.scores, expected)
-
-
-@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
-def test_blocks_of_features_add_up_to_the_whole(protocol, monkeypatch):
-    monkeypatch.setattr(first_layer, "CPU_BLOCK_BYTES", 5 * 4 * 8 * 8)  # five features of four folds, eight wide
-    inputs = method_inputs(subjects=61, dimensions=12, institutions=3, folds=4, effect=0.5, seed=3, protocol=protocol)
-    outcome = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), DOUBLE)
-    expected = train_by_loops(inputs, hidden=(8, 4), graph=True, **SCHEDULE, standardise=True, noise=0.01)
     assert_same_scores(outcome.scores, expected)
 
 

@@ -7,11 +7,9 @@ product (n_m, d) x (d, folds * hidden). Standardisation by fold is folded into t
     ((x - mean_f) / sd_f) W_f = x (W_f / sd_f) - mean_f (W_f / sd_f)
 
 The rows mean_f ride along as extra rows of x. Gradients are written straight into `weight.grad`,
-which is allocated once: fresh pages for 127 MB in every epoch would cost more than the arithmetic. On a CPU the
-products go by blocks of features, so that a block is scaled while it is in the cache.
+which is allocated once: fresh pages for 127 MB in every epoch would cost more than the arithmetic.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -59,9 +57,6 @@ class FoldDesign:
 
 Design = SharedDesign | FoldDesign
 
-CPU_BLOCK_BYTES = 1 << 20
-"""Weights of a block of features, all folds side by side: what a core's own cache holds."""
-
 
 class FirstLayer:
     """Weights (M, d, F, h) of the first layer of M institutions and F folds."""
@@ -72,10 +67,7 @@ class FirstLayer:
         self.weight = torch.nn.Parameter(weight)
         self.weight.grad = torch.zeros_like(weight)
         self._products = Products(precision)
-        row_bytes = weight[0, 0].numel() * weight.element_size()
-        fits = max(1, CPU_BLOCK_BYTES // row_bytes) if weight.device.type == "cpu" else weight.shape[1]
-        self._block = min(fits, weight.shape[1])
-        self._scaled = torch.empty_like(weight[0, : self._block])
+        self._scaled = torch.empty_like(weight[0])
 
     def stack(self) -> Tensor:
         """A view (M, F, d, h) of the weights."""
@@ -95,17 +87,15 @@ class FirstLayer:
     def apply(self, institution: int, design: Design, output: Tensor) -> None:
         """Write the rows of `design` through the weights of `institution` into output (F, >= n, h)."""
         weight = self.weight[institution]
-        _, folds, hidden = weight.shape
+        d, folds, hidden = weight.shape
         n = design.nodes
         if isinstance(design, FoldDesign):
             for fold in range(folds):
                 self._products.write(design.rows[fold], weight[:, fold], output[fold, :n])
             return
-        product = weight.new_zeros(n + folds, folds * hidden)
-        for block in self._blocks():
-            scaled = self._scaled[: block.stop - block.start]
-            torch.mul(weight[block], design.inverse_sd[block], out=scaled)
-            self._products.add(design.rows[:, block], scaled.view(len(scaled), folds * hidden), product)
+        torch.mul(weight, design.inverse_sd, out=self._scaled)
+        product = weight.new_empty(n + folds, folds * hidden)
+        self._products.write(design.rows, self._scaled.view(d, folds * hidden), product)
         subjects, means = product.view(n + folds, folds, hidden).tensor_split((n,))
         mean_of_own_fold = means.diagonal().T
         output[:, :n] = (subjects - design.row_sums[:, None, None] * mean_of_own_fold).transpose(0, 1)
@@ -114,7 +104,7 @@ class FirstLayer:
     def backward(self, designs: tuple[Design, ...], gradient: Tensor, chosen: Tensor) -> None:
         """Fill `weight.grad` from the gradient (M, F, nodes, h) of the output; zero where not chosen."""
         assert self.weight.grad is not None
-        folds, hidden = self.weight.shape[2:]
+        d, folds, hidden = self.weight.shape[1:]
         for institution, design in enumerate(designs):
             target = self.weight.grad[institution]
             if not chosen[institution]:
@@ -129,13 +119,6 @@ class FirstLayer:
             columns = upstream.new_zeros(n + folds, folds, hidden)
             columns[:n] = upstream.transpose(0, 1)
             columns[n:].diagonal().copy_(-(design.row_sums @ upstream).T)
-            for block in self._blocks():
-                part = target[block]
-                flat = part.view(len(part), folds * hidden)
-                self._products.write(design.rows[:, block].T, columns.view(n + folds, folds * hidden), flat)
-                part.mul_(design.inverse_sd[block])
-
-    def _blocks(self) -> Iterator[slice]:
-        d = self.weight.shape[1]
-        for start in range(0, d, self._block):
-            yield slice(start, min(start + self._block, d))
+            flat = target.view(d, folds * hidden)
+            self._products.write(design.rows.T, columns.view(n + folds, folds * hidden), flat)
+            target.mul_(design.inverse_sd)

@@ -1,88 +1,105 @@
 """What share of the machine's matrix rate training reaches.
 
-    python benchmarks/training_speed.py [--threads 2] [--device cpu] [--rounds 3]
+    python benchmarks/training_speed.py [VARIANT ...] [--threads 1] [--device cpu] [--rounds 3] [--features 19900]
 
-Trains FedMLP and FedGCN on random numbers of ABIDE's size (1035 subjects, 19,900 connections, five
-institutions, five folds side by side) and prints their rate beside that of a large square product,
-measured in the same run, before and after. Only the first layer's products are counted as work, all
-time is counted as time: noise, averaging, scoring after each round included.
+Trains the variants (default: all of Table V) on random numbers of ABIDE's size (1035 subjects, 19,900 connections,
+five institutions, five folds side by side), and prints their rate beside that of a large square product, which is
+measured after every round and its time taken out. Counted as work are the products with an axis of d alone, forward
+and backward (of a linear model: the Gram matrices of its fits, in float64, against the rate in float64); all else is
+time: noise, Adam, averaging, scoring after each round. `share` has the set-up in it and stands for the variant's own
+number of rounds: set-up, plus that many of the rounds measured.
 """
 
 import argparse
 import logging
-import time
+from dataclasses import replace
 
 import numpy as np
 import torch
-from matrix_rate import matrix_rate, synchronise
+from made_up_cohort import CC200_FEATURES, MadeUpCohort
+from matrix_rate import Stopwatch
 
-from brainfed.graphs.graph import Graph
-from brainfed.methods.fedgcn import FedGCNSettings
-from brainfed.methods.fedmlp import FedMLPSettings
+from brainfed.inpainting.fused import FusedGraph
+from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.runtime.entry import resolve
 from brainfed.runtime.run import Run
-from brainfed.runtime.streams import Streams
-from brainfed.training import fedgcn, fedmlp
-from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.people import Phenotypes
+from brainfed.runtime.settings import restore
+from brainfed.training.inputs import MethodInputs
 
-SUBJECTS, CONNECTIONS, INSTITUTIONS, FOLDS, NEIGHBOURS = 1035, 19_900, 5, 5, 15
+LINEAR = ("ridge-local", "ridge-central", "svm-local", "svm-central", "logistic-local", "logistic-central")
+TRAINED = ("logistic-federated", "localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")
 
 
-def random_inputs() -> MethodInputs:
-    """Noise of ABIDE's size; every institution a ring graph with 15 neighbours a node."""
-    random = np.random.default_rng(0)
-    institution = np.arange(SUBJECTS) % INSTITUTIONS
-    fold = (np.arange(SUBJECTS) // INSTITUTIONS) % FOLDS
-    truth = random.integers(0, 2, SUBJECTS)
-    offsets = range(-(NEIGHBOURS // 2), NEIGHBOURS // 2 + 1)
-    groups = [np.flatnonzero(institution == name) for name in range(INSTITUTIONS)]
-    edges = [np.stack([members, np.roll(members, offset)]) for members in groups for offset in offsets]
-    row, column = np.concatenate(edges, axis=1)
-    return MethodInputs(
-        subjects=tuple(f"s{number:04d}" for number in range(SUBJECTS)),
-        institutions=tuple(f"institution-{number}" for number in range(INSTITUTIONS)),
-        institution=institution,
-        fold=fold,
-        labels=np.where(np.arange(FOLDS)[:, None] == fold, -1, truth),
-        features=(random.standard_normal((SUBJECTS, CONNECTIONS), dtype=np.float32) * 0.2 + 0.3,),
-        graphs=(Graph(row, column, np.ones(len(row), np.float32), SUBJECTS),),
-        phenotypes=Phenotypes(institution, institution, np.zeros(SUBJECTS), np.zeros(SUBJECTS)),
-        streams=Streams(0),
+def with_copies(inputs: MethodInputs) -> MethodInputs:
+    """The same with a generated node for every second subject, half of its features, joined to it alone."""
+    parent = np.arange(0, len(inputs.subjects), 2)
+    new, graph = len(inputs.subjects) + np.arange(len(parent)), inputs.graphs[0]
+    fused = FusedGraph(
+        row=np.concatenate([graph.row, parent, new, new]),
+        column=np.concatenate([graph.column, new, parent, new]),
+        weight=np.concatenate([graph.weight, np.ones(3 * len(parent), np.float32)]),
+        features=np.asarray(inputs.features[0][parent] / 2, dtype=np.float32),
+        institution=inputs.institution[parent],
+        parent=parent,
+        sex=np.full(len(parent), -1),
+        age=np.full(len(parent), np.nan),
+        count=np.ones(len(inputs.subjects)),
     )
+    return replace(inputs, graphs=(), fused=(fused,))
 
 
-def timed(train: object, settings: object, inputs: MethodInputs, run: Run) -> tuple[Outcome, float]:
-    synchronise(torch.device(run.device))
-    start = time.perf_counter()
-    outcome = train(inputs, settings, run)  # type: ignore[operator]
-    synchronise(torch.device(run.device))
-    return outcome, time.perf_counter() - start
+def gram_operations(inputs: MethodInputs, training: str) -> int:
+    """Multiplications and additions of the Gram matrices of all fits."""
+    d = inputs.features[0].shape[1]
+    groups = [inputs.members(m) for m in range(len(inputs.institutions))]
+    pools = groups if training == "local" else [np.arange(len(inputs.subjects))]
+    sizes = [int(inputs.training(fold)[pool].sum()) for fold in range(inputs.folds) for pool in pools]
+    return sum(2 * size**2 * d for size in sizes)
+
+
+def measure(variant: str, inputs: MethodInputs, device: torch.device, rounds: int) -> tuple[float, float, float, float]:
+    """GFLOP/s at the variant's own number of rounds and in a round, the machine's, and seconds of all rounds."""
+    named = dict(SHIPPED_VARIANTS[variant])
+    method = METHODS[named.pop("method")]
+    settings = restore(method.settings, named)
+    linear = variant in LINEAR
+    if method.inpainter is not None:
+        inputs = with_copies(inputs)
+    whole = 1
+    if hasattr(settings, "rounds"):
+        whole, settings = settings.rounds, replace(settings, rounds=rounds)
+    elif hasattr(settings, "curve_every"):
+        whole = settings.epochs // settings.curve_every
+        settings = replace(settings, epochs=rounds * settings.curve_every)
+    train = resolve(method.entry)
+    watch = Stopwatch(device, torch.float64 if linear else torch.float32)
+    outcome = train(inputs, settings, Run(device=str(device), progress=watch.progress))
+    if linear:
+        work = gram_operations(inputs, settings.training)
+        return work / watch.seconds / 1e9, work / watch.seconds / 1e9, watch.gemm, watch.seconds
+    work = outcome.counts["first_layer_operations"] / rounds
+    lap = float(np.median(watch.laps[1:]))
+    seconds = watch.laps[0] + lap * (whole - 1)
+    return work * whole / seconds / 1e9, work / lap / 1e9, watch.gemm, seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("variants", nargs="*", default=[*TRAINED, *LINEAR], metavar="VARIANT")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="at least 2")
+    parser.add_argument("--features", type=int, default=CC200_FEATURES)
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     torch.set_num_threads(arguments.threads)
-    device = torch.device(arguments.device)
-    inputs, run = random_inputs(), Run(device=arguments.device, progress=lambda *_: None)
-    before = matrix_rate(device)
-    rows = []
-    for name, train, kind in (("FedMLP", fedmlp.train, FedMLPSettings), ("FedGCN", fedgcn.train, FedGCNSettings)):
-        _, setup = timed(train, kind(rounds=1, local_epochs=1), inputs, run)
-        outcome, seconds = timed(train, kind(rounds=arguments.rounds), inputs, run)
-        rows.append((name, outcome.counts["first_layer_operations"] / seconds / 1e9, seconds, setup))
-    after = matrix_rate(device)
-    gemm = (before + after) / 2
-    print(
-        f"{arguments.device}, {arguments.threads} threads; matrix rate {before:.0f} before, {after:.0f} after (GFLOP/s)"
-    )
-    print(f"{'method':8} {'GFLOP/s':>8} {'of matrix rate':>15} {'seconds':>8} {'of which set-up and 1 epoch':>28}")
-    for name, rate, seconds, setup in rows:
-        print(f"{name:8} {rate:8.0f} {rate / gemm:15.2f} {seconds:8.1f} {setup:28.1f}")
+    inputs, device = MadeUpCohort(arguments.features).method_inputs(), torch.device(arguments.device)
+    print(f"{device}, {arguments.threads} thread(s), d = {arguments.features}; GFLOP/s")
+    print(f"{'variant':18} {'GEMM':>6} {'training':>9} {'share':>6} {'share of a round':>17} {'seconds a repeat':>17}")
+    for variant in arguments.variants:
+        rate, in_round, gemm, seconds = measure(variant, inputs, device, max(2, arguments.rounds))
+        shares = f"{rate / gemm:6.2f} {in_round / gemm:17.2f}"
+        print(f"{variant:18} {gemm:6.0f} {rate:9.0f} {shares} {seconds:17.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from brainfed.inpainting.adversarial_step import paired, train_step
 from brainfed.inpainting.institution import hide, institution_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.starts import new_generator
-from brainfed.inpainting.wide_layers import Products, WideLayers
+from brainfed.inpainting.wide_layers import WideLayers
 from brainfed.models.discriminator import Discriminator
+from brainfed.models.products import Products
 from inpainting_inputs import inpainting_inputs
 from reference.inpainting_step import plain_gradients
 
@@ -96,14 +97,14 @@ def test_hungarian_pairing_takes_the_smallest_total_error_of_each_node():
 def test_bfloat16_products_come_near_those_of_float32():
     settings = InpaintingSettings()
     found = []
-    for low in (False, True):
+    for precision in ("float32", "bfloat16"):
         inputs = inpainting_inputs()
         institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
         masked, _ = hide(institution, 0, "all", inputs.streams, settings)
         generator = new_generator(inputs)
         torch.manual_seed(1)
         losses = train_step(generator, Discriminator(40), institution.nodes, masked, settings, 4,
-                            WideLayers(Products(low=low)))  # fmt: skip
+                            WideLayers(Products(precision)))  # fmt: skip
         found.append((losses, gradients(generator)))
     assert found[0][0] != found[1][0]
     assert found[1][0] == pytest.approx(found[0][0], rel=0.02)

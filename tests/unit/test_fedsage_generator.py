@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.federation import state
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting import fedsage
 from brainfed.inpainting.fedsage_crossings import RAW_CROSSES, SUMMED_CROSSES
-from brainfed.inpainting.fedsage_losses import count_loss, feature_loss, nearest_missing
+from brainfed.inpainting.fedsage_losses import count_loss
 from brainfed.inpainting.fedsage_owner import bounded, hidden_nodes, owners_of, row_normalised
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_training import Draws
@@ -25,7 +24,7 @@ from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
 from inpainting_inputs import inpainting_inputs
-from reference.fedsage import PlainOwner, greedy_feature_loss, hidden_neighbours, smooth_l1, train_generators_by_loops
+from reference.fedsage import PlainOwner, hidden_neighbours, smooth_l1, train_generators_by_loops
 
 CPU = torch.device("cpu")
 DOUBLE = Run(precision="float64")
@@ -129,42 +128,6 @@ def test_the_count_loss_by_hand():
     assert float(count_loss(torch.tensor([0.5, 3.0, 2.0]), torch.tensor([1.0, 1.0, 2.0]))) == pytest.approx(1.625 / 3)
 
 
-def test_the_feature_loss_by_hand():
-    missing = torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.9, 0.0]])
-    neighbours = torch.tensor([[True, True, False], [False, True, False]])
-    generated = torch.tensor([[[0.8, 0.0], [0.8, 1.0]], [[0.0, 0.0], [1.0, 0.0]]])
-    # Node 0 may not take the third, which is nearest: (0.8, 0) -> (0, 0): 0.64; (0.8, 1) -> (1, 1): 0.04.
-    # Node 1 has (1, 1) alone: 2 and 1. Two further visible nodes miss nobody; 2 slots, 2 features.
-    assert nearest_missing(generated, missing, neighbours).tolist() == [[0, 1], [1, 1]]
-    expected = (0.64 + 0.04 + 2 + 1) / (4 * 2 * 2)
-    assert float(feature_loss(generated, missing, neighbours, visible=4)) == pytest.approx(expected)
-
-
-def test_where_nobody_is_missing_the_feature_loss_is_zero():
-    generated = torch.zeros(0, 3, 4, requires_grad=True)
-    loss = feature_loss(generated, torch.zeros(0, 4), torch.zeros(0, 0, dtype=torch.bool), visible=7)
-    loss.backward()
-    assert float(loss.detach()) == 0
-
-
-@hypothesis_settings(deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 6), st.integers(1, 4), st.integers(1, 7))
-def test_the_feature_loss_and_its_gradient_are_those_of_the_plain_loop(seed, nodes, hidden, slots, features):
-    random = np.random.default_rng(seed)
-    neighbours = random.random((nodes, hidden)) < 0.5
-    neighbours[np.arange(nodes), random.integers(0, hidden, nodes)] = True
-    missing = torch.from_numpy(random.standard_normal((hidden, features)))
-    values = random.standard_normal((nodes, slots, features))
-    fast, slow = (torch.tensor(values, requires_grad=True) for _ in range(2))
-    found = feature_loss(fast, missing, torch.from_numpy(neighbours), visible=nodes + 2)
-    truths = [[missing[index] for index in np.flatnonzero(row)] for row in neighbours]
-    expected = greedy_feature_loss(slow, truths, nodes + 2)
-    found.backward()
-    expected.backward()
-    torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-9)
-    torch.testing.assert_close(fast.grad, slow.grad, atol=1e-12, rtol=1e-9)
-
-
 @given(st.lists(st.tuples(st.floats(-5, 5), st.integers(0, 5)), min_size=1, max_size=6))
 def test_the_count_loss_is_that_of_the_plain_loop(pairs):
     predicted, true = (torch.tensor(side, dtype=torch.float64) for side in zip(*pairs, strict=True))
@@ -210,7 +173,9 @@ def plain_owners(inputs, settings):
     return owners
 
 
-def test_training_owner_by_owner_equals_the_rounds_of_the_plain_loop():
+@pytest.mark.parametrize("block", [4, 512])
+def test_training_owner_by_owner_equals_the_rounds_of_the_plain_loop(block, monkeypatch):
+    monkeypatch.setattr(fedsage, "CPU_BLOCK", block)
     inputs = cohort(46, seed=4)
     trained = fedsage.train(inputs, QUICK, DOUBLE)
     owners = plain_owners(inputs, QUICK)

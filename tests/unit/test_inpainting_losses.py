@@ -12,8 +12,9 @@ from brainfed.inpainting.losses import (
     generator_loss,
     phenotype_loss,
 )
-from brainfed.inpainting.wide_layers import Products, Upstream, WideLayers
+from brainfed.inpainting.wide_layers import Upstream, WideLayers
 from brainfed.models.generator import Generator
+from brainfed.models.products import Products
 
 LN2 = math.log(2)
 LN3 = math.log(3)

@@ -1,5 +1,7 @@
 """Stacked training gives the numbers of the plain loop, for every method that trains by gradient."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -82,6 +84,19 @@ def test_every_setting_of_the_core_means_what_the_loop_says(options):
     standardise = loop.pop("standardise", "institution") == "institution"
     expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=standardise, **SCHEDULE, **loop)
     assert_same_scores(outcome.scores, expected)
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_bfloat16_products_come_near_those_of_float32_and_tf32_is_for_gpus(name, protocol):
+    train, settings, _ = CASES[name]
+    inputs = method_inputs(subjects=61, dimensions=40, institutions=3, folds=4, effect=0.5, seed=6, protocol=protocol)
+    exact, tf32, rough = (
+        train(inputs, replace(settings, precision=precision), Run()).scores
+        for precision in ("float32", "tf32", "bfloat16")
+    )
+    assert tf32.tobytes() == exact.tobytes()
+    assert 0 < np.nanmax(np.abs(rough - exact)) < 0.05
 
 
 def test_single_precision_stays_close_to_double():

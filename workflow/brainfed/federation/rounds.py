@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.aggregation import average, institution_weights
 from brainfed.federation.exchange import DIRECTIONS, Ledger
 from brainfed.federation.privacy import add_weight_noise
@@ -51,9 +52,7 @@ def run_rounds(
     """
     counts = (labels >= 0).sum(dim=2).cpu()
     everyone = torch.ones(len(subjects), dtype=torch.bool)
-    optimiser = torch.optim.Adam(
-        model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
-    )
+    optimiser = Adam(model.parameters(), settings.learning_rate, settings.weight_decay)
     keeps = settings.optimiser_state == "keep" or not exchange
     curves = Curves(np.zeros((settings.rounds, *labels.shape)), np.zeros((settings.rounds, *labels.shape[:2])))
     pace = Pace()
@@ -62,7 +61,7 @@ def run_rounds(
         chosen = choose(len(subjects), settings.fraction, streams, number) if exchange else everyone
         before = {name: stack[0].clone() for name, stack in model.stacks().items()} if settings.fraction < 1 else {}
         if not keeps:
-            _reset(optimiser)
+            optimiser.reset()
         curves.losses[number] = _train_locally(
             model, optimiser, labels, chosen, subjects, settings, folds, streams, number
         )
@@ -81,7 +80,7 @@ def run_rounds(
 
 def _train_locally(
     model: StackedModel,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     labels: Tensor,
     chosen: Tensor,
     subjects: Sequence[int],
@@ -90,18 +89,17 @@ def _train_locally(
     streams: Streams,
     number: int,
 ) -> NDArray[np.float64]:
-    total = torch.zeros(labels.shape[:2], dtype=torch.float64)
-    steps = torch.zeros(labels.shape[:2], dtype=torch.float64)
+    total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
     for epoch in range(settings.local_epochs):
         batches = _batches(labels, settings.batch, subjects, folds, streams, number, epoch)
         for step, batch in enumerate(batches):
             if isinstance(model, DrawingModel):
                 model.draw_anew(number, epoch, step)
-            losses = model.training_step(batch, chosen).to("cpu", torch.float64)
+            losses = model.training_step(batch, chosen).double()
             optimiser.step()
             total += losses.nan_to_num(0.0)
             steps += losses.isfinite()
-    return np.asarray((total / steps).numpy())
+    return np.asarray((total / steps).cpu().numpy())
 
 
 def local_steps(
@@ -175,9 +173,3 @@ def _communicate(
         for name, mean in means.items():
             mean[position] = before[name][position]
     model.load(means)
-
-
-def _reset(optimiser: torch.optim.Optimizer) -> None:
-    for state in optimiser.state.values():
-        for value in state.values():
-            value.zero_()

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.stopping import stop_asked
@@ -83,7 +84,7 @@ class Curves:
 
 def save_state(
     model: StackedModel,
-    optimiser: torch.optim.Optimizer,
+    optimiser: Adam,
     curves: Curves,
     checkpoint: Checkpoint,
     number: int,
@@ -98,18 +99,14 @@ def save_state(
     slots = slice(0, 1) if shared else slice(None)
     arrays = {f"model/{name}": stack[slots].cpu().numpy() for name, stack in model.stacks().items()}
     if keeps:
-        for index, parameter in enumerate(model.parameters()):
-            for name, value in optimiser.state[parameter].items():
-                arrays[f"optimiser/{index}/{name}"] = value.cpu().numpy()
+        arrays |= {f"optimiser/{name}": array for name, array in optimiser.arrays().items()}
     arrays["probabilities"] = curves.probabilities[: number + 1]
     arrays["losses"] = curves.losses[: number + 1]
     checkpoint.save(number, arrays, {"crossings": list(ledger.rows())})
 
 
 @torch.no_grad()
-def resume_state(
-    model: StackedModel, optimiser: torch.optim.Optimizer, curves: Curves, checkpoint: Checkpoint, ledger: Ledger
-) -> int:
+def resume_state(model: StackedModel, optimiser: Adam, curves: Curves, checkpoint: Checkpoint, ledger: Ledger) -> int:
     """Take up what `save_state` kept; the number of the first round that is still to run."""
     found = checkpoint.load()
     if found is None:
@@ -119,11 +116,7 @@ def resume_state(
     curves.losses[: number + 1] = arrays["losses"]
     ledger.restore(metadata["crossings"])
     model.load({name.removeprefix("model/"): torch.from_numpy(arrays[name]) for name in arrays if "model/" in name})
-    for index, parameter in enumerate(model.parameters()):
-        prefix = f"optimiser/{index}/"
-        held = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
-        if held:
-            optimiser.state[parameter] = {
-                name: torch.from_numpy(value).to(parameter.device) for name, value in held.items()
-            }
+    held = {name.removeprefix("optimiser/"): arrays[name] for name in arrays if name.startswith("optimiser/")}
+    if held:
+        optimiser.load(held)
     return number + 1

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
 from brainfed.inpainting.adversarial_step import LOSSES, train_step
@@ -22,9 +23,10 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.stacked_modules import StackedModules
 from brainfed.inpainting.starts import new_discriminator, new_generator
 from brainfed.inpainting.trained import TrainedGenerator
-from brainfed.inpainting.wide_layers import CPU_BLOCK, Products, WideLayers
+from brainfed.inpainting.wide_layers import CPU_BLOCK, WideLayers
 from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
 from brainfed.models.generator import WIDE, Generator
+from brainfed.models.products import Products
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
 from brainfed.runtime.stopping import stop_asked, whole
@@ -44,13 +46,11 @@ class Federation:
         self.discriminators = (
             StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
         )
-        self.wide = WideLayers(
-            Products(low=settings.precision == "bfloat16"), CPU_BLOCK if device.type == "cpu" else width
-        )
+        self.wide = WideLayers(Products(settings.precision), CPU_BLOCK if device.type == "cpu" else width)
         self.ledger = Ledger(crossings_by(settings), axes_of(width, self.generators.modules[0]))
         self._optimisers = [
             [
-                torch.optim.Adam(stack.modules[place].parameters(), lr=settings.learning_rate, fused=True)
+                Adam(list(stack.modules[place].parameters()), settings.learning_rate)
                 for stack in (self.generators, self.discriminators)
                 if stack is not None
             ]
@@ -68,7 +68,7 @@ class Federation:
         generator = self.generators.modules[place]
         discriminator = None if self.discriminators is None else self.discriminators.modules[place]
         for optimiser in self._optimisers[place]:
-            _reset(optimiser)
+            optimiser.reset()
         sums: dict[str, float] = {}
         steps = 0
         hidden = 0.0
@@ -180,9 +180,3 @@ def _forget_gradients(generator: Generator, discriminator: Discriminator | None)
     for name, parameter in (*generator.named_parameters(), *judged):
         if name not in (*WIDE, FIRST_WEIGHT):
             parameter.grad = None
-
-
-def _reset(optimiser: torch.optim.Optimizer) -> None:
-    for state in optimiser.state.values():
-        for value in state.values():
-            value.zero_()

@@ -13,14 +13,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
 from brainfed.inpainting.fedsage_nodes import ImaginedNeighbours
 from brainfed.inpainting.fedsage_owner import Owner, owners_of
 from brainfed.inpainting.fedsage_settings import FedSageSettings
-from brainfed.inpainting.fedsage_state import HistoryRow, TrainingState, arrays_of, load_arrays, restore_optimiser
-from brainfed.inpainting.fedsage_training import Draws, federated_gradient, local_losses, target_embeddings
+from brainfed.inpainting.fedsage_state import HistoryRow, TrainingState, arrays_of, load_arrays, optimiser_arrays
+from brainfed.inpainting.fedsage_training import Draws, federated_gradient, local_gradient, target_embeddings
 from brainfed.inpainting.fedsage_visit import crosses_of
+from brainfed.inpainting.fedsage_wide import CPU_BLOCK, WideOutput
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.trained import TrainedGenerator
 from brainfed.models.fedsage_generator import (
@@ -98,6 +100,7 @@ def _run(
     draws = Draws(inputs.streams, inputs.part, settings.dropout)
     kept = state.resume(run.checkpoint)
     embeddings: dict[int, Tensor] = {}
+    wide = WideOutput(CPU_BLOCK if torch.device(run.device).type == "cpu" else inputs.features.shape[1])
     pace = Pace()
     for step in whole(steps[state.done :]):
         if step.federated and not embeddings:
@@ -107,11 +110,11 @@ def _run(
         generator = state.generators[step.owner.institution]
         if state.optimiser is None or step.number == 0:
             trained = generator.fgen if step.federated else generator
-            state.optimiser = torch.optim.Adam(trained.parameters(), lr=settings.learning_rate, fused=True)
+            state.optimiser = Adam(list(trained.parameters()), settings.learning_rate)
             if step.number > 0:
-                restore_optimiser(state.optimiser, kept)
+                state.optimiser.load(optimiser_arrays(kept))
             kept = {}
-        values = _take(step, generator, owners, embeddings, draws, settings, state)
+        values = _take(step, generator, owners, embeddings, draws, settings, state, wide)
         round_index = step.number + 1 + settings.local_epochs * step.federated
         state.history += [(step.owner.institution, round_index, loss, value) for loss, value in values.items()]
         state.done += 1
@@ -130,19 +133,18 @@ def _take(
     draws: Draws,
     settings: FedSageSettings,
     state: TrainingState,
+    wide: WideOutput,
 ) -> dict[str, float]:
     """One gradient and one step of Adam; the losses by name."""
     assert state.optimiser is not None
     if step.federated:
         values = federated_gradient(
-            generator.fgen, step.owner, owners, embeddings, draws, settings, step.number, state.ledger
+            generator.fgen, step.owner, owners, embeddings, draws, settings, step.number, state.ledger, wide
         )
     else:
-        losses = local_losses(generator, step.owner, draws, settings, step.number)
-        (losses["count"] + losses["feature"]).backward()  # type: ignore[no-untyped-call]
-        values = {name: float(loss.detach()) for name, loss in losses.items()}
+        values = local_gradient(generator, step.owner, draws, settings, step.number, wide)
     state.optimiser.step()
-    state.optimiser.zero_grad()
+    generator.zero_grad()
     return values
 
 

@@ -8,9 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.models.fedsage_generator import MissingNeighbourGenerator
 from brainfed.runtime.checkpoints import Checkpoint
+
+ADAM = "adam/"
 
 HistoryRow = tuple[int, int, str, float]
 
@@ -30,7 +33,7 @@ class TrainingState:
     generators: Mapping[int, MissingNeighbourGenerator]
     ledger: Ledger
     history: list[HistoryRow] = field(default_factory=list)
-    optimiser: torch.optim.Optimizer | None = None
+    optimiser: Adam | None = None
     done: int = 0
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -39,15 +42,13 @@ class TrainingState:
             return
         arrays = arrays_of(self.generators)
         if self.optimiser is not None:
-            for index, parameter in enumerate(self.optimiser.param_groups[0]["params"]):
-                for name, value in self.optimiser.state[parameter].items():
-                    arrays[f"adam/{index}/{name}"] = value.cpu().numpy()
+            arrays |= {f"{ADAM}{name}": array for name, array in self.optimiser.arrays().items()}
         arrays["history"] = np.array([value for *_, value in self.history])
         metadata = {"crossings": list(self.ledger.rows()), "history": [row[:3] for row in self.history]}
         checkpoint.save(self.done, arrays, metadata)
 
     def resume(self, checkpoint: Checkpoint) -> dict[str, NDArray[Any]]:
-        """Take up what was kept; the arrays from which `restore_optimiser` goes on, none without a kept state."""
+        """Take up what was kept; the arrays from which `optimiser_arrays` picks Adam's, none without a kept state."""
         found = checkpoint.load()
         if found is None:
             return {}
@@ -59,15 +60,9 @@ class TrainingState:
         return arrays
 
 
-def restore_optimiser(optimiser: torch.optim.Optimizer, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Adam's moments and step of a resumed state."""
-    for index, parameter in enumerate(optimiser.param_groups[0]["params"]):
-        prefix = f"adam/{index}/"
-        optimiser.state[parameter] = {
-            name.removeprefix(prefix): torch.from_numpy(value).to(parameter.device)
-            for name, value in arrays.items()
-            if name.startswith(prefix)
-        }
+def optimiser_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """What a kept state holds of `Adam.arrays`."""
+    return {name.removeprefix(ADAM): array for name, array in arrays.items() if name.startswith(ADAM)}
 
 
 def arrays_of(generators: Mapping[int, MissingNeighbourGenerator]) -> dict[str, NDArray[Any]]:

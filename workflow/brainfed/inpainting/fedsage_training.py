@@ -12,10 +12,11 @@ from torch import Tensor
 
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.fedsage_losses import count_loss, feature_loss
+from brainfed.inpainting.fedsage_losses import count_loss
 from brainfed.inpainting.fedsage_owner import Owner
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_visit import record_visit
+from brainfed.inpainting.fedsage_wide import Targets, WideOutput
 from brainfed.models.fedsage_generator import ENCODER_WIDTH, FeatureGenerator, MissingNeighbourGenerator
 from brainfed.runtime.streams import Streams
 
@@ -45,17 +46,23 @@ class Draws:
         return kept.to(like) / (1 - self.dropout)
 
 
-def local_losses(
-    generator: MissingNeighbourGenerator, owner: Owner, draws: Draws, settings: FedSageSettings, epoch: int
-) -> dict[str, Tensor]:
-    """The owner's `count` and `feature` losses in one local epoch."""
+def local_gradient(
+    generator: MissingNeighbourGenerator,
+    owner: Owner,
+    draws: Draws,
+    settings: FedSageSettings,
+    epoch: int,
+    wide: WideOutput,
+) -> dict[str, float]:
+    """Fill the gradients of one local epoch; the owner's `count` and `feature` losses."""
     key = (owner.institution, "local", epoch)
     keep = draws.keep(owner.propagated, ENCODER_WIDTH, "encoder", *key)
     embeddings = generator.encoder(owner.propagated, owner.propagation, keep)
-    return {
-        "count": count_loss(generator.dgen(embeddings), owner.counts),
-        "feature": _visit(generator.fgen, embeddings[owner.targeted], owner, draws, settings, key),
-    }
+    count = count_loss(generator.dgen(embeddings), owner.counts)
+    expanded = _expanded(generator.fgen, embeddings[owner.targeted], draws, settings, key)
+    feature, back = wide.add_gradients(generator.fgen.output, expanded.detach(), _targets(owner))
+    torch.autograd.backward([count, expanded], [torch.ones_like(count), back])
+    return {"count": float(count.detach()), "feature": float(feature)}
 
 
 @torch.no_grad()
@@ -74,6 +81,7 @@ def federated_gradient(
     settings: FedSageSettings,
     number: int,
     ledger: Ledger,
+    wide: WideOutput,
 ) -> dict[str, float]:
     """Add to fGen's gradient that of its loss at home and at every other owner that has something to compare.
 
@@ -86,6 +94,7 @@ def federated_gradient(
         settings: of the training.
         number: of the round.
         ledger: records what crosses.
+        wide: forms the products of fGen's last layer.
 
     Returns:
         `feature`: the loss at home; `feature_elsewhere`: the sum of the others'.
@@ -95,24 +104,23 @@ def federated_gradient(
         if len(host.targeted) == 0:
             continue
         key = (visitor.institution, "federated", number, host.institution)
-        loss = _visit(fgen, embeddings[host.institution], host, draws, settings, key)
-        loss.backward()  # type: ignore[no-untyped-call]
+        expanded = _expanded(fgen, embeddings[host.institution], draws, settings, key)
+        loss, back = wide.add_gradients(fgen.output, expanded.detach(), _targets(host))
+        expanded.backward(back)  # type: ignore[no-untyped-call]
         if host is visitor:
-            values["feature"] = float(loss.detach())
+            values["feature"] = float(loss)
         else:
-            values["feature_elsewhere"] += float(loss.detach())
+            values["feature_elsewhere"] += float(loss)
             record_visit(fgen, visitor, host, settings, number, ledger)
     return values
 
 
-def _visit(
-    fgen: FeatureGenerator,
-    embeddings: Tensor,
-    host: Owner,
-    draws: Draws,
-    settings: FedSageSettings,
-    key: tuple[int | str, ...],
+def _expanded(
+    fgen: FeatureGenerator, embeddings: Tensor, draws: Draws, settings: FedSageSettings, key: tuple[int | str, ...]
 ) -> Tensor:
     noisy = embeddings + draws.noise(embeddings, *key)
-    generated = fgen(noisy, draws.keep(noisy, settings.fgen_width, "fgen", *key))
-    return feature_loss(generated, host.missing, host.neighbours, host.visible)
+    return fgen.expand(noisy, draws.keep(noisy, settings.fgen_width, "fgen", *key))
+
+
+def _targets(host: Owner) -> Targets:
+    return Targets(host.missing, host.neighbours, host.visible)

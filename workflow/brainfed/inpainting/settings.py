@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 
@@ -42,9 +43,7 @@ class InpaintingSettings:
     beta: float = setting(1.0, "Weight of the adversarial loss (FedNI eq. 10).", minimum=0)
     discriminator: bool = setting(True, "Train against a discriminator; off: reconstruction alone.")
     d_interval: int = setting(1, "Local epochs between two steps of the discriminator.", minimum=1)
-    precision: Literal["float32", "bfloat16"] = setting(
-        "float32", "Number format of the large matrix products; weights and sums stay float32."
-    )
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
     def __post_init__(self) -> None:
         if self.hidden_least > self.hidden_most:

@@ -14,40 +14,9 @@ from torch import Tensor
 
 from brainfed.models.discriminator import FirstWeight
 from brainfed.models.generator import PHENOTYPE, Generator
+from brainfed.models.products import Products
 
 CPU_BLOCK = 1024
-
-
-@dataclass
-class Products:
-    """How the large products are formed, and how many operations they took so far.
-
-    Attributes:
-        low: bfloat16 factors and block products, added up in float32; else the tensors' own format.
-        operations: multiplications and additions.
-    """
-
-    low: bool = False
-    operations: int = 0
-
-    def write(self, left: Tensor, right: Tensor, out: Tensor) -> None:
-        """Out = left @ right."""
-        self._count(left, right)
-        if self.low:
-            out.copy_(left.bfloat16() @ right.bfloat16())
-        else:
-            torch.mm(left, right, out=out)
-
-    def add(self, left: Tensor, right: Tensor, out: Tensor) -> None:
-        """Out += left @ right."""
-        self._count(left, right)
-        if self.low:
-            out.add_(left.bfloat16() @ right.bfloat16())
-        else:
-            out.addmm_(left, right)
-
-    def _count(self, left: Tensor, right: Tensor) -> None:
-        self.operations += 2 * left.shape[0] * left.shape[1] * right.shape[1]
 
 
 @dataclass(frozen=True)

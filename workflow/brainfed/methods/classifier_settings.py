@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.schedule import FederationSettings
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 Standardise = Literal["institution", "none"]
@@ -49,6 +50,7 @@ class SoloSettings:
     weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
     def __post_init__(self) -> None:
         if self.epochs % self.curve_every:

@@ -13,6 +13,7 @@ from brainfed.methods.classifier_settings import (
     Standardise,
 )
 from brainfed.methods.method import Method
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 
@@ -23,6 +24,7 @@ class FedGCNSettings(FederationSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two graph convolutions.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     skip: Skip = setting("none", SKIP_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
     neighbours: tuple[int, ...] = setting(
         (),
         "For graphs that do not fit into memory: at most so many neighbours that a node hears in each of the two "
@@ -36,6 +38,10 @@ class FedGCNSettings(FederationSettings):
             raise ValueError(f"neighbours: expected two numbers of at least 0, or none, found {list(self.neighbours)}")
         if self.neighbours and self.skip != "none":
             raise ValueError("neighbours: drawing neighbours goes without a skip connection")
+        if self.neighbours and self.precision != "float32":
+            raise ValueError(
+                f"neighbours: drawing neighbours goes with float32 alone, found precision {self.precision}"
+            )
 
 
 METHOD = Method(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
 from brainfed.methods.method import Method
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 
@@ -14,6 +15,7 @@ class FedMLPSettings(FederationSettings):
 
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
 METHOD = Method(

@@ -8,6 +8,7 @@ from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 
@@ -17,6 +18,7 @@ class FedSagePlusSettings(FederationSettings):
 
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two GraphSAGE layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
 FEDSAGE = Inpainter(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, STANDARDISE_DESCRIPTION, Standardise
 from brainfed.methods.method import Method
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
 
@@ -13,6 +14,7 @@ class FederatedLogisticSettings(FederationSettings):
     """The federation's settings and the scaling."""
 
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
 METHOD = Method(

@@ -74,15 +74,18 @@ class FeatureGenerator(Module):
         self.second = Linear(FGEN_WIDTH, shape.fgen_width)
         self.output = Linear(shape.fgen_width, shape.targets * shape.features)
 
-    def forward(self, noisy: Tensor, keep: Tensor | float = 1.0) -> Tensor:
-        """(n, targets, d) features.
+    def expand(self, noisy: Tensor, keep: Tensor | float = 1.0) -> Tensor:
+        """(n, fgen_width) what the last layer reads.
 
         Args:
             noisy: (n, 128) embeddings plus standard normal noise.
             keep: (n, fgen_width) dropout's factors.
         """
-        hidden = relu(self.second(relu(self.first(noisy)))) * keep
-        return torch.tanh(self.output(hidden)).view(len(noisy), self.shape.targets, self.shape.features)
+        return relu(self.second(relu(self.first(noisy)))) * keep
+
+    def forward(self, noisy: Tensor) -> Tensor:
+        """(n, targets, d) features, without dropout."""
+        return torch.tanh(self.output(self.expand(noisy))).view(len(noisy), self.shape.targets, self.shape.features)
 
 
 class MissingNeighbourGenerator(Module):

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brainfed.models.products import Products
+from brainfed.runtime.precision import Precision
+
 
 @dataclass(frozen=True)
 class SharedDesign:
@@ -58,11 +61,12 @@ Design = SharedDesign | FoldDesign
 class FirstLayer:
     """Weights (M, d, F, h) of the first layer of M institutions and F folds."""
 
-    def __init__(self, initial: Tensor, institutions: int) -> None:
+    def __init__(self, initial: Tensor, institutions: int, precision: Precision = "float32") -> None:
         """All institutions start from `initial` (F, d, h)."""
         weight = initial.permute(1, 0, 2).unsqueeze(0).repeat(institutions, 1, 1, 1).contiguous()
         self.weight = torch.nn.Parameter(weight)
         self.weight.grad = torch.zeros_like(weight)
+        self._products = Products(precision)
         self._scaled = torch.empty_like(weight[0])
 
     def stack(self) -> Tensor:
@@ -87,12 +91,14 @@ class FirstLayer:
         n = design.nodes
         if isinstance(design, FoldDesign):
             for fold in range(folds):
-                output[fold, :n] = design.rows[fold] @ weight[:, fold]
+                self._products.write(design.rows[fold], weight[:, fold], output[fold, :n])
             return
         torch.mul(weight, design.inverse_sd, out=self._scaled)
-        product = (design.rows @ self._scaled.view(d, folds * hidden)).view(n + folds, folds, hidden)
-        for fold in range(folds):
-            output[fold, :n] = product[:n, fold] - design.row_sums[:, None] * product[n + fold, fold]
+        product = weight.new_empty(n + folds, folds * hidden)
+        self._products.write(design.rows, self._scaled.view(d, folds * hidden), product)
+        subjects, means = product.view(n + folds, folds, hidden).tensor_split((n,))
+        mean_of_own_fold = means.diagonal().T
+        output[:, :n] = (subjects - design.row_sums[:, None, None] * mean_of_own_fold).transpose(0, 1)
 
     @torch.no_grad()
     def backward(self, designs: tuple[Design, ...], gradient: Tensor, chosen: Tensor) -> None:
@@ -108,11 +114,11 @@ class FirstLayer:
             upstream = gradient[institution, :, :n]
             if isinstance(design, FoldDesign):
                 for fold in range(folds):
-                    target[:, fold] = design.rows[fold].T @ upstream[fold]
+                    self._products.write(design.rows[fold].T, upstream[fold], target[:, fold])
                 continue
             columns = upstream.new_zeros(n + folds, folds, hidden)
-            columns[:n] = upstream.permute(1, 0, 2)
-            for fold in range(folds):
-                columns[n + fold, fold] = -(design.row_sums @ upstream[fold])
-            torch.mm(design.rows.T, columns.view(n + folds, folds * hidden), out=target.view(d, folds * hidden))
+            columns[:n] = upstream.transpose(0, 1)
+            columns[n:].diagonal().copy_(-(design.row_sums @ upstream).T)
+            flat = target.view(d, folds * hidden)
+            self._products.write(design.rows.T, columns.view(n + folds, folds * hidden), flat)
             target.mul_(design.inverse_sd)

@@ -16,6 +16,7 @@ from torch.nn.functional import elu
 from brainfed.models.first_layer import Design, FirstLayer, FoldDesign
 from brainfed.models.propagation import Propagation, institution_blocks, row_sums
 from brainfed.models.stacked_network import Architecture, StackedNetwork, initial_weight
+from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
 
 LAYERS = 3
@@ -31,6 +32,7 @@ class SageNetwork(StackedNetwork):
         means: (M, 1 or F, n, n) rows of 1 / degree, zero-padded; one a fold where the designs are `FoldDesign`s.
         folds: the numbers of the folds that are stacked, which key the initial weights.
         streams: of the repeat.
+        precision: of the products with the features.
     """
 
     def __init__(
@@ -43,17 +45,18 @@ class SageNetwork(StackedNetwork):
         streams: Streams,
         device: torch.device,
         dtype: torch.dtype,
+        precision: Precision = "float32",
     ) -> None:
         architecture = Architecture(features, hidden, graph=True)
         averaged = tuple(
             averaged_design(design, institution_blocks(means, index, design.nodes)) for index, design in enumerate(own)
         )
-        super().__init__(architecture, averaged, means, folds, streams, device, dtype, own)
+        super().__init__(architecture, averaged, means, folds, streams, device, dtype, own, precision)
         first, second = (
             torch.stack([own_weight(streams, layer, fold, *architecture.widths[layer : layer + 2]) for fold in folds])
             for layer in range(2)
         )
-        self.skip = FirstLayer(first.to(device, dtype), len(own))
+        self.skip = FirstLayer(first.to(device, dtype), len(own), precision)
         self.weights.append(torch.nn.Parameter(second.to(device, dtype).repeat(len(own), 1, 1, 1)))
 
     def stacks(self) -> dict[str, Tensor]:

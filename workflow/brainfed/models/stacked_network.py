@@ -14,9 +14,13 @@ from torch.nn.functional import cross_entropy, elu
 
 from brainfed.models.first_layer import Design, FirstLayer
 from brainfed.models.propagation import Propagation
+from brainfed.runtime.precision import Precision
 from brainfed.runtime.streams import Streams
 
 CLASSES = 2
+
+Products = tuple[Tensor, Tensor | None]
+"""What the first layer makes of the features, (M, F, n, h), and the skip connection, (M, F, n, 2)."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class StackedNetwork:
         streams: of the repeat.
         own: the same subjects without propagation, one an institution: what the skip connection multiplies.
             Its weights start at zero, so that training starts from the plain classifier.
+        precision: of the products with the features.
     """
 
     def __init__(
@@ -73,10 +78,12 @@ class StackedNetwork:
         device: torch.device,
         dtype: torch.dtype,
         own: tuple[Design, ...] = (),
+        precision: Precision = "float32",
     ) -> None:
         self.architecture = architecture
         self.designs = designs
         self.own = own
+        self.precision: Precision = precision
         self.propagation = propagation
         self.nodes = max(design.nodes for design in designs)
         institutions = len(designs)
@@ -84,14 +91,15 @@ class StackedNetwork:
             torch.stack([initial_weight(streams, layer, fold, rows, columns) for fold in folds]).to(device, dtype)
             for layer, (rows, columns) in enumerate(pairwise(architecture.widths))
         ]
-        self.first = FirstLayer(starts[0], institutions)
+        self.first = FirstLayer(starts[0], institutions, precision)
         nothing = torch.zeros(len(folds), architecture.features, CLASSES, device=device, dtype=dtype)
-        self.skip = FirstLayer(nothing, institutions) if architecture.skip else None
+        self.skip = FirstLayer(nothing, institutions, precision) if architecture.skip else None
         self.weights = [torch.nn.Parameter(start.repeat(institutions, 1, 1, 1)) for start in starts[1:]]
         self.biases = [
             torch.nn.Parameter(torch.zeros(institutions, len(folds), 1, width, device=device, dtype=dtype))
             for width in architecture.widths[1:]
         ]
+        self._scored: Products | None = None
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All learnable tensors, the first layer's weights first."""
@@ -122,13 +130,15 @@ class StackedNetwork:
 
         Args:
             labels: (M, F, n) in {0, 1}, -1 where a node does not count.
-            chosen: (M,) bool, the institutions that train.
+            chosen: (M,) bool on the host, the institutions that train.
 
         Returns:
             (M, F) losses; NaN where an institution has no labelled node or does not train.
         """
-        hidden = self.first.forward(self.designs, self.nodes, chosen).requires_grad_()
-        past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen).requires_grad_()
+        hidden, past = self._products(chosen) if self._scored is None else self._scored
+        self._scored = None
+        for product in (hidden,) if past is None else (hidden, past):
+            product.requires_grad_()
         counted = labels >= 0
         entropy = cross_entropy(
             self.logits(hidden, past).reshape(-1, CLASSES),
@@ -136,7 +146,7 @@ class StackedNetwork:
             reduction="none",
         ).view(labels.shape)
         losses = (entropy * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
-        trains = chosen.to(losses.device)[:, None] & counted.any(dim=2)
+        trains = chosen.to(losses.device, non_blocking=True)[:, None] & counted.any(dim=2)
         for parameter in (*self.weights, *self.biases):
             parameter.grad = None
         (losses * trains).sum().backward()  # type: ignore[no-untyped-call]
@@ -149,13 +159,20 @@ class StackedNetwork:
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
-        """(M, F, n) probability of the patient class, every institution by its own weights."""
-        hidden = self.first.forward(self.designs, self.nodes)
-        past = None if self.skip is None else self.skip.forward(self.own, self.nodes)
-        return torch.softmax(self.logits(hidden, past), dim=-1)[..., 1]
+        """(M, F, n) probability of the patient class, every institution by its own weights.
+
+        The next training step starts from these products unless `load` comes between.
+        """
+        self._scored = self._products()
+        return torch.softmax(self.logits(*self._scored), dim=-1)[..., 1]
 
     @torch.no_grad()
     def load(self, values: dict[str, Tensor]) -> None:
         """Take tensors (F, ...), the same for every institution, or (M, F, ...)."""
+        self._scored = None
         for name, view in self.stacks().items():
             view.copy_(values[name])
+
+    def _products(self, chosen: Tensor | None = None) -> Products:
+        past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen)
+        return self.first.forward(self.designs, self.nodes, chosen), past

@@ -16,6 +16,7 @@ def train(inputs: MethodInputs, settings: CentralGCNSettings, run: Run) -> Outco
         graph=True,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        precision=settings.precision,
         exchange=False,
         pooled=True,
     )

@@ -19,5 +19,6 @@ def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:
         graph=True,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        precision=settings.precision,
         skip=settings.skip == "linear",
     )

@@ -16,4 +16,5 @@ def train(inputs: MethodInputs, settings: FedMLPSettings, run: Run) -> Outcome:
         graph=False,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        precision=settings.precision,
     )

@@ -21,6 +21,7 @@ def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
         graph=True,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        precision=settings.precision,
         skip=settings.skip == "linear",
     )
     return without_generated(outcome, len(inputs.subjects))

@@ -38,7 +38,9 @@ def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) ->
         trained = members(inputs, folds, pooled=False, standardise=settings.standardise == "institution")
         stack = stack_inputs(inputs, trained, folds, graph=False, device=device, dtype=dtype)
         means = stack_graphs(inputs, trained, folds, neighbour_mean, dtype).to(device)
-        return stack, SageNetwork(d, settings.hidden, stack.designs, means, folds, inputs.streams, device, dtype)
+        return stack, SageNetwork(
+            d, settings.hidden, stack.designs, means, folds, inputs.streams, device, dtype, settings.precision
+        )
 
     size = StackSize(_parameters(d, settings), 2 * hidden_0, 2 * int(len(inputs.features) > 1))
     return train_stacks(inputs, settings, run, ledger, build, size)

@@ -16,6 +16,7 @@ def train(inputs: MethodInputs, settings: LocalGCNSettings, run: Run) -> Outcome
         graph=True,
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
+        precision=settings.precision,
         exchange=False,
         pooled=False,
     )

@@ -16,6 +16,7 @@ from brainfed.federation.rounds import local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.state import Curves, StackedModel
 from brainfed.models.stacked_network import CLASSES, Architecture, StackedNetwork
+from brainfed.runtime.precision import Precision
 from brainfed.runtime.run import Run
 from brainfed.training.crossings import record_help_for_unseen, record_pooling
 from brainfed.training.inputs import MethodInputs, Outcome
@@ -34,6 +35,7 @@ def train_stacked(
     graph: bool,
     standardise: bool,
     crosses: Mapping[str, tuple[str, ...]],
+    precision: Precision = "float32",
     exchange: bool = True,
     pooled: bool = False,
     skip: bool = False,
@@ -53,7 +55,7 @@ def train_stacked(
         trained = members(inputs, folds, pooled=pooled, standardise=standardise)
         stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype, skip=skip)
         return stack, StackedNetwork(
-            architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype, stack.own
+            architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype, stack.own, precision
         )
 
     by_fold = int(len(inputs.features) > 1 or len(inputs.graphs) > 1) + int(len(inputs.features) > 1 and skip)
@@ -209,7 +211,15 @@ def _score_elsewhere(
         inputs, visitor, (fold,), graph=architecture.graph, device=device, dtype=dtype, skip=architecture.skip
     )
     model = StackedNetwork(
-        architecture, visited.designs, visited.propagation, (fold,), inputs.streams, device, dtype, visited.own
+        architecture,
+        visited.designs,
+        visited.propagation,
+        (fold,),
+        inputs.streams,
+        device,
+        dtype,
+        visited.own,
+        network.precision,
     )
     model.load({name: view[teacher, position : position + 1] for name, view in network.stacks().items()})
     return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)

@@ -1,0 +1,116 @@
+"""How long one device trains everything of Table V that trains by gradient: five repeats of five folds a method.
+
+    python benchmarks/table5_on_gpu.py [--device cuda] [--threads 8] [--precision tf32]
+    python benchmarks/table5_on_gpu.py --device cpu --features 500 --rounds 2     (a trial of the script)
+
+Random numbers of ABIDE's size (1035 subjects, 19,900 connections, five institutions), stored as float16, 41 MB.
+Every repeat has its own institutions, folds and graph, as in the workflow; FedNI and FedSage+ train their generators,
+fuse, and train on the fused graphs. Counted as work are the products with an axis of d, as time all of training with
+its set-up, but not the making of cohorts, graphs and fused graphs. Weight noise is drawn on the host, on so many
+threads.
+"""
+
+import argparse
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from made_up_cohort import CC200_FEATURES, MadeUpCohort
+from matrix_rate import Stopwatch, clock_of, synchronise
+
+from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.inpainter import Inpainter
+from brainfed.methods.method import Method
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.run import Run
+from brainfed.training.inputs import MethodInputs
+
+TRAINED = ("localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")
+REPEATS = 5
+
+
+def settings_of(kind: type, precision: str, rounds: int) -> Any:
+    """A method's (or a generator's) own settings, cut to some rounds where asked, in a precision where it has one."""
+    settings = kind()
+    changed = {"precision": precision} if hasattr(settings, "precision") else {}
+    if rounds and hasattr(settings, "curve_every"):
+        return replace(settings, epochs=rounds * settings.curve_every, **changed)
+    return replace(settings, **({"rounds": rounds} if rounds else {}), **changed)
+
+
+class Table:
+    """Seconds and operations by what was trained."""
+
+    def __init__(self, run: Run, precision: str, rounds: int) -> None:
+        self.run, self.precision, self.rounds = run, precision, rounds
+        self.clock = clock_of(torch.device(run.device))
+        self.seconds: dict[str, float] = {}
+        self.operations: dict[str, int] = {}
+
+    def train(self, name: str, work: str, start: Callable[[], Any]) -> Any:
+        """Call `start` and add its time and its count `work` to the row `name`."""
+        device = torch.device(self.run.device)
+        synchronise(device)
+        began = self.clock()
+        result = start()
+        synchronise(device)
+        self.seconds[name] = self.seconds.get(name, 0.0) + self.clock() - began
+        self.operations[name] = self.operations.get(name, 0) + result.counts[work]
+        return result
+
+    def repeat(self, cohort: MadeUpCohort) -> None:
+        """Train every method on one split."""
+        plain = cohort.method_inputs()
+        for name in TRAINED:
+            method = METHODS[name]
+            inputs = plain if method.inpainter is None else self._mended(method, method.inpainter, cohort, plain)
+            train, settings = resolve(method.entry), settings_of(method.settings, self.precision, self.rounds)
+            self.train(name, "first_layer_operations", lambda: train(inputs, settings, self.run))  # noqa: B023
+
+    def _mended(self, method: Method, inpainter: Inpainter, cohort: MadeUpCohort, plain: MethodInputs) -> MethodInputs:
+        """The cohort with generated nodes, by a generator that is trained first."""
+        inputs, settings = cohort.inpainting_inputs(), settings_of(inpainter.settings, self.precision, self.rounds)
+        train, load = resolve(inpainter.train), resolve(inpainter.load)
+        trained = self.train(f"{method.name}: generator", "operations", lambda: train(inputs, settings, self.run))
+        generator = load(inputs, settings, ArrayFile(trained.arrays, {}), self.run)
+        most = getattr(settings, inpainter.most) if inpainter.most else inputs.graph_settings.k
+        fused = fuse(inputs, generator, FusingSettings(**method.fusing), most)
+        return replace(plain, graphs=(), fused=(fused,))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--precision", default="float32", choices=["float32", "tf32", "bfloat16"])
+    parser.add_argument("--features", type=int, default=CC200_FEATURES)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--rounds", type=int, default=0, help="of every training; 0: each method's own number")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING)
+    torch.set_num_threads(arguments.threads)
+    watch = Stopwatch(torch.device(arguments.device))
+    run = Run(device=arguments.device, progress=lambda *_: None)
+    table = Table(run, arguments.precision, arguments.rounds)
+    Table(run, arguments.precision, 1).repeat(MadeUpCohort(arguments.features, stored="float16"))
+    for repeat in range(arguments.repeats):
+        table.repeat(MadeUpCohort(arguments.features, repeat=repeat, stored="float16"))
+        watch.rates.append(watch.rate())
+    name = torch.cuda.get_device_name() if run.device.startswith("cuda") else run.device
+    print(f"{name}, {arguments.threads} threads, d = {arguments.features}, {arguments.precision} products")
+    print(f"float32 GEMM {watch.gemm:.0f} GFLOP/s; {arguments.repeats} repeats of 5 folds, after a round to warm up")
+    print(f"{'trained':24} {'seconds':>8} {'TFLOP':>8} {'GFLOP/s':>8} {'of GEMM':>8}")
+    table.seconds["together"] = sum(table.seconds.values())
+    table.operations["together"] = sum(table.operations.values())
+    for name, seconds in table.seconds.items():
+        work = table.operations[name] / 1e9
+        print(f"{name:24} {seconds:8.2f} {work / 1e3:8.2f} {work / seconds:8.0f} {work / seconds / watch.gemm:8.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Large matrix products in a number format that is chosen for them alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from brainfed.runtime.precision import Precision
+
+
+@dataclass
+class Products:
+    """How the large products are formed, and how many operations they took so far.
+
+    Attributes:
+        precision: `bfloat16`: factors and products, added up in the tensors' own format. `tf32`: factors on a GPU.
+            `float32`: the tensors' own format.
+        operations: multiplications and additions.
+    """
+
+    precision: Precision = "float32"
+    operations: int = 0
+
+    def write(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out = left @ right."""
+        self._count(left, right)
+        if self.precision == "bfloat16":
+            out.copy_(left.bfloat16() @ right.bfloat16())
+            return
+        with self._rounding(out):
+            torch.mm(left, right, out=out)
+
+    def add(self, left: Tensor, right: Tensor, out: Tensor) -> None:
+        """Out += left @ right."""
+        self._count(left, right)
+        if self.precision == "bfloat16":
+            out.add_(left.bfloat16() @ right.bfloat16())
+            return
+        with self._rounding(out):
+            out.addmm_(left, right)
+
+    @contextmanager
+    def _rounding(self, out: Tensor) -> Iterator[None]:
+        """What a GPU makes of float32 factors, for these products alone."""
+        if out.device.type != "cuda":
+            yield
+            return
+        known = torch.backends.cuda.matmul.fp32_precision
+        torch.backends.cuda.matmul.fp32_precision = "tf32" if self.precision == "tf32" else "ieee"
+        try:
+            yield
+        finally:
+            torch.backends.cuda.matmul.fp32_precision = known
+
+    def _count(self, left: Tensor, right: Tensor) -> None:
+        self.operations += 2 * left.shape[0] * left.shape[1] * right.shape[1]

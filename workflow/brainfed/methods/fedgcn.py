@@ -40,7 +40,7 @@ class FedGCNSettings(FederationSettings):
             raise ValueError("neighbours: drawing neighbours goes without a skip connection")
         if self.neighbours and self.precision != "float32":
             raise ValueError(
-                f"neighbours: drawing neighbours goes with float32 alone, found precision {self.precision}"
+                f"neighbours: drawing neighbours needs precision float32, found {self.precision}"
             )
 
 

@@ -206,7 +206,7 @@ def results_of(project: Project) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): COST_SECTION.sub(b"", path.read_bytes())
         for path in files
-        if path.name != "timing.json" and "benchmarks" not in path.parts
+        if not path.name.endswith("timing.json") and "benchmarks" not in path.parts
     }
 
 

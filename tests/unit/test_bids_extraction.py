@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 
 import nibabel as nib
 import numpy as np
@@ -160,6 +161,16 @@ def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
     assert found.coverage.tolist() == [0, 0.75, 1]
     assert np.isnan(found.series[:, 0]).all()
     assert extracted(cohort(derivative, bids={"brain_mask": False})).coverage.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("place", [-30, -7])
+def test_a_damaged_mask_is_named(derivative, place):
+    """Within the voxels, and in the check sum behind them."""
+    (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+    assert re.match(r"Subject 01, .*run-2.*brain_mask.nii.gz: expected a brain mask", refused(cohort(derivative)))
 
 
 def test_a_mask_on_another_grid_is_refused(derivative):

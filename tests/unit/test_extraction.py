@@ -228,7 +228,22 @@ def scramble(path):
     path.write_bytes(b"not an image" * 100)
 
 
-@pytest.mark.parametrize("damage", [truncate, truncate_inside, scramble, Path.unlink])
+def flip_a_check_sum(path):
+    """As a bit that flipped within the voxels: what gunzip calls a CRC error."""
+    content = bytearray(path.read_bytes())
+    content[-7] ^= 1
+    path.write_bytes(content)
+
+
+def break_a_block(path):
+    """The deflate stream of a gzip file starts with a block of a kind that does not exist."""
+    content = bytearray(path.read_bytes())
+    start = len(content) // 2
+    content[start : start + 200] = b"\xff" * 200
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [truncate, truncate_inside, scramble, Path.unlink, flip_a_check_sum, break_a_block])
 def test_a_damaged_image_is_named(tmp_path, damage):
     files = write_scan(tmp_path, paint())
     damage(tmp_path / "scan.nii.gz")
@@ -286,6 +301,15 @@ def test_a_scan_too_short_for_the_band_pass_is_refused_and_one_volume_more_is_no
     with pytest.raises(UserError, match="expected at least 34 volumes for the band-pass, found 33"):
         extract("s1", write_scan(tmp_path, paint()[..., :33]), atlas, CLEANED)
     assert len(extract("s1", write_scan(tmp_path, paint()[..., :34]), atlas, CLEANED).series) == 34
+
+
+@pytest.mark.parametrize("damage", [truncate, scramble, Path.unlink, flip_a_check_sum, break_a_block])
+def test_a_damaged_atlas_is_named(tmp_path, damage):
+    noise = np.random.default_rng(0).integers(1, 30000, SHAPE).astype(np.int16)
+    nib.save(nib.Nifti1Image(noise, AFFINE), tmp_path / "atlas.nii.gz")
+    damage(tmp_path / "atlas.nii.gz")
+    with pytest.raises(UserError, match=r"^.*atlas.nii.gz: expected a NIfTI parcellation, found a damaged or absent"):
+        load_atlas("slabs", tmp_path / "atlas.nii.gz")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import nibabel as nib
 import numpy as np
-from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
+from brainfed.imaging.intact import damage_named, opened
 from brainfed.imaging.scan import Scan
 from brainfed.runtime.errors import UserError
 
@@ -18,11 +18,10 @@ def within_brain(scan: Scan, mask: str) -> Scan:
         UserError: the mask is damaged, lies on another grid than the image, or is empty.
     """
     where = f"Subject {scan.subject}, {mask}"
-    try:
+    with damage_named(where, "a brain mask"):
         image = nib.load(mask)
-        values = np.asanyarray(image.dataobj)
-    except (OSError, EOFError, ValueError, ImageFileError) as error:
-        raise UserError(f"{where}: expected a brain mask, found a damaged file ({error}); fetch it again.") from error
+        with opened(image) as stored:
+            values = np.asanyarray(stored)
     refuse_other_grid(scan.subject, mask, image, scan.file, scan.voxels.shape[:3], scan.affine)
     brain = values > 0
     if not brain.any():

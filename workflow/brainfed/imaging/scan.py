@@ -1,20 +1,18 @@
 """Open one subject's 4D image and refuse what cannot be used."""
 
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
 from nibabel.affines import apply_affine
-from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
+from brainfed.imaging.intact import damage_named, opened
 from brainfed.runtime.errors import UserError
 
 SECONDS = {"sec": 1.0, "unknown": 1.0, "msec": 1e-3, "usec": 1e-6}
+WHOLE = "a whole NIfTI image"
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def read_header(subject: str, file: str | Path) -> ScanHeader:
     Raises:
         UserError: the file is absent or no NIfTI, the image is not 4D, or the affine is singular.
     """
-    with _damage_named(subject, file):
+    with damage_named(f"Subject {subject}, {file}", WHOLE):
         return _header_of(subject, file, nib.load(file))
 
 
@@ -73,12 +71,12 @@ def read_scan(subject: str, file: str | Path) -> Scan:
     """Read a 4D NIfTI.
 
     Raises:
-        UserError: the file is absent, truncated or no NIfTI; the image is not 4D; a voxel is NaN or
+        UserError: the file is absent, damaged or no NIfTI; the image is not 4D; a voxel is NaN or
             infinite; the affine is singular.
     """
     where = f"Subject {subject}, {file}"
-    with _damage_named(subject, file):
-        image = nib.load(file, keep_file_open=True)
+    with damage_named(where, WHOLE):
+        image = nib.load(file)
         header = _header_of(subject, file, image)
         voxels = _voxels_of(image)
     if not all(np.isfinite(volume).all() for volume in np.moveaxis(voxels, 3, 0)):
@@ -92,22 +90,12 @@ def read_scan(subject: str, file: str | Path) -> Scan:
     return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision)
 
 
-@contextmanager
-def _damage_named(subject: str, file: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError, ValueError, zlib.error, ImageFileError) as error:
-        raise UserError(
-            f"Subject {subject}, {file}: expected a whole NIfTI image, found a damaged or absent file "
-            f"({' '.join(str(error).split())}); fetch it again."
-        ) from error
-
-
 def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
     """(x, y, z, time) voxels, read volume by volume: nibabel holds a compressed file that it reads at once twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
-    for volume in range(image.shape[3]):
-        voxels[..., volume] = image.dataobj[..., volume]
+    with opened(image) as stored:
+        for volume in range(image.shape[3]):
+            voxels[..., volume] = stored[..., volume]
     return voxels
 
 

@@ -83,7 +83,7 @@ def extract_scan(
         averaged.coverage,
         tr,
         volumes=scan.voxels.shape[3],
-        tsnr=temporal_snr(averaged.means),
+        tsnr=temporal_snr(averaged.means, kept),
         resampled=averaged.resampled,
         suspicion=averaged.suspicion,
     )

@@ -173,6 +173,14 @@ def test_a_damaged_mask_is_named(derivative, place):
     assert re.match(r"Subject 01, .*run-2.*brain_mask.nii.gz: expected a brain mask", refused(cohort(derivative)))
 
 
+def test_a_sidecar_in_milliseconds_is_refused(derivative):
+    for path in derivative.folder.rglob("*bold.json"):
+        path.write_text(json.dumps({"RepetitionTime": 2000}))
+    assert "bold.json: expected a repetition time of at most 30 s, found 2000 s; is it in ms?" in refused(
+        cohort(derivative)
+    )
+
+
 def test_a_mask_on_another_grid_is_refused(derivative):
     (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
     nib.save(nib.Nifti1Image(np.ones((3, 4, 4), dtype=np.uint8), AFFINE), path)

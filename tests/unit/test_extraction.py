@@ -290,6 +290,15 @@ def test_milliseconds_in_the_header_are_understood(tmp_path):
     assert extract("s1", files, write_atlas(tmp_path), RAW).tr == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("settings", [RAW, CLEANED])
+def test_milliseconds_that_the_header_calls_seconds_are_refused(tmp_path, settings):
+    files = write_scan(tmp_path, paint(), tr=2000)
+    atlas = write_atlas(tmp_path)
+    with pytest.raises(UserError, match=r"scan.nii.gz: .* of at most 30 s, found 2000 s; is it in ms"):
+        extract("s1", files, atlas, settings)
+    assert extract("s1", replace(files, tr=TR), atlas, settings).tr == TR
+
+
 def test_a_band_above_half_the_sampling_rate_is_refused(tmp_path):
     files = replace(write_scan(tmp_path, paint()), tr=6.0)
     with pytest.raises(UserError, match=r"expected low_pass below 0.08333 Hz .*TR 6 s"):
@@ -324,6 +333,14 @@ def test_a_damaged_atlas_is_named(tmp_path, damage):
         (slabs(), "index\tlabel\n3\tB\n", "found index, label; add name"),
         (slabs(), "index\tname\n3\tB\n3\tC\n", "expected every index once, found '3' again"),
         (slabs(), "index\tname\n3\tB\n4\tB\n", "expected every name once, found 'B' again"),
+        (slabs(), "index\tname\n3\tB\n03\tC\n", "expected every index once, found '3' again"),
+        (
+            slabs(),
+            "index\tname\n3\tB\n\u00b2\tC\n",
+            "line 3: expected a positive whole number as index",
+        ),
+        (slabs(), "index\tname\n3\tB\n5\t \n", "line 3: expected a name for region '5', found none"),
+        (slabs(), "index\tname\n", "expected one row a region, found the header alone"),
         (slabs(), "index\tname\n0\tbackground\n", "line 2: expected a positive whole number as index, found '0'"),
     ],
 )

@@ -15,6 +15,7 @@ from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.region_means import average_regions
 from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.region_signal import rounding_regions
+from brainfed.imaging.repetition_time import refuse_milliseconds
 from brainfed.imaging.scan import Scan, read_scan
 from brainfed.imaging.temporal_snr import temporal_snr
 from brainfed.runtime.errors import UserError
@@ -121,11 +122,12 @@ def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settin
     """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
 
     Raises:
-        UserError: it has no repetition time, one too long for `low_pass`, or too few volumes.
+        UserError: it has no repetition time, one above 30 s or too long for `low_pass`, or too few volumes.
     """
+    where = f"Subject {subject}, {file}"
+    refuse_milliseconds(where, tr)
     if settings.low_pass is None and settings.high_pass is None:
         return
-    where = f"Subject {subject}, {file}"
     if np.isnan(tr):
         raise UserError(
             f"{where}: expected a repetition time for the band-pass, found none in the header; set `tr` for its site "

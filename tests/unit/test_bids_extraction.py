@@ -24,6 +24,7 @@ from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.series_files import load_runs, load_series
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.shard import ShardFiles
+from brainfed.imaging.tangent import tangent_features
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 
@@ -151,6 +152,25 @@ def test_a_run_too_short_for_a_correlation_of_its_own_is_left_out_of_the_average
     assert f"expected a run with at least {VOLUMES + 1} time points, found 150, 145" in message
 
 
+@pytest.mark.parametrize(
+    ("moved", "volumes", "words"),
+    [
+        (range(VOLUMES), VOLUMES, "found all 150 scrubbed"),
+        (range(120), VOLUMES, "expected more degrees of freedom than the"),
+        ((), 33, "expected at least 34 volumes for the band-pass, found 33"),
+    ],
+)
+def test_a_run_of_which_nothing_can_be_kept_is_left_out_of_an_average_alone(derivative, moved, volumes, words, caplog):
+    table = confounds(volumes, 2, tuple(moved))
+    derivative.write_run("01", run="2", seed=2, table=table, volumes=volumes)
+    found = extracted(cohort(derivative, bids={"runs": "average"}))
+    assert (len(found.series), found.runs) == (VOLUMES, ())
+    assert words in caplog.text
+    assert words in refused(cohort(derivative))
+    derivative.write_run("01", run="1", seed=2, table=table, volumes=volumes)
+    assert words in refused(cohort(derivative, bids={"runs": "average"}))
+
+
 def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
     mask = np.ones(SHAPE, dtype=np.uint8)
     mask[:2] = 0
@@ -198,6 +218,19 @@ def test_a_region_that_one_run_did_not_see_is_seen_in_none():
     assert joined.coverage.tolist() == [0.5, 0]
     assert (joined.volumes, joined.runs, joined.tsnr) == (8, (4, 2), 50.0)
     assert joined.mean_fd == pytest.approx(0.2)
+
+
+def test_a_region_that_one_run_saw_has_the_connections_of_that_run_in_an_average():
+    random = np.random.default_rng(0)
+    runs = random.standard_normal((2, 30, 3)).astype(np.float32)
+    runs[1, :, 2] = np.nan
+    joined = join_runs([RegionSeries(run, ~np.isnan(run[0]) * 0.5, 2.0) for run in runs], apart=True)
+    assert joined.coverage.tolist() == [0.5, 0.5, 0]
+    found = connectivity({"s": joined.series}, FeatureSettings(), {"s": joined.runs})[0]
+    first, second = (np.corrcoef(run.T)[np.triu_indices(3, 1)] for run in runs)
+    np.testing.assert_allclose(found, [(first[0] + second[0]) / 2, first[1], first[2]], atol=1e-6)
+    assert connectivity({"s": joined.series}, FeatureSettings())[0, 1:].tolist() == [0, 0]
+    assert np.isfinite(tangent_features({"s": joined.series}, ["s"], ["a"], np.ones(1, dtype=bool))).all()
 
 
 def write_header_trs(derivative, tr):

@@ -23,6 +23,10 @@ from brainfed.runtime.errors import UserError
 SHORTEST_FILTERED = 34
 
 
+class TooShortError(UserError):
+    """A run has too few volumes for what is asked of it; a subject's other runs may do."""
+
+
 @dataclass(frozen=True)
 class ScanFiles:
     """Where one subject's data lie; `tr` in s overrules the image header."""
@@ -122,7 +126,8 @@ def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settin
     """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
 
     Raises:
-        UserError: it has no repetition time, one above 30 s or too long for `low_pass`, or too few volumes.
+        TooShortError: it has too few volumes.
+        UserError: it has no repetition time, or one above 30 s or too long for `low_pass`.
     """
     where = f"Subject {subject}, {file}"
     refuse_milliseconds(where, tr)
@@ -139,7 +144,7 @@ def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settin
             f"{settings.low_pass} Hz; lower it."
         )
     if volumes < SHORTEST_FILTERED:
-        raise UserError(
+        raise TooShortError(
             f"{where}: expected at least {SHORTEST_FILTERED} volumes for the band-pass, found {volumes}; leave the "
             "scan out or turn the filter off."
         )

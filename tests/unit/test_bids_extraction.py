@@ -183,6 +183,21 @@ def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
     assert extracted(cohort(derivative, bids={"brain_mask": False})).coverage.tolist() == [1, 1, 1]
 
 
+def test_what_is_no_number_outside_of_the_brain_does_not_matter(derivative):
+    """The third region lies in the mask; NaN and infinity in the first are not seen."""
+    mask = np.repeat(np.array([0, 1, 1, 1, 1, 1], dtype=np.uint8), 16).reshape(SHAPE)
+    for path in derivative.folder.rglob("*desc-brain_mask.nii.gz"):
+        nib.save(nib.Nifti1Image(mask, AFFINE), path)
+    expected = extracted(cohort(derivative))
+    (path,) = derivative.folder.rglob("*run-2*bold.nii.gz")
+    image = nib.load(path)
+    voxels = image.get_fdata(dtype=np.float32)
+    voxels[0, 1, 2, 5], voxels[0, 0, 0, 7:] = np.nan, np.inf
+    nib.save(nib.Nifti1Image(voxels, AFFINE, image.header), path)
+    assert np.array_equal(extracted(cohort(derivative)).series, expected.series)
+    assert "found 144 NaN or infinite ones" in refused(cohort(derivative, bids={"brain_mask": False}))
+
+
 @pytest.mark.parametrize("place", [-30, -7])
 def test_a_damaged_mask_is_named(derivative, place):
     """Within the voxels, and in the check sum behind them."""

@@ -265,6 +265,17 @@ def test_voxels_that_are_no_number_are_refused(tmp_path, value):
         extract("s1", write_scan(tmp_path, voxels), write_atlas(tmp_path), RAW)
 
 
+def test_a_background_of_nan_is_without_signal(tmp_path):
+    atlas, empty = write_atlas(tmp_path), slabs() == 5
+    empty[:, :8] |= slabs()[:, :8] == 40
+    voxels = paint()
+    voxels[empty | (slabs() == 0)] = np.nan
+    found = extract("s1", write_scan(tmp_path, voxels), atlas, RAW)
+    assert found.coverage.tolist() == [1, 0, 1, 0.5]
+    assert np.isnan(found.series).all(axis=0).tolist() == [False, True, False, False]
+    np.testing.assert_allclose(found.series[:, [0, 2, 3]], painted()[:, [0, 2, 3]], atol=1e-4)
+
+
 def test_an_image_elsewhere_in_space_is_refused(tmp_path):
     affine = AFFINE.copy()
     affine[0, 3] = 500

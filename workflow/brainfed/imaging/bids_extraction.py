@@ -10,7 +10,6 @@ from brainfed.cohort.bids_run import BidsRun
 from brainfed.cohort.framewise_displacement import mean_displacement
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.atlas import Atlas
-from brainfed.imaging.brain_mask import within_brain
 from brainfed.imaging.extract_shard import write_extracted
 from brainfed.imaging.extraction import TooShortError, check_filter, extract_scan
 from brainfed.imaging.fmriprep_confounds import check_freedom, load_regressors
@@ -86,9 +85,7 @@ def extract_run(
         TooShortError: too few of its volumes are kept.
         UserError: the image, its mask, its sidecars or its confounds cannot be used.
     """
-    scan = read_scan(subject, run.image)
-    if run.mask is not None:
-        scan = within_brain(scan, run.mask)
+    scan = read_scan(subject, run.image, run.mask)
     stated = sidecar_tr(subject, run.sidecars)
     chosen = next((value for value in (tr, stated) if value is not None and not np.isnan(value)), scan.tr)
     regressors = load_regressors(subject, run.image, scan.voxels.shape[3], settings.bids.confounds)

@@ -236,7 +236,7 @@ def flip_a_check_sum(path):
 
 
 def break_a_block(path):
-    """The deflate stream of a gzip file starts with a block of a kind that does not exist."""
+    """What zlib cannot inflate, within the stream."""
     content = bytearray(path.read_bytes())
     start = len(content) // 2
     content[start : start + 200] = b"\xff" * 200

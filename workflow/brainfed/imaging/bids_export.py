@@ -96,7 +96,7 @@ def _correlations(subject: str, series: NDArray[np.float32], runs: Mapping[str, 
     """(R, R) correlations, NaN in the rows and columns of regions without signal."""
     of_runs = split_runs(series, runs.get(subject, ()))
     varies = np.any([varying_regions(run) for run in of_runs], axis=0)
-    matrix = to_matrices(defined_connectivity({subject: series}, runs))[0]
+    matrix: NDArray[np.float64] = to_matrices(defined_connectivity({subject: series}, runs))[0]
     matrix[np.diag_indices(len(varies))] = np.where(varies, 1.0, np.nan)
     return matrix
 

@@ -25,4 +25,4 @@ def rounding_regions(cleaned: NDArray[np.float64], means: NDArray[np.float64]) -
 
 def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
     """(R,) mask of the columns whose correlations are defined: those seen throughout that vary."""
-    return ~(np.isnan(series).any(axis=0) | constant_regions(series))
+    return np.asarray(~(np.isnan(series).any(axis=0) | constant_regions(series)))

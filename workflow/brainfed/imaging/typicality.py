@@ -132,4 +132,4 @@ def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:
     variance = np.maximum(squares - total**2 / count, 0)
     scale = np.sqrt(variance * variance.T)
     known = (shared >= FEWEST_CONNECTIONS) & (scale > 0)
-    return np.divide(covariance, scale, out=np.zeros_like(covariance), where=known)
+    return np.asarray(np.divide(covariance, scale, out=np.zeros_like(covariance), where=known))

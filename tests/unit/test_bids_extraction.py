@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 
 import nibabel as nib
 import numpy as np
@@ -23,6 +24,7 @@ from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.series_files import load_runs, load_series
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.shard import ShardFiles
+from brainfed.imaging.tangent import tangent_features
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 
@@ -150,6 +152,25 @@ def test_a_run_too_short_for_a_correlation_of_its_own_is_left_out_of_the_average
     assert f"expected a run with at least {VOLUMES + 1} time points, found 150, 145" in message
 
 
+@pytest.mark.parametrize(
+    ("moved", "volumes", "words"),
+    [
+        (range(VOLUMES), VOLUMES, "found all 150 scrubbed"),
+        (range(120), VOLUMES, "expected more degrees of freedom than the"),
+        ((), 33, "expected at least 34 volumes for the band-pass, found 33"),
+    ],
+)
+def test_a_run_of_which_nothing_can_be_kept_is_left_out_of_an_average_alone(derivative, moved, volumes, words, caplog):
+    table = confounds(volumes, 2, tuple(moved))
+    derivative.write_run("01", run="2", seed=2, table=table, volumes=volumes)
+    found = extracted(cohort(derivative, bids={"runs": "average"}))
+    assert (len(found.series), found.runs) == (VOLUMES, ())
+    assert words in caplog.text
+    assert words in refused(cohort(derivative))
+    derivative.write_run("01", run="1", seed=2, table=table, volumes=volumes)
+    assert words in refused(cohort(derivative, bids={"runs": "average"}))
+
+
 def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
     mask = np.ones(SHAPE, dtype=np.uint8)
     mask[:2] = 0
@@ -160,6 +181,39 @@ def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
     assert found.coverage.tolist() == [0, 0.75, 1]
     assert np.isnan(found.series[:, 0]).all()
     assert extracted(cohort(derivative, bids={"brain_mask": False})).coverage.tolist() == [1, 1, 1]
+
+
+def test_what_is_no_number_outside_of_the_brain_does_not_matter(derivative):
+    """The third region lies in the mask; NaN and infinity in the first are not seen."""
+    mask = np.repeat(np.array([0, 1, 1, 1, 1, 1], dtype=np.uint8), 16).reshape(SHAPE)
+    for path in derivative.folder.rglob("*desc-brain_mask.nii.gz"):
+        nib.save(nib.Nifti1Image(mask, AFFINE), path)
+    expected = extracted(cohort(derivative))
+    (path,) = derivative.folder.rglob("*run-2*bold.nii.gz")
+    image = nib.load(path)
+    voxels = image.get_fdata(dtype=np.float32)
+    voxels[0, 1, 2, 5], voxels[0, 0, 0, 7:] = np.nan, np.inf
+    nib.save(nib.Nifti1Image(voxels, AFFINE, image.header), path)
+    assert np.array_equal(extracted(cohort(derivative)).series, expected.series)
+    assert "found 144 NaN or infinite ones" in refused(cohort(derivative, bids={"brain_mask": False}))
+
+
+@pytest.mark.parametrize("place", [-30, -7])
+def test_a_damaged_mask_is_named(derivative, place):
+    """Within the voxels, and in the check sum behind them."""
+    (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+    assert re.match(r"Subject 01, .*run-2.*brain_mask.nii.gz: expected a brain mask", refused(cohort(derivative)))
+
+
+def test_a_sidecar_in_milliseconds_is_refused(derivative):
+    for path in derivative.folder.rglob("*bold.json"):
+        path.write_text(json.dumps({"RepetitionTime": 2000}))
+    assert "bold.json: expected a repetition time of at most 30 s, found 2000 s; is it in ms?" in refused(
+        cohort(derivative)
+    )
 
 
 def test_a_mask_on_another_grid_is_refused(derivative):
@@ -179,6 +233,19 @@ def test_a_region_that_one_run_did_not_see_is_seen_in_none():
     assert joined.coverage.tolist() == [0.5, 0]
     assert (joined.volumes, joined.runs, joined.tsnr) == (8, (4, 2), 50.0)
     assert joined.mean_fd == pytest.approx(0.2)
+
+
+def test_a_region_that_one_run_saw_has_the_connections_of_that_run_in_an_average():
+    random = np.random.default_rng(0)
+    runs = random.standard_normal((2, 30, 3)).astype(np.float32)
+    runs[1, :, 2] = np.nan
+    joined = join_runs([RegionSeries(run, ~np.isnan(run[0]) * 0.5, 2.0) for run in runs], apart=True)
+    assert joined.coverage.tolist() == [0.5, 0.5, 0]
+    found = connectivity({"s": joined.series}, FeatureSettings(), {"s": joined.runs})[0]
+    first, second = (np.corrcoef(run.T)[np.triu_indices(3, 1)] for run in runs)
+    np.testing.assert_allclose(found, [(first[0] + second[0]) / 2, first[1], first[2]], atol=1e-6)
+    assert connectivity({"s": joined.series}, FeatureSettings())[0, 1:].tolist() == [0, 0]
+    assert np.isfinite(tangent_features({"s": joined.series}, ["s"], ["a"], np.ones(1, dtype=bool))).all()
 
 
 def write_header_trs(derivative, tr):

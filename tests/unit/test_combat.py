@@ -134,34 +134,38 @@ class TestWhoIsSeen:
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 class TestScarcity:
-    @pytest.mark.parametrize("seen", [0, 1])
-    def test_a_site_with_fewer_than_two_training_subjects_stays_as_it_is(self, seen):
+    @pytest.mark.parametrize(("seen", "bayes"), [(0, True), (4, True), (2, False), (9, False)])
+    def test_a_site_with_too_few_training_subjects_stays_as_it_is(self, seen, bayes, caplog):
+        caplog.set_level("INFO")
         cohort = Cohort()
         alone = np.flatnonzero(cohort.site == "west")
         training = cohort.training.copy()
         training[alone] = np.arange(len(alone)) < seen
-        found = cohort.harmonised(training=training)
+        found = cohort.harmonised(training=training, bayes=bayes)
         assert found.sites == {"a": ["north", "south"]}
+        assert "left as they are: west" in caplog.text
         assert np.array_equal(found.features[alone], cohort.features[alone])
         assert (found.features[cohort.site == "north"] != cohort.features[cohort.site == "north"]).all()
 
-    def test_two_training_subjects_with_the_same_series_are_one(self):
+    def test_training_subjects_with_the_same_series_are_one(self):
         cohort = Cohort()
         west = np.flatnonzero(cohort.site == "west")
-        cohort.features[west[:2]] = cohort.features[west[0]]
+        cohort.features[west[:5]] = cohort.features[west[0]]
         training = cohort.training.copy()
-        training[west] = np.arange(len(west)) < 2
+        training[west] = np.arange(len(west)) < 5
         assert cohort.harmonised(training=training).sites == {"a": ["north", "south"]}
 
-    @pytest.mark.parametrize("bayes", [False, True])
-    def test_two_training_subjects_are_enough(self, bayes):
+    @pytest.mark.parametrize(("seen", "bayes"), [(5, True), (10, False)])
+    def test_so_many_training_subjects_are_enough(self, seen, bayes):
         cohort = Cohort()
         west = np.flatnonzero(cohort.site == "west")
         training = cohort.training.copy()
-        training[west] = np.arange(len(west)) < 2
+        training[west] = np.arange(len(west)) < seen
         found = cohort.harmonised(training=training, covariates=("age",), bayes=bayes)
         assert found.sites == {"a": ["north", "south", "west"]}
         assert np.isfinite(found.features).all()
+        tested = found.features[west[~training[west]]]
+        assert tested.std(axis=0).max() < 4
 
     def test_an_institution_of_one_site_stays_as_it_is(self):
         cohort = Cohort()
@@ -208,9 +212,11 @@ class TestScarcity:
         assert np.array_equal(found, plain)
 
     def test_more_covariates_than_training_subjects_can_tell_apart_are_left_out(self):
-        cohort = Cohort(subjects=4, sites=("north", "south"))
-        cohort.more = np.array([0.0, 1.0, 1.0, 5.0])
-        everybody = np.ones(4, dtype=bool)
-        found = cohort.harmonised(training=everybody, covariates=("age", "more")).features
-        assert np.array_equal(found, cohort.harmonised(training=everybody, covariates=("age",)).features)
+        cohort = Cohort(subjects=10, sites=("north", "south"))
+        names = [f"more{number}" for number in range(9)]
+        for name, values in zip(names, np.random.default_rng(3).normal(size=(9, 10)), strict=True):
+            setattr(cohort, name, values)
+        everybody = np.ones(10, dtype=bool)
+        found = cohort.harmonised(training=everybody, covariates=("age", *names)).features
+        assert np.array_equal(found, cohort.harmonised(training=everybody, covariates=("age", *names[:6])).features)
         assert np.isfinite(found).all()

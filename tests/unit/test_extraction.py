@@ -228,7 +228,22 @@ def scramble(path):
     path.write_bytes(b"not an image" * 100)
 
 
-@pytest.mark.parametrize("damage", [truncate, truncate_inside, scramble, Path.unlink])
+def flip_a_check_sum(path):
+    """As a bit that flipped within the voxels: what gunzip calls a CRC error."""
+    content = bytearray(path.read_bytes())
+    content[-7] ^= 1
+    path.write_bytes(content)
+
+
+def break_a_block(path):
+    """What zlib cannot inflate, within the stream."""
+    content = bytearray(path.read_bytes())
+    start = len(content) // 2
+    content[start : start + 200] = b"\xff" * 200
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [truncate, truncate_inside, scramble, Path.unlink, flip_a_check_sum, break_a_block])
 def test_a_damaged_image_is_named(tmp_path, damage):
     files = write_scan(tmp_path, paint())
     damage(tmp_path / "scan.nii.gz")
@@ -248,6 +263,17 @@ def test_voxels_that_are_no_number_are_refused(tmp_path, value):
     voxels[1, 2, 3, 4:6] = value
     with pytest.raises(UserError, match=r"expected finite voxels, found 2 .*first at \[1, 2, 3, 4\]"):
         extract("s1", write_scan(tmp_path, voxels), write_atlas(tmp_path), RAW)
+
+
+def test_a_background_of_nan_is_without_signal(tmp_path):
+    atlas, empty = write_atlas(tmp_path), slabs() == 5
+    empty[:, :8] |= slabs()[:, :8] == 40
+    voxels = paint()
+    voxels[empty | (slabs() == 0)] = np.nan
+    found = extract("s1", write_scan(tmp_path, voxels), atlas, RAW)
+    assert found.coverage.tolist() == [1, 0, 1, 0.5]
+    assert np.isnan(found.series).all(axis=0).tolist() == [False, True, False, False]
+    np.testing.assert_allclose(found.series[:, [0, 2, 3]], painted()[:, [0, 2, 3]], atol=1e-4)
 
 
 def test_an_image_elsewhere_in_space_is_refused(tmp_path):
@@ -275,6 +301,15 @@ def test_milliseconds_in_the_header_are_understood(tmp_path):
     assert extract("s1", files, write_atlas(tmp_path), RAW).tr == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("settings", [RAW, CLEANED])
+def test_milliseconds_that_the_header_calls_seconds_are_refused(tmp_path, settings):
+    files = write_scan(tmp_path, paint(), tr=2000)
+    atlas = write_atlas(tmp_path)
+    with pytest.raises(UserError, match=r"scan.nii.gz: .* of at most 30 s, found 2000 s; is it in ms"):
+        extract("s1", files, atlas, settings)
+    assert extract("s1", replace(files, tr=TR), atlas, settings).tr == TR
+
+
 def test_a_band_above_half_the_sampling_rate_is_refused(tmp_path):
     files = replace(write_scan(tmp_path, paint()), tr=6.0)
     with pytest.raises(UserError, match=r"expected low_pass below 0.08333 Hz .*TR 6 s"):
@@ -286,6 +321,15 @@ def test_a_scan_too_short_for_the_band_pass_is_refused_and_one_volume_more_is_no
     with pytest.raises(UserError, match="expected at least 34 volumes for the band-pass, found 33"):
         extract("s1", write_scan(tmp_path, paint()[..., :33]), atlas, CLEANED)
     assert len(extract("s1", write_scan(tmp_path, paint()[..., :34]), atlas, CLEANED).series) == 34
+
+
+@pytest.mark.parametrize("damage", [truncate, scramble, Path.unlink, flip_a_check_sum, break_a_block])
+def test_a_damaged_atlas_is_named(tmp_path, damage):
+    noise = np.random.default_rng(0).integers(1, 30000, SHAPE).astype(np.int16)
+    nib.save(nib.Nifti1Image(noise, AFFINE), tmp_path / "atlas.nii.gz")
+    damage(tmp_path / "atlas.nii.gz")
+    with pytest.raises(UserError, match=r"^.*atlas.nii.gz: expected a NIfTI parcellation, found a damaged or absent"):
+        load_atlas("slabs", tmp_path / "atlas.nii.gz")
 
 
 @pytest.mark.parametrize(
@@ -300,6 +344,14 @@ def test_a_scan_too_short_for_the_band_pass_is_refused_and_one_volume_more_is_no
         (slabs(), "index\tlabel\n3\tB\n", "found index, label; add name"),
         (slabs(), "index\tname\n3\tB\n3\tC\n", "expected every index once, found '3' again"),
         (slabs(), "index\tname\n3\tB\n4\tB\n", "expected every name once, found 'B' again"),
+        (slabs(), "index\tname\n3\tB\n03\tC\n", "expected every index once, found '3' again"),
+        (
+            slabs(),
+            "index\tname\n3\tB\n\u00b2\tC\n",
+            "line 3: expected a positive whole number as index",
+        ),
+        (slabs(), "index\tname\n3\tB\n5\t \n", "line 3: expected a name for region '5', found none"),
+        (slabs(), "index\tname\n", "expected one row a region, found the header alone"),
         (slabs(), "index\tname\n0\tbackground\n", "line 2: expected a positive whole number as index, found '0'"),
     ],
 )

@@ -107,6 +107,11 @@ def test_ratio_needs_a_head(tmp_path):
         ("lh_bankssts_thicknessstd", "other"),
         ("BrainSegVol-to-eTIV", "other"),
         ("lhSurfaceHoles", "other"),
+        ("WM-hypointensities", "volume"),
+        ("CC_Mid_Posterior", "volume"),
+        ("Group", "other"),
+        ("MMSE", "other"),
+        ("Left-Handed", "other"),
         ("ST44TA", "thickness"),
         ("ST44TS", "other"),
         ("ST29SV", "volume"),
@@ -114,6 +119,15 @@ def test_ratio_needs_a_head(tmp_path):
 )
 def test_a_name_tells_the_measure(column, measure):
     assert measure_of(column) == measure
+
+
+def test_a_wildcard_makes_no_feature_of_what_freesurfer_does_not_write(tmp_path):
+    (tmp_path / "merged.csv").write_text("id,lh_a_thickness,Group,AgeYears,MMSE\n1,2.5,1,70,29\n2,2.6,0,60,30\n")
+    chosen = FreeSurferSettings(columns=("*",))
+    path, people = tmp_path / "merged.csv", {"a": "1", "b": "2"}
+    assert list(joined(path, settings=chosen, identities=people).values) == ["lh_a_thickness"]
+    named = replace(chosen, columns=("lh_*", "MMSE"))
+    assert list(joined(path, settings=named, identities=people).values) == ["lh_a_thickness", "MMSE"]
 
 
 def test_columns_are_chosen_by_name_kind_and_extent():
@@ -136,6 +150,8 @@ def test_intensities_of_another_asegstats_table_are_no_volumes(tmp_path):
         ("12,5", "found '12,5' in .*aseg.tsv, line 3, column 'Left-Caudate'; it has a decimal comma, write a point"),
         ("x", "found 'x' in .*line 3, column 'Left-Caudate'; mend it or list it in `missing`"),
         ("inf", "found 'inf' in .*line 3"),
+        ("-4000", "found '-4000' in .*line 3, column 'Left-Caudate'; mend it"),
+        ("1e39", "found '1e39' in .*line 3"),
         ("NaN", "found an empty cell in .*line 3, column 'Left-Caudate'; fill it in"),
         ("-9", "found an empty cell in .*line 3"),
     ],
@@ -161,7 +177,9 @@ def test_a_column_that_is_empty_for_everybody_is_no_measure(tmp_path):
         ("Measure:volume\tx\n1\t2\t3\n", "line 2: expected 2 cells as in the header, found 3"),
         ("Measure:volume\tx\tx\n1\t2\t3\n", "expected every column once, found 'x' twice"),
         ("id\tx\n1\t2\n", "expected a table of asegstats2table or aparcstats2table.*found 'id'"),
-        ("", "expected a table of asegstats2table or aparcstats2table"),
+        ("", "expected a header and one row a subject, found an empty file"),
+        (b"PK\x03\x04 a workbook", "found an Excel workbook; save the sheet as `CSV UTF-8`"),
+        ('Measure:volume\tx\n1\t"' + "2" * 200_000 + "\n", "expected cells of a table.*mend its quotation marks"),
         (b"Measure:volume\t\xff\n", "expected UTF-8 text"),
     ],
 )
@@ -234,7 +252,7 @@ def test_artefacts_have_the_shape_of_region_series_and_twins_one_checksum(tmp_pa
 
 def test_a_diagnosis_is_no_measure(tmp_path):
     (tmp_path / "merged.csv").write_text("id,DX_GROUP,Left-Caudate\n1,2,3000\n")
-    freesurfer = FreeSurferSettings((str(tmp_path / "merged.csv"),), columns=("*",))
+    freesurfer = FreeSurferSettings((str(tmp_path / "merged.csv"),), columns=("DX_GROUP", "Left-*"))
     columns = ColumnSettings(diagnosis="DX_GROUP")
     settings = CohortSettings(source="freesurfer", columns=columns, freesurfer=freesurfer)
     with pytest.raises(UserError, match="found 'DX_GROUP', which is a phenotype under `columns`"):
@@ -253,6 +271,8 @@ def test_abides_tables_hold_1035_subjects_and_the_cells_of_the_merged_table():
         *(folder / "stats" / f"{name}.tsv" for name in names), identities={name: name for name in merged.index}
     )
     assert found.problems == {}
+    with (folder / "stats" / "aseg_table.tsv").open() as aseg:
+        assert {measure_of(name) for name in aseg.readline().split()[1:]} == {"volume"}
     assert found.values.shape == (1035, 55 + 2 * (35 + 35 + 34))
     assert list(found.values.index) == list(merged.index)
     pd.testing.assert_frame_equal(found.values, merged[list(found.values)], check_names=False, check_dtype=False)

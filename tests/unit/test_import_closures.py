@@ -12,9 +12,18 @@ WRITES = {"shard", "region_series", "region_signal"}
 MEASURES = {"freesurfer_table", "freesurfer_stats", "measure_names", "morphometry"}
 EXTRACTS = {
     *("extract_shard", "extraction", "scan", "confounds", "coverage", "space", "atlas", "probabilistic_atlas"),
-    *("region_table", "region_means", "label_means", "map_means", "temporal_snr"),
+    *(
+        "region_table",
+        "region_means",
+        "label_means",
+        "map_means",
+        "temporal_snr",
+        "intact",
+        "repetition_time",
+        "brain_mask",
+    ),
 }
-EXTRACTS_RUNS = {"bids_extraction", "brain_mask", "fmriprep_confounds", "join_runs", "repetition_time"}
+EXTRACTS_RUNS = {"bids_extraction", "fmriprep_confounds", "join_runs"}
 
 COMPARES = {"series_files", "connectivity", "settings", "standardise", "region_signal", "typicality"}
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pytest
+from scipy.signal import detrend
 
 from brainfed.imaging.atlas import Atlas
 from brainfed.imaging.region_means import average_regions
@@ -73,13 +74,27 @@ def test_the_memory_order_of_the_voxels_does_not_matter():
 
 
 def test_temporal_snr_is_the_median_over_regions_of_mean_over_standard_deviation():
-    # Two values in turn, m - s and m + s, have mean m and standard deviation s.
-    alternating = np.tile([-1.0, 1.0], 10)[:, None]
+    # m + s, m - s, m - s, m + s in turn have mean m, standard deviation s and no trend.
+    alternating = np.tile([1.0, -1.0, -1.0, 1.0], 5)[:, None]
     means = np.array([100.0, 60.0, 900.0]) + alternating * np.array([10.0, 2.0, 10.0])
     assert temporal_snr(means) == pytest.approx(30)
     with_unseen_and_constant = np.column_stack([means, np.full(20, np.nan), np.full(20, 7.0)])
     assert temporal_snr(with_unseen_and_constant) == pytest.approx(30)
     assert np.isnan(temporal_snr(np.full((20, 1), 7.0)))
+
+
+def test_temporal_snr_counts_kept_volumes_about_their_trend():
+    """A residual of +s, -s, -s, +s has no trend: mean m, standard deviation s; dummies and spikes are not counted."""
+    residual = np.tile([1.0, -1.0, -1.0, 1.0], 25)[:, None]
+    means = np.array([200.0, 300.0]) + 2 * residual
+    assert temporal_snr(means) == pytest.approx(125)
+    assert temporal_snr(means + np.linspace(-30, 30, 100)[:, None]) == pytest.approx(125)
+    spoilt = np.vstack([np.full((4, 2), 900.0), means])
+    spoilt[[50, 51]] = 3000.0
+    kept = np.setdiff1d(np.arange(4, 104), [48, 49, 50, 51])
+    assert temporal_snr(spoilt, kept) == pytest.approx(125)
+    assert temporal_snr(spoilt) < 5
+    assert np.isnan(temporal_snr(np.linspace(1, 2, 20)[:, None]))
 
 
 def test_a_scan_that_is_read_tells_its_temporal_snr(tmp_path: Path):
@@ -92,4 +107,5 @@ def test_a_scan_that_is_read_tells_its_temporal_snr(tmp_path: Path):
     settings = ExtractionSettings(high_pass=None, low_pass=None)
     found = extract("s1", ScanFiles(str(tmp_path / "s1.nii.gz")), atlas, settings)
     raw = average_regions(Scan("s1", "", voxels, AFFINE, 2.0), atlas).means.astype(np.float64)
-    assert found.tsnr == pytest.approx(np.median(raw.mean(axis=0) / raw.std(axis=0)), rel=1e-6)
+    spread = detrend(raw, axis=0).std(axis=0)
+    assert found.tsnr == pytest.approx(np.median(raw.mean(axis=0) / spread), rel=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.checking.series import look_at_series
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.read_shard import read_shard
 from brainfed.imaging.region_signal import constant_regions, empty_regions, varying_regions
@@ -47,9 +48,28 @@ def test_any_usual_text_file_is_read(tmp_path, text, names):
     assert named.regions == names
 
 
+@pytest.mark.parametrize("header", ["0,1,2", "1,2,3"])
+def test_a_header_that_counts_the_columns_is_no_volume(tmp_path, header):
+    text = f"{header}\n1.5,2,3\n4,5,6\n"
+    named = read_roi_series("s1", write(tmp_path, text), 3)
+    assert named.series.tolist() == [[1.5, 2, 3], [4, 5, 6]]
+    assert named.regions == ("1", "2", "3")
+    assert look_at_series("s1", str(tmp_path / "s1.1D"), 3, 2)[0].timepoints == 2
+
+
+@pytest.mark.parametrize("first", ["1,2,4", "3,4,5", "1.0,2.0,3.0"])
+def test_a_first_line_of_other_numbers_is_a_volume(tmp_path, first):
+    assert len(read_roi_series("s1", write(tmp_path, f"{first}\n1.5,2,3\n"), 3).series) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("1.5\tn/a\n1\t2\n", "line 1: expected a name or a finite number in every column, found 'n/a' in column 2"),
+        ("1.5,\n1,2\n", "line 1: expected a name or a finite number in every column, found '' in column 2"),
+        (",0,1\n0,1,2\n1,3,4\n", "line 1: .* found '' in column 1; .* remove the column if it counts the rows"),
+        (",A,B\n0,1,2\n1,3,4\n", "line 1: .* found '' in column 1"),
+        ("A,A\n1,2\n3,4\n", "line 1: expected every region once, found 'A' again; rename one"),
         ("#1\t#2\t#3\n1\t2\t3\n", "expected 2 regions, found 3 columns"),
         ("#1\t#2\n1\t2\t3\n", "expected 2 regions, found 3 columns under 2 names"),
         ("#1\t#2\n1\t2\nnan\t4\n", "line 3: expected a finite number in column 1, found 'nan'"),

@@ -60,6 +60,30 @@ def test_copies_are_found_through_rounding_and_scaling():
     assert found[found != found.index].to_dict() == {"s05": "s02", "s11": "s02"}
 
 
+def with_only(series, **seen):
+    """The series with NaN in all regions of a subject but the first so many, or those named."""
+    for subject, regions in seen.items():
+        series[subject][:, np.setdiff1d(np.arange(REGIONS), regions)] = np.nan
+    return series
+
+
+def test_two_subjects_with_the_same_two_regions_seen_are_no_twins():
+    """All their other connections are undefined: two rows of zeros but for one value would correlate fully."""
+    series = with_only(cohort(), s02=[0, 1], s05=[0, 1])
+    found = typicality(series, 0.999).set_index("subject")
+    assert (found["alike"] == found.index).all()
+    assert found["typicality"].isna().to_dict() == {subject: subject in ("s02", "s05") for subject in found.index}
+
+
+def test_copies_are_found_over_the_regions_that_both_saw():
+    series = cohort()
+    series["s05"] = 2 * series["s02"]
+    with_only(series, s02=np.arange(2, 14), s05=np.arange(12))
+    found = typicality(series, 0.999).set_index("subject")["alike"]
+    assert found[found != found.index].to_dict() == {"s05": "s02"}
+    assert typicality(with_only(series, s05=np.arange(11)), 0.999)["alike"].nunique() == 20
+
+
 def test_too_few_subjects_or_regions_are_not_judged():
     assert typicality(cohort(9), 0.999)["typicality"].isna().all()
     few = {subject: values[:, :4] for subject, values in cohort().items()}

@@ -91,7 +91,8 @@ class BidsSettings:
     runs: Literal["concatenate", "first", "average"] = setting(
         "concatenate",
         "Several runs of a subject, over all sessions used: joined after each was cleaned; only the first; or one "
-        "connectivity a run, averaged (tangent joins them). A run of which fewer than min_timepoints are kept is left "
+        "connectivity a run, averaged (tangent joins them): the mean of r, or of z with fisher_z, in which each run "
+        "counts the same. A run of which fewer than min_timepoints or no more than the regressors are kept is left "
         "out of an average.",
     )
     brain_mask: bool = setting(True, "Voxels outside of the image's brain mask (desc-brain) are without signal.")

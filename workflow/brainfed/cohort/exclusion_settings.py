@@ -29,5 +29,8 @@ class ExclusionSettings:
     )
     max_constant_regions: int | None = setting(None, "Most regions without signal, constant or unseen.", minimum=0)
     min_tsnr: float | None = setting(
-        None, "Smallest median over regions of the temporal signal-to-noise ratio.", minimum=0
+        None,
+        "Smallest median over regions of the temporal signal-to-noise ratio of their means, in the volumes that are "
+        "kept and about a linear trend. It depends on the atlas: larger regions have a higher one.",
+        minimum=0,
     )

@@ -44,7 +44,8 @@ class FreeSurferSettings:
     measures: tuple[Measure, ...] = setting(
         ("volume", "thickness", "area"),
         "Kinds of measures that are features, in mm³, mm and mm² as FreeSurfer has them; others (curvature, standard "
-        "deviations, intensities) never are.",
+        "deviations, intensities, names that FreeSurfer does not write) are features only where `columns` names them "
+        "in full.",
     )
     whole_brain: bool = setting(
         True,

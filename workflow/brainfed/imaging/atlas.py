@@ -5,9 +5,9 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
-from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
+from brainfed.imaging.intact import damage_named, opened
 from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas, name_maps
 from brainfed.imaging.region_table import read_region_table
 from brainfed.runtime.errors import UserError
@@ -42,11 +42,10 @@ def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = N
         UserError: the image is damaged, neither labels nor maps, or does not fit the table.
     """
     named = None if table is None else read_region_table(table)
-    try:
+    with damage_named(str(parcellation), "a NIfTI parcellation"):
         image = nib.load(parcellation)
-        values = np.asanyarray(image.dataobj)
-    except (OSError, EOFError, ValueError, ImageFileError) as error:
-        raise UserError(f"{parcellation}: expected a NIfTI parcellation, found a damaged file ({error}).") from error
+        with opened(image) as stored:
+            values = np.asanyarray(stored)
     affine = np.asarray(image.affine, dtype=np.float64)
     if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
         raise UserError(f"{parcellation}: expected an invertible affine, found {affine.tolist()}; repair the header.")

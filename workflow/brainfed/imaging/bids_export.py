@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.imaging.connectivity import connectivity, to_matrices
+from brainfed.imaging.connectivity import split_runs, to_matrices
+from brainfed.imaging.region_signal import varying_regions
 from brainfed.imaging.series_files import load_runs, load_series
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.typicality import defined_connectivity
 from brainfed.runtime.artefacts import read_table, write_text
 
 BIDS_VERSION = "1.10.0"
@@ -51,8 +52,9 @@ def export_bids(
     )
     label = re.sub(r"[^A-Za-z0-9]", "", atlas)
     for series_file, quality_file, coverage_file in zip(files.series, files.quality, files.coverage, strict=True):
-        quality = read_table(quality_file, ["subject", "tr", "problem"]).set_index("subject")
-        subjects, tr = list(quality.index[quality["problem"] == ""]), quality["tr"].to_dict()
+        quality = read_table(quality_file, ["subject", "timepoints", "volumes", "tr", "runs", "problem"])
+        known = quality.set_index("subject")
+        subjects = list(known.index[known["problem"] == ""])
         series, regions = load_series([series_file], subjects)
         runs = load_runs([series_file]) if by_run else {}
         coverage = read_table(coverage_file, ["subject", "region", "coverage"]).groupby("subject")
@@ -60,8 +62,11 @@ def export_bids(
             stem = f"{_shared_name(sources[subject])}_atlas-{label}"
             target = root / _folder_of(stem) / "func"
             facts = {"Sources": [f"bids:source:{_within_data_set(image)}" for image in sources[subject]]}
-            _write_series(target / f"{stem}_stat-mean_timeseries", series[subject], regions, tr[subject], facts)
-            matrix = to_matrices(connectivity({subject: series[subject]}, FeatureSettings(), runs))[0]
+            row = known.loc[subject]
+            whole = row["runs"] == 1 and row["timepoints"] == row["volumes"]
+            rate = 1 / row["tr"] if whole else float("nan")
+            _write_series(target / f"{stem}_stat-mean_timeseries", series[subject], regions, rate, facts)
+            matrix = _correlations(subject, series[subject], runs)
             _write_matrix(target / f"{stem}_stat-pearsoncorrelation_relmat", matrix, regions, facts)
             seen = coverage.get_group(subject)[["region", "coverage"]].rename(columns={"region": "node"})
             _write_tsv(target / f"{stem}_stat-coverage_bold.tsv", seen)
@@ -87,11 +92,20 @@ def _within_data_set(image: str) -> str:
     return "/".join(parts[first:])
 
 
+def _correlations(subject: str, series: NDArray[np.float32], runs: Mapping[str, Sequence[int]]) -> NDArray[np.float64]:
+    """(R, R) correlations, NaN in the rows and columns of regions without signal."""
+    of_runs = split_runs(series, runs.get(subject, ()))
+    varies = np.any([varying_regions(run) for run in of_runs], axis=0)
+    matrix: NDArray[np.float64] = to_matrices(defined_connectivity({subject: series}, runs))[0]
+    matrix[np.diag_indices(len(varies))] = np.where(varies, 1.0, np.nan)
+    return matrix
+
+
 def _write_series(
-    stem: Path, series: NDArray[np.float32], regions: Sequence[str], tr: float, facts: Mapping[str, object]
+    stem: Path, series: NDArray[np.float32], regions: Sequence[str], rate: float, facts: Mapping[str, object]
 ) -> None:
     _write_tsv(stem.with_name(f"{stem.name}.tsv"), pd.DataFrame(series, columns=list(regions)))
-    known = {} if np.isnan(tr) else {"SamplingFrequency": 1 / tr}
+    known = {} if np.isnan(rate) else {"SamplingFrequency": rate}
     _write_json(stem.with_name(f"{stem.name}.json"), {**facts, **known, "Description": "Mean of each region, cleaned."})
 
 

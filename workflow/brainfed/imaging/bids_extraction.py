@@ -10,9 +10,8 @@ from brainfed.cohort.bids_run import BidsRun
 from brainfed.cohort.framewise_displacement import mean_displacement
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.atlas import Atlas
-from brainfed.imaging.brain_mask import within_brain
 from brainfed.imaging.extract_shard import write_extracted
-from brainfed.imaging.extraction import check_filter, extract_scan
+from brainfed.imaging.extraction import TooShortError, check_filter, extract_scan
 from brainfed.imaging.fmriprep_confounds import check_freedom, load_regressors
 from brainfed.imaging.join_runs import join_runs
 from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
@@ -51,21 +50,30 @@ def extract_bids_shard(
 def extract_subject(
     subject: str, files: SubjectRuns, atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings
 ) -> RegionSeries:
-    """Average and clean every run of a subject and join them.
+    """Average and clean every run of a subject and join them; of an average, runs that are too short are left out.
 
     Raises:
         UserError: a run cannot be used, the runs differ in their repetition time, or of no run enough volumes are
             kept to average its connectivity.
     """
-    extracted = [extract_run(subject, run, files.tr, atlas, settings) for run in files.runs]
-    first = extracted[0]
-    for run, found in zip(files.runs, extracted, strict=True):
-        if not agree(found.tr, first.tr):
+    averaged = settings.bids.runs == "average"
+    used: list[tuple[BidsRun, RegionSeries]] = []
+    for run in files.runs:
+        try:
+            used.append((run, extract_run(subject, run, files.tr, atlas, settings)))
+        except TooShortError as error:
+            if not averaged or (run is files.runs[-1] and not used):
+                raise
+            logger.warning("%s: %s left out: %s", subject, run.name, error)
+    (first, expected), *_ = used
+    for run, found in used:
+        if not agree(found.tr, expected.tr):
             raise UserError(
-                f"Subject {subject}, {run.image}: expected the repetition time of {files.runs[0].image}, {first.tr:g} "
-                f"s, found {found.tr:g} s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
+                f"Subject {subject}, {run.image}: expected the repetition time of {first.image}, {expected.tr:g} s, "
+                f"found {found.tr:g} s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
             )
-    return join_runs(_long_enough(subject, files.runs, extracted, settings))
+    kept = _long_enough(subject, used, settings) if averaged else [found for _, found in used]
+    return join_runs(kept, apart=averaged)
 
 
 def extract_run(
@@ -74,11 +82,10 @@ def extract_run(
     """Average and clean one run; the repetition time is `tr`, else the sidecars', else the header's.
 
     Raises:
+        TooShortError: too few of its volumes are kept.
         UserError: the image, its mask, its sidecars or its confounds cannot be used.
     """
-    scan = read_scan(subject, run.image)
-    if run.mask is not None:
-        scan = within_brain(scan, run.mask)
+    scan = read_scan(subject, run.image, run.mask)
     stated = sidecar_tr(subject, run.sidecars)
     chosen = next((value for value in (tr, stated) if value is not None and not np.isnan(value)), scan.tr)
     regressors = load_regressors(subject, run.image, scan.voxels.shape[3], settings.bids.confounds)
@@ -94,13 +101,11 @@ def extract_run(
 
 
 def _long_enough(
-    subject: str, runs: Sequence[BidsRun], extracted: Sequence[RegionSeries], settings: CohortSettings
+    subject: str, runs: Sequence[tuple[BidsRun, RegionSeries]], settings: CohortSettings
 ) -> list[RegionSeries]:
-    """All runs; of those whose connectivity is averaged, the ones that are long enough for one of their own."""
-    if settings.bids.runs != "average":
-        return list(extracted)
+    """The runs that are long enough for a connectivity of their own."""
     kept: list[RegionSeries] = []
-    for run, found in zip(runs, extracted, strict=True):
+    for run, found in runs:
         if len(found.series) >= settings.min_timepoints:
             kept.append(found)
         else:
@@ -108,7 +113,7 @@ def _long_enough(
     if not kept:
         raise UserError(
             f"Subject {subject}: expected a run with at least {settings.min_timepoints} time points, found "
-            f"{', '.join(str(len(found.series)) for found in extracted)}; lower min_timepoints, or let "
+            f"{', '.join(str(len(found.series)) for _, found in runs)}; lower min_timepoints, or let "
             "on_invalid: drop leave the subject out."
         )
     return kept

@@ -1,33 +1,31 @@
 """The brain mask that fMRIPrep writes beside an image."""
 
-from dataclasses import replace
-
 import nibabel as nib
 import numpy as np
-from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
-from brainfed.imaging.scan import Scan
+from brainfed.imaging.intact import damage_named, opened
 from brainfed.runtime.errors import UserError
 
 
-def within_brain(scan: Scan, mask: str) -> Scan:
-    """The scan with its mask: voxels outside are without signal.
+def read_brain(
+    subject: str, mask: str, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """(x, y, z) mask of the voxels of an image that lie in the brain.
 
     Raises:
         UserError: the mask is damaged, lies on another grid than the image, or is empty.
     """
-    where = f"Subject {scan.subject}, {mask}"
-    try:
+    where = f"Subject {subject}, {mask}"
+    with damage_named(where, "a brain mask"):
         image = nib.load(mask)
-        values = np.asanyarray(image.dataobj)
-    except (OSError, EOFError, ValueError, ImageFileError) as error:
-        raise UserError(f"{where}: expected a brain mask, found a damaged file ({error}); fetch it again.") from error
-    refuse_other_grid(scan.subject, mask, image, scan.file, scan.voxels.shape[:3], scan.affine)
-    brain = values > 0
+        with opened(image) as stored:
+            values = np.asanyarray(stored)
+    refuse_other_grid(subject, mask, image, file, grid, affine)
+    brain = np.asarray(values > 0)
     if not brain.any():
         raise UserError(f"{where}: expected voxels in the mask, found none; fetch it again or set brain_mask: false.")
-    return replace(scan, brain=brain)
+    return brain
 
 
 def refuse_other_grid(

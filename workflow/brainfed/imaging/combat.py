@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
-FEWEST = 2
-"""Training subjects that a site needs: one has no variance."""
+FEWEST = {True: 5, False: 10}
+"""Training subjects that a site needs, with and without empirical Bayes: of fewer, its scale is mostly chance."""
 
 SMALLEST_VARIANCE = 1e-7
 """Of a site, in units of the pooled one; below it nothing varied there that float32 could tell, and the scale stays."""
@@ -51,7 +51,7 @@ def harmonised(
 ) -> Harmonised:
     """Remove site effects, each institution by itself: nothing crosses.
 
-    Subjects of a site with fewer than two training subjects in the institution, and features that do not
+    Subjects of a site with fewer than `FEWEST` training subjects in the institution, and features that do not
     vary in it, stay as they are: no shift is known there. So does an institution with fewer than two sites
     to compare.
 
@@ -67,11 +67,15 @@ def harmonised(
     found, fitted = features.copy(), dict[str, list[str]]()
     for name in sorted(set(where)):
         members = np.flatnonzero(where == name)
-        sites = _comparable(features, scanned, members[training[members]])
+        sites = _comparable(features, scanned, members[training[members]], FEWEST[bayes])
         fitted[name] = sites
         left = sorted(set(scanned[members]) - set(sites))
         if not sites:
-            logger.info("combat of %s: fewer than two sites to compare, its features stay as they are", name)
+            logger.info(
+                "combat of %s: fewer than two sites with %d training subjects, its features stay as they are",
+                name,
+                FEWEST[bayes],
+            )
             continue
         rows = members[np.isin(scanned[members], sites)]
         columns = _varying(features, scanned, rows[training[rows]])
@@ -99,12 +103,12 @@ def _combat(values: Float64, table: pd.DataFrame, training: NDArray[np.bool_], *
     return np.asarray(harmonizationApply(values, table, model))
 
 
-def _comparable(features: Float32, site: NDArray[np.object_], known: IntArray) -> list[str]:
+def _comparable(features: Float32, site: NDArray[np.object_], known: IntArray, fewest: int) -> list[str]:
     """Sites with enough training subjects that differ, in ascending order; none unless there are two."""
     names = [
         str(name)
         for name in sorted(set(site[known]))
-        if (site[known] == name).sum() >= FEWEST and np.ptp(features[known[site[known] == name]], axis=0).any()
+        if (site[known] == name).sum() >= fewest and np.ptp(features[known[site[known] == name]], axis=0).any()
     ]
     return names if len(names) > 1 else []
 

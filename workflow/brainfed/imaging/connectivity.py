@@ -78,7 +78,10 @@ def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArra
 def _mean_over_runs(
     runs: Sequence[NDArray[np.float32]], settings: FeatureSettings, upper: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> NDArray[np.float64]:
-    """Values of one subject's connections: the mean over the runs in which both regions have a signal, else 0."""
+    """Values of one subject's connections: the mean over the runs in which both regions have a signal, else 0.
+
+    It is the arithmetic mean of r (of z where they are transformed); each run counts the same, however long it is.
+    """
     total, known = np.zeros(len(upper[0])), np.zeros(len(upper[0]))
     for run in runs:
         values = _matrix(run, settings)[upper]

@@ -15,11 +15,16 @@ from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.region_means import average_regions
 from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.region_signal import rounding_regions
+from brainfed.imaging.repetition_time import refuse_milliseconds
 from brainfed.imaging.scan import Scan, read_scan
 from brainfed.imaging.temporal_snr import temporal_snr
 from brainfed.runtime.errors import UserError
 
 SHORTEST_FILTERED = 34
+
+
+class TooShortError(UserError):
+    """A run has too few volumes for what is asked of it; a subject's other runs may do."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def extract_scan(
         averaged.coverage,
         tr,
         volumes=scan.voxels.shape[3],
-        tsnr=temporal_snr(averaged.means),
+        tsnr=temporal_snr(averaged.means, kept),
         resampled=averaged.resampled,
         suspicion=averaged.suspicion,
     )
@@ -121,11 +126,13 @@ def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settin
     """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
 
     Raises:
-        UserError: it has no repetition time, one too long for `low_pass`, or too few volumes.
+        TooShortError: it has too few volumes.
+        UserError: it has no repetition time, or one above 30 s or too long for `low_pass`.
     """
+    where = f"Subject {subject}, {file}"
+    refuse_milliseconds(where, tr)
     if settings.low_pass is None and settings.high_pass is None:
         return
-    where = f"Subject {subject}, {file}"
     if np.isnan(tr):
         raise UserError(
             f"{where}: expected a repetition time for the band-pass, found none in the header; set `tr` for its site "
@@ -137,7 +144,7 @@ def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settin
             f"{settings.low_pass} Hz; lower it."
         )
     if volumes < SHORTEST_FILTERED:
-        raise UserError(
+        raise TooShortError(
             f"{where}: expected at least {SHORTEST_FILTERED} volumes for the band-pass, found {volumes}; leave the "
             "scan out or turn the filter off."
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from brainfed.cohort.bids_settings import ConfoundSettings
 from brainfed.cohort.settings import ExtractionSettings
+from brainfed.imaging.extraction import TooShortError
 from brainfed.runtime.errors import UserError
 
 
@@ -30,8 +31,9 @@ def load_regressors(subject: str, image: str, volumes: int, settings: ConfoundSe
     """The confounds that a strategy asks for; nilearn finds the table beside the image by its name.
 
     Raises:
+        TooShortError: every volume is scrubbed.
         UserError: the table is absent, lacks a column, has not one row a volume or holds a value that is missing
-            beyond the first row, or every volume is scrubbed.
+            beyond the first row.
     """
     if settings.strategy == "none":
         return Regressors()
@@ -48,7 +50,7 @@ def load_regressors(subject: str, image: str, volumes: int, settings: ConfoundSe
     if len(table) != volumes:
         raise UserError(f"{where}: expected {volumes} rows, one a volume, found {len(table)}; run fMRIPrep again.")
     if kept is not None and len(kept) == 0:
-        raise UserError(
+        raise TooShortError(
             f"{where}: expected volumes that are kept, found all {volumes} scrubbed; raise bids.confounds.fd_threshold "
             "or leave the run out."
         )
@@ -61,7 +63,7 @@ def check_freedom(where: str, regressors: Regressors, volumes: int, tr: float, s
     A band-pass leaves about 2 TR (low_pass - high_pass) degrees of freedom a volume.
 
     Raises:
-        UserError: there are as many regressors as degrees of freedom.
+        TooShortError: there are as many regressors as degrees of freedom.
     """
     if regressors.values is None:
         return
@@ -72,7 +74,7 @@ def check_freedom(where: str, regressors: Regressors, volumes: int, tr: float, s
         nyquist = 0.5 / tr
         share = ((settings.low_pass or nyquist) - (settings.high_pass or 0.0)) / nyquist
     if count >= share * kept:
-        raise UserError(
+        raise TooShortError(
             f"{where}: expected more degrees of freedom than the {count} regressors, found about {share * kept:.0f} "
             f"({kept} of {volumes} volumes kept, {100 * share:.0f} % of their band passed); choose a strategy with "
             "fewer regressors or a wider band, or leave the run out."

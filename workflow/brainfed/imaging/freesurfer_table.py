@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from brainfed.cohort.freesurfer_settings import FreeSurferSettings
+from brainfed.cohort.table_text import read_table_text
 from brainfed.runtime.errors import UserError
 
 WRITTEN = re.compile(r"Measure:(?P<aseg>\w+)|[lr]h\.(?P<name>.+)\.(?P<aparc>\w+)")
@@ -42,8 +43,8 @@ def read_freesurfer_table(file: str | Path, settings: FreeSurferSettings) -> Tex
     A column of `asegstats2table --meas mean` is called `NAME_mean`, so that it differs from the volume of NAME.
 
     Raises:
-        UserError: no text, a ragged or repeated row, a column twice, no column for the id or a filter, or a merged
-            table of which no columns are chosen.
+        UserError: no UTF-8 text, an empty file, a ragged or repeated row, a column twice, no column for the id or a
+            filter, or a merged table of which no columns are chosen.
     """
     lines = _lines(file)
     _, header = next(lines, (1, []))
@@ -89,18 +90,22 @@ def read_freesurfer_table(file: str | Path, settings: FreeSurferSettings) -> Tex
 
 def _lines(file: str | Path) -> Iterator[tuple[int, list[str]]]:
     """Number and stripped cells of every line that is not blank; a separator at a line's end opens no cell."""
+    text = read_table_text(file)
+    if not text.certain:
+        raise UserError(f"{file}: expected UTF-8 text, found another encoding; save it as UTF-8.")
+    first = text.lines[0]
+    reader = csv.reader(text.lines, delimiter=max("\t,; ", key=first.count))
+    trailing = first.rstrip("\r\n").endswith(reader.dialect.delimiter)
     try:
-        with Path(file).open(encoding="utf-8-sig", newline="") as text:
-            first = text.readline()
-            text.seek(0)
-            reader = csv.reader(text, delimiter=max("\t,; ", key=first.count))
-            trailing = first.rstrip("\r\n").endswith(reader.dialect.delimiter)
-            for cells in reader:
-                if any(cell.strip() for cell in cells):
-                    ends = trailing and not cells[-1].strip()
-                    yield reader.line_num, [cell.strip() for cell in (cells[:-1] if ends else cells)]
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}: expected UTF-8 text, found another encoding ({error}); save it as UTF-8.") from error
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                ends = trailing and not cells[-1].strip()
+                yield reader.line_num, [cell.strip() for cell in (cells[:-1] if ends else cells)]
+    except csv.Error as error:
+        raise UserError(
+            f"{file}, line {reader.line_num}: expected cells of a table, found what is none ({error}); mend its "
+            "quotation marks."
+        ) from error
 
 
 def _position(file: str | Path, header: list[str], name: str) -> int:

@@ -7,23 +7,26 @@ import numpy as np
 from brainfed.imaging.region_series import RegionSeries
 
 
-def join_runs(runs: Sequence[RegionSeries]) -> RegionSeries:
+def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSeries:
     """One below the other, as each was cleaned.
 
-    A region that one run did not see is seen in none: its column would end within the series. Coverage is the
+    A region that one run did not see is seen in none, as its column would end within the series, unless the runs are
+    taken apart again; then it is NaN in that run alone. Coverage is the
     lowest of the runs; motion and tSNR are means over the acquired volumes of the runs that know them. What is said
     of the runs' space is said of all of them, once.
 
     Args:
         runs: at least one, with one repetition time.
+        apart: whether each run has a connectivity of its own.
     """
     if len(runs) == 1:
         return runs[0]
     series = np.concatenate([run.series for run in runs])
-    series[:, np.isnan(series).any(axis=0)] = np.nan
+    if not apart:
+        series[:, np.isnan(series).any(axis=0)] = np.nan
     return RegionSeries(
         series=series,
-        coverage=np.where(np.isnan(series[0]), 0.0, np.min([run.coverage for run in runs], axis=0)),
+        coverage=np.where(np.isnan(series).any(axis=0), 0.0, np.min([run.coverage for run in runs], axis=0)),
         tr=runs[0].tr,
         volumes=sum(run.volumes for run in runs),
         mean_fd=_mean([run.mean_fd for run in runs], runs),

@@ -18,6 +18,9 @@ from brainfed.runtime.errors import UserError
 HEAD = 1_500_000.0
 """mm³; the intracranial volume that `normalise: ratio` tells volumes for: a constant, fitted on nobody."""
 
+LARGEST = float(np.finfo(np.float32).max)
+"""Features are stored as float32."""
+
 Source = tuple[TextTable, int]
 """A table, and the place of a column in its rows."""
 
@@ -158,7 +161,8 @@ def _numbers(subject: str, identity: str, columns: Mapping[str, Source], absent:
             comma = text.count(",") == 1 and text.replace(",", "").lstrip("-").isdigit()
             remedy = "it has a decimal comma, write a point" if comma else "mend it or list it in `missing`"
             raise UserError(f"{where} {text!r} {told}; {remedy}.") from None
-        if not np.isfinite(values[number]):
+        negative = values[number] < 0 and measure_of(column) != "other"
+        if negative or not abs(values[number]) <= LARGEST:
             raise UserError(f"{where} {text!r} {told}; mend it or list it in `missing`.")
     return values
 

@@ -16,7 +16,7 @@ class RegionSeries:
         tr: repetition time in s, NaN if unknown.
         volumes: how many were acquired, scrubbed ones included; 0: as many as the series has.
         mean_fd: mean framewise displacement in mm over the acquired volumes, NaN if unknown.
-        tsnr: median over regions of the temporal signal-to-noise ratio before cleaning, NaN if unknown.
+        tsnr: median over regions of the temporal signal-to-noise ratio of its kept volumes, NaN if unknown.
         runs: length of each run in `series`, in order; empty: one run.
         resampled: how the atlas was brought onto the scan's grid, `from 3 mm to 2 mm`; empty: it lay there.
         suspicion: what speaks against the scan's space being the atlas'; empty: nothing.

@@ -24,5 +24,5 @@ def rounding_regions(cleaned: NDArray[np.float64], means: NDArray[np.float64]) -
 
 
 def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """(R,) mask of the columns whose correlations are defined."""
-    return ~(empty_regions(series) | constant_regions(series))
+    """(R,) mask of the columns whose correlations are defined: those seen throughout that vary."""
+    return np.asarray(~(np.isnan(series).any(axis=0) | constant_regions(series)))

@@ -9,6 +9,8 @@ import numpy as np
 from brainfed.runtime.errors import UserError
 
 KEY = "RepetitionTime"
+LONGEST = 30.0
+"""Repetition time in s above which it is taken for one in milliseconds."""
 TOLERANCE = 1e-3
 """Difference of two repetition times in s that rounding explains."""
 
@@ -38,7 +40,20 @@ def agree(one: float, other: float) -> bool:
     return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
 
 
+def refuse_milliseconds(where: str, tr: float) -> None:
+    """Refuse a repetition time that no scan has; NaN is none.
+
+    Raises:
+        UserError: it is above 30 s.
+    """
+    if tr > LONGEST:
+        raise UserError(
+            f"{where}: expected a repetition time of at most {LONGEST:g} s, found {tr:g} s; is it in ms? Mend it."
+        )
+
+
 def _checked(where: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; mend it.")
+    refuse_milliseconds(where, float(value))
     return float(value)

@@ -14,6 +14,11 @@ ROI_STATS = ("file", "sub-brick")
 """Columns that AFNI's 3dROIstats (ADHD-200, Athena) writes before those of the regions, `Mean_1` ..."""
 
 
+MISSING = frozenset({"", "n/a", "na", "null", "none", "-", "."})
+FEWEST_COUNTED = 3
+"""Columns from which on a first line 0 1 2 ... or 1 2 3 ... is taken for their numbers, as pandas writes them."""
+
+
 @dataclass(frozen=True)
 class NamedSeries:
     """One subject's (time, R) float32 series and its region names, `1` ... `R` where the file has none."""
@@ -28,7 +33,7 @@ class SeriesHead:
 
     Attributes:
         separator: between its cells, a regular expression.
-        names: of the regions, empty where the first line holds numbers only.
+        names: of the regions, empty where the first line holds values only.
         before: columns in front of those of the regions.
     """
 
@@ -41,7 +46,7 @@ def read_head(subject: str, file: str | Path) -> SeriesHead:
     """Read the first line of a text file of region series.
 
     Raises:
-        UserError: the file is absent or no text.
+        UserError: the file is absent or no text, or its first line is neither a header nor a volume.
     """
     try:
         with Path(file).open(encoding="utf-8-sig") as lines:
@@ -51,16 +56,22 @@ def read_head(subject: str, file: str | Path) -> SeriesHead:
             f"Subject {subject}, {file}: expected a text file of region series, found none that reads ({error})."
         ) from error
     separator = max(",;\t", key=first.count) if any(mark in first for mark in ",;\t") else r"\s+"
-    names = _header(first, separator)
+    names = _header(f"Subject {subject}, {file}", first, separator)
     before = len(ROI_STATS) if tuple(name.casefold() for name in names[:2]) == ROI_STATS else 0
     names = [name.removeprefix("Mean_") for name in names[before:]] if before else names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UserError(
+            f"Subject {subject}, {file}, line 1: expected every region once, found {twice!r} again; rename one."
+        )
     return SeriesHead(separator, tuple(names), before)
 
 
 def read_roi_series(subject: str, file: str | Path, regions: int | None) -> NamedSeries:
     """Read one text file, a row a volume, a column a region.
 
-    The header, if there is one, is the first line that is not all numbers (`#1 <tab> #2 ...`). In AFNI's 3dROIstats
+    The header, if there is one, is a first line that is not all numbers (`#1 <tab> #2 ...`), or counts the columns.
+    In AFNI's 3dROIstats
     tables the columns File and Sub-brick are no regions.
 
     Raises:
@@ -85,12 +96,23 @@ def read_roi_series(subject: str, file: str | Path, regions: int | None) -> Name
     return NamedSeries(values, names or tuple(str(index) for index in range(1, found + 1)))
 
 
-def _header(line: str, separator: str) -> list[str]:
-    """Names in the first line without their `#`, or nothing if it holds numbers only."""
+def _header(where: str, line: str, separator: str) -> list[str]:
+    """Names in the first line without their `#`, or nothing if it is a volume."""
     cells = re.split(separator, line.strip())
-    if all(_is_number(cell) for cell in cells):
-        return []
-    return [cell.strip().strip('"').lstrip("#").strip() for cell in cells]
+    numeric = [_is_number(cell) for cell in cells]
+    if all(numeric):
+        count = len(cells)
+        counted = [[str(start + place) for place in range(count)] for start in (0, 1)]
+        return counted[1] if count >= FEWEST_COUNTED and cells in counted else []
+    names = [cell.strip().strip('"').lstrip("#").strip() for cell in cells]
+    if len(names) > 1:
+        for place, name in enumerate(names, start=1):
+            if not name or (name.casefold() in MISSING and any(numeric)):
+                raise UserError(
+                    f"{where}, line 1: expected a name or a finite number in every column, found {name!r} in column "
+                    f"{place}; fill it in, or remove the column if it counts the rows."
+                )
+    return names
 
 
 def _is_number(cell: str) -> bool:

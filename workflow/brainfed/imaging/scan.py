@@ -1,20 +1,19 @@
 """Open one subject's 4D image and refuse what cannot be used."""
 
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
 from nibabel.affines import apply_affine
-from nibabel.filebasedimages import ImageFileError
 from numpy.typing import NDArray
 
+from brainfed.imaging.brain_mask import read_brain
+from brainfed.imaging.intact import damage_named, opened
 from brainfed.runtime.errors import UserError
 
 SECONDS = {"sec": 1.0, "unknown": 1.0, "msec": 1e-3, "usec": 1e-6}
+WHOLE = "a whole NIfTI image"
 
 
 @dataclass(frozen=True)
@@ -65,49 +64,55 @@ def read_header(subject: str, file: str | Path) -> ScanHeader:
     Raises:
         UserError: the file is absent or no NIfTI, the image is not 4D, or the affine is singular.
     """
-    with _damage_named(subject, file):
+    with damage_named(f"Subject {subject}, {file}", WHOLE):
         return _header_of(subject, file, nib.load(file))
 
 
-def read_scan(subject: str, file: str | Path) -> Scan:
-    """Read a 4D NIfTI.
+def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
+    """Read a 4D NIfTI, and the brain mask of its grid if there is one.
+
+    Voxels that are NaN in every volume are background: they become 0, and are without signal. So is what is no number
+    outside of the mask.
 
     Raises:
-        UserError: the file is absent, truncated or no NIfTI; the image is not 4D; a voxel is NaN or
-            infinite; the affine is singular.
+        UserError: the file is absent, damaged or no NIfTI; the image is not 4D; a voxel is infinite, or NaN in some
+            volumes; the affine is singular; the mask cannot be used.
     """
     where = f"Subject {subject}, {file}"
-    with _damage_named(subject, file):
-        image = nib.load(file, keep_file_open=True)
+    with damage_named(where, WHOLE):
+        image = nib.load(file)
         header = _header_of(subject, file, image)
         voxels = _voxels_of(image)
-    if not all(np.isfinite(volume).all() for volume in np.moveaxis(voxels, 3, 0)):
-        bad = int(voxels.size - np.isfinite(voxels).sum())
+    brain = None if mask is None else read_brain(subject, mask, str(file), header.shape[:3], header.affine)
+    _clear_background(where, voxels, brain)
+    scaled = (image.dataobj.slope, image.dataobj.inter) != (1, 0)
+    precision = np.float32 if image.get_data_dtype() == np.float32 and not scaled else np.float64
+    return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision, brain)
+
+
+def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np.bool_] | None) -> None:
+    """Set the background of an image that was just read to 0, and refuse what else is no number."""
+    volumes = np.moveaxis(voxels, 3, 0)
+    if all(np.isfinite(volume).all() for volume in volumes):
+        return
+    background = np.isnan(volumes[0])
+    for volume in volumes[1:]:
+        background &= np.isnan(volume)
+    voxels[background if brain is None else background | ~brain] = 0
+    bad = int(voxels.size - np.isfinite(voxels).sum())
+    if bad:
         first = np.argwhere(~np.isfinite(voxels))[0].tolist()
         raise UserError(
             f"{where}: expected finite voxels, found {bad} NaN or infinite ones (first at {first}); repair the image."
         )
-    scaled = (image.dataobj.slope, image.dataobj.inter) != (1, 0)
-    precision = np.float32 if image.get_data_dtype() == np.float32 and not scaled else np.float64
-    return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision)
-
-
-@contextmanager
-def _damage_named(subject: str, file: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError, ValueError, zlib.error, ImageFileError) as error:
-        raise UserError(
-            f"Subject {subject}, {file}: expected a whole NIfTI image, found a damaged or absent file "
-            f"({' '.join(str(error).split())}); fetch it again."
-        ) from error
 
 
 def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
     """(x, y, z, time) voxels, read volume by volume: nibabel holds a compressed file that it reads at once twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
-    for volume in range(image.shape[3]):
-        voxels[..., volume] = image.dataobj[..., volume]
+    with opened(image) as stored:
+        for volume in range(image.shape[3]):
+            voxels[..., volume] = stored[..., volume]
     return voxels
 
 

@@ -28,7 +28,8 @@ class FeatureSettings:
         "none",
         "combat: ComBat removes what differs between acquisition sites in mean and variance. Every institution fits it "
         "on its own training subjects, over its own sites; central methods use the same features. A site of which "
-        "the institution has fewer than two training subjects is left as it is, and so is an institution of one site.",
+        "the institution has fewer than 5 training subjects (10 without harmonise_bayes) is left as it is, and the log "
+        "says so; so is an institution of one such site.",
     )
     harmonise_covariates: tuple[CovariateName, ...] = setting(
         ("age", "sex"),

@@ -18,6 +18,8 @@ FEWEST_SUBJECTS = 10
 """Below, no subject's likeness to the others is judged."""
 FEWEST_REGIONS = 10
 """Below, two subjects' connectivity may agree by chance."""
+FEWEST_CONNECTIONS = FEWEST_REGIONS * (FEWEST_REGIONS - 1) // 2
+"""Those among so few regions; fewer that two subjects share are not compared."""
 MAD_TO_SD = 0.6745
 """Median absolute deviation of a standard normal variable (Iglewicz & Hoaglin 1993)."""
 
@@ -90,7 +92,7 @@ def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
     result = np.full(len(features), np.nan)
     for row, own in enumerate(features):
         held = ~np.isnan(own) & (count > 1)
-        if held.any():
+        if held.sum() >= FEWEST_CONNECTIONS:
             result[row] = _correlation(own[held], (total[held] - own[held]) / (count[held] - 1))
     return result
 
@@ -108,10 +110,26 @@ def _correlation(first: NDArray[np.float32], second: NDArray[np.float64]) -> flo
 
 def _first_alike(features: NDArray[np.float32], alike: float) -> NDArray[np.int64]:
     """(n,) the first row of each row's group of rows that correlate above `alike`, directly or through others."""
-    filled = np.nan_to_num(features)
-    filled -= filled.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(filled, axis=1, keepdims=True)
-    unit = np.divide(filled, length, out=np.zeros_like(filled), where=length > 0)
-    _, group = connected_components(unit @ unit.T > alike, directed=False)
+    _, group = connected_components(_correlations(features) > alike, directed=False)
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
     return np.asarray(first[member])
+
+
+def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, n) correlations of the rows over the connections defined in both, 0 where those are too few."""
+    held = ~np.isnan(features)
+    mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(held.sum(axis=1, keepdims=True), 1)
+    filled = np.where(held, features - mean, 0).astype(np.float32)
+    if held.all():
+        length = np.linalg.norm(filled, axis=1, keepdims=True)
+        unit = np.divide(filled, length, out=np.zeros_like(filled), where=length > 0)
+        return np.asarray(unit @ unit.T)
+    weights = held.astype(np.float32)
+    shared = weights @ weights.T
+    total, squares = filled @ weights.T, filled**2 @ weights.T
+    count = np.maximum(shared, 1)
+    covariance = filled @ filled.T - total * total.T / count
+    variance = np.maximum(squares - total**2 / count, 0)
+    scale = np.sqrt(variance * variance.T)
+    known = (shared >= FEWEST_CONNECTIONS) & (scale > 0)
+    return np.asarray(np.divide(covariance, scale, out=np.zeros_like(covariance), where=known))

@@ -120,7 +120,7 @@ class TestSexAsTarget:
         listing, people = self.people(tmp_path)
         assert listing.absences == {"d": "excluded by diagnosis"}
         assert [listed.labelled for listed in listing.subjects] == [True, True, False, False]
-        assert people["diagnosis"].isna().tolist() == [False, False, True, False]
+        assert people["diagnosis"].isna().tolist() == [False, False, True, True]
 
     def test_needs_no_diagnosis(self, tmp_path):
         _, people = self.people(tmp_path, columns=ColumnSettings(diagnosis=None))

@@ -86,7 +86,7 @@ def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[Bids
     absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
     series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
     shard = shard_name(row.subject, settings.shards)
-    labelled = participant.diagnosis is not None and not participant.excluded
+    labelled = participant.diagnosis is not None
     return ListedSubject(row.subject, participant.site, series, confounds, absence, shard, labelled, own)
 
 

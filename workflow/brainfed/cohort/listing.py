@@ -62,7 +62,7 @@ def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject
     if file is not None and settings.confounds is not None:
         confounds = filled(name, "confounds", settings.confounds, parts)
     shard = shard_name(row.subject, settings.shards)
-    labelled = participant.diagnosis is not None and not participant.excluded
+    labelled = participant.diagnosis is not None
     absence = EXCLUDED if participant.excluded else _absence(series, confounds)
     return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled)
 

@@ -23,7 +23,7 @@ class Participant:
         site: name of the acquisition site.
         age: years.
         sex: `male` or `female`; unknown where it is what is learnt.
-        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female.
+        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female; unknown of the excluded.
         mean_fd: mm.
         excluded: whether the diagnosis takes the subject out of the cohort.
     """
@@ -51,13 +51,15 @@ def read_participant(
     diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
     sex = _meaning(where, row, columns.sex, "sex", codes.sex)
     site = _site(where, row, columns.site)
+    excluded = diagnosis == "excluded"
+    learnt = sex if target == "sex" else diagnosis
     return Participant(
         site=codes.site.get(site, site),
         age=_number(where, row, columns.age, "age in years", OLDEST),
         sex=None if target == "sex" else sex,
-        diagnosis=LABELS.get((sex if target == "sex" else diagnosis) or ""),
+        diagnosis=None if excluded else LABELS.get(learnt or ""),
         mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
-        excluded=diagnosis == "excluded",
+        excluded=excluded,
     )
 
 

@@ -92,6 +92,7 @@ def cohort(size, seed):
         }
     )
     people["fd_source"] = np.where(people["mean_fd"].isna(), "", "table")
+    people["fd_problem"] = ""
     people["absence"] = np.where(people["has_series"], "", random.choice(["no series", "series file absent"], size))
     scans = pd.DataFrame(
         {

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brainfed.cohort.phenotype_table import Row
+from brainfed.cohort.plain_number import plain_number
 from brainfed.cohort.settings import CodeSettings, ColumnSettings, Target
 from brainfed.runtime.errors import UserError
 
@@ -88,7 +89,7 @@ def _number(where: str, row: Row, column: str | None, what: str, largest: float)
     if text is None:
         return math.nan
     try:
-        value = float(text)
+        value = plain_number(text)
     except ValueError:
         remedy = (
             "it has a decimal comma, write a point" if _is_decimal_comma(text) else "mend it or list it in `missing`"

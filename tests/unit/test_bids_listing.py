@@ -60,6 +60,16 @@ def test_runs_come_in_order_of_session_and_number_with_what_belongs_to_them(deri
     assert listing.phenotype == str(derivative.folder / "participants.tsv")
 
 
+def test_the_first_session_is_the_one_of_the_lowest_number(tmp_path):
+    tree = Derivative(tmp_path / "fmriprep")
+    for session in ("10", "2", "w1"):
+        tree.write_run("01", ses=session)
+    tree.write_participants("sub-01")
+    sessions = [name.split("_")[1] for name in names(list_cohort("c", cohort(tree)))["sub-01"]]
+    assert sessions == ["ses-2", "ses-10", "ses-w1"]
+    assert names(list_cohort("c", cohort(tree, {"runs": "first"})))["sub-01"] == ["sub-01_ses-2_task-rest_space-T1w"]
+
+
 def test_ten_runs_are_ordered_by_number_not_as_text(tmp_path):
     tree = Derivative(tmp_path / "fmriprep")
     for run in ("10", "9", "1"):

@@ -5,6 +5,7 @@ scikit-learn or pyarrow (0.1 s, and every job lists the cohort again).
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
     if settings.run_numbers:
         images = _among("run", "run_numbers", [str(number) for number in settings.run_numbers], images, where)
     runs: dict[str, list[BidsRun]] = {}
-    for image in sorted(images, key=_order):
+    for image in sorted(images, key=lambda image: (_order(image), image.path)):
         runs.setdefault(image.entities["sub"], []).append(_run(image, tree, root, settings, where))
     _refuse_doubles(images, where)
     kept = 1 if settings.runs == "first" else None
@@ -141,16 +142,13 @@ def _among(entity: str, key: str, wanted: Sequence[str], images: list[BidsFile],
     return [image for image in images if _label(image, entity) in wanted]
 
 
-def _order(image: BidsFile) -> tuple[str, str, str, int, str]:
-    entities = image.entities
-    number = _label(image, "run")
-    return (
-        entities["sub"],
-        entities.get("ses", ""),
-        entities.get("task", ""),
-        int(number) if number.isdigit() else 0,
-        image.path,
-    )
+def _order(image: BidsFile) -> tuple[list[tuple[str, int]], ...]:
+    """By subject, session, task and run, numbers in labels by their value: ses-2 before ses-10."""
+    return tuple(_natural(image.entities.get(entity, "")) for entity in ("sub", "ses", "task", "run"))
+
+
+def _natural(label: str) -> list[tuple[str, int]]:
+    return [(text, int(number or -1)) for text, number in re.findall(r"(\D*)(\d*)", label)]
 
 
 def _run(image: BidsFile, tree: dict[str, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:

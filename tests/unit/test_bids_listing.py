@@ -132,8 +132,33 @@ def test_echoes_are_no_runs_and_two_versions_of_one_run_are_refused(derivative):
     image = func / "sub-01_task-rest_run-01_space-T1w_desc-preproc_bold.nii.gz"
     shutil.copy(image, func / "sub-01_task-rest_run-01_echo-1_space-T1w_desc-preproc_bold.nii.gz")
     assert len(names(list_cohort("c", cohort(derivative)))["sub-01"]) == 2
-    shutil.copy(image, func / "sub-01_task-rest_run-01_space-T1w_cohort-1_desc-preproc_bold.nii.gz")
+    shutil.copy(image, func / "sub-01_task-rest_run-01_space-T1w_den-1_desc-preproc_bold.nii.gz")
     assert "expected one image a run, found" in refused(cohort(derivative))
+
+
+def test_two_reconstructions_of_a_run_are_refused_until_one_is_chosen(derivative):
+    func = derivative.folder / "sub-01" / "func"
+    for path in func.glob("sub-01_task-rest_run-01_*"):
+        shutil.copy(path, func / path.name.replace("_run-01", "_rec-moco_run-01"))
+    found = refused(cohort(derivative))
+    assert "expected one image a run, found" in found
+    assert found.endswith("choose between reconstructions (rec-LABEL) by bids.reconstruction.")
+    native = names(list_cohort("c", cohort(derivative, {"reconstruction": "native"})))
+    assert native["sub-01"] == ["sub-01_task-rest_run-01_space-T1w", "sub-01_task-rest_run-02_space-T1w"]
+    (func / "sub-01_task-rest_run-01_desc-confounds_timeseries.tsv").unlink()
+    chosen = names(list_cohort("c", cohort(derivative, {"reconstruction": "moco"}, on_invalid="drop")))
+    assert chosen == {"sub-01": ["sub-01_task-rest_rec-moco_run-01_space-T1w"], "sub-02": []}
+
+
+def test_cohorts_of_a_template_are_spaces_of_their_own(derivative):
+    func = derivative.folder / "sub-01" / "func"
+    for path in func.glob("*_space-MNI152NLin2009cAsym_*"):
+        for number in (1, 2):
+            shutil.copy(path, func / path.name.replace("MNI152NLin2009cAsym", f"MNIPediatricAsym_cohort-{number}"))
+    found = refused(cohort(derivative, {"space": "MNIPediatricAsym"}))
+    assert "found space: MNI152NLin2009cAsym, MNIPediatricAsym:cohort-1, MNIPediatricAsym:cohort-2, T1w" in found
+    second = names(list_cohort("c", cohort(derivative, {"space": "MNIPediatricAsym:cohort-2"}, on_invalid="drop")))
+    assert second["sub-01"][0] == "sub-01_task-rest_run-01_space-MNIPediatricAsym_cohort-2"
 
 
 def test_sidecars_are_inherited_the_nearest_last(derivative):

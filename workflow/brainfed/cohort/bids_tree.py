@@ -15,7 +15,7 @@ from brainfed.cohort.bids_settings import BidsSettings
 from brainfed.runtime.errors import UserError
 
 NATIVE = "native"
-OF_THE_GRID = ("space", "cohort", "res", "den", "desc")
+VERSIONS = ("space", "cohort", "res", "den", "desc", "rec")
 """Entities that tell versions of one run apart, not runs."""
 ENDINGS = ("_bold.nii.gz", "_bold.json", "_mask.nii.gz", "_timeseries.tsv", "_regressors.tsv")
 BELOW_ROOT, BELOW_SUBJECT = ("sub-",), ("ses-", "func")
@@ -62,14 +62,16 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
         ("task", "task", settings.task),
     ):
         images = _of_one(entity, key, wanted, images, where)
+    if settings.reconstruction is not None:
+        images = _among("rec", "reconstruction", [settings.reconstruction.removeprefix("rec-")], images, where)
     if settings.sessions:
         images = _among("ses", "sessions", [name.removeprefix("ses-") for name in settings.sessions], images, where)
     if settings.run_numbers:
         images = _among("run", "run_numbers", [str(number) for number in settings.run_numbers], images, where)
+    _refuse_doubles(images, where)
     runs: dict[str, list[BidsRun]] = {}
     for image in sorted(images, key=lambda image: (_order(image), image.path)):
         runs.setdefault(image.entities["sub"], []).append(_run(image, tree, root, settings, where))
-    _refuse_doubles(images, where)
     kept = 1 if settings.runs == "first" else None
     return {label: tuple(found[:kept]) for label, found in sorted(runs.items())}
 
@@ -110,8 +112,10 @@ def _is_image(file: BidsFile, settings: BidsSettings) -> bool:
 
 
 def _label(image: BidsFile, entity: str) -> str:
-    """An image's label; a run's number without its leading zeros."""
+    """An image's label; a run's number without its leading zeros, a template with the cohort that it is of."""
     label = image.entities.get(entity, NATIVE)
+    if entity == "space" and "cohort" in image.entities:
+        return f"{label}:cohort-{image.entities['cohort']}"
     return str(int(label)) if entity == "run" and label.isdigit() else label
 
 
@@ -207,9 +211,10 @@ def _sidecars(image: BidsFile, tree: dict[str, list[BidsFile]], root: Path) -> t
 def _refuse_doubles(images: Sequence[BidsFile], where: str) -> None:
     seen: dict[tuple[tuple[str, str], ...], str] = {}
     for image in images:
-        run = tuple(sorted(image.without(*OF_THE_GRID).items()))
+        run = tuple(sorted(image.without(*VERSIONS).items()))
         if run in seen:
             raise UserError(
-                f"{where}: expected one image a run, found {seen[run]} and {image.path}; remove one of them."
+                f"{where}: expected one image a run, found {seen[run]} and {image.path}; remove one of them, or choose "
+                "between reconstructions (rec-LABEL) by bids.reconstruction."
             )
         seen[run] = image.path

@@ -30,7 +30,7 @@ def derivative(tmp_path):
 
 def cohort(derivative, bids=None, **changes):
     atlas = write_atlas(derivative.folder.parent / "atlas")
-    chosen = BidsSettings(derivatives=str(derivative.folder), **({"space": "T1w"} | (bids or {})))
+    chosen = BidsSettings(**({"derivatives": str(derivative.folder), "space": "T1w"} | (bids or {})))
     return replace(CohortSettings(source="bids", bids=chosen, **atlas), **changes)
 
 
@@ -159,6 +159,22 @@ def test_cohorts_of_a_template_are_spaces_of_their_own(derivative):
     assert "found space: MNI152NLin2009cAsym, MNIPediatricAsym:cohort-1, MNIPediatricAsym:cohort-2, T1w" in found
     second = names(list_cohort("c", cohort(derivative, {"space": "MNIPediatricAsym:cohort-2"}, on_invalid="drop")))
     assert second["sub-01"][0] == "sub-01_task-rest_run-01_space-MNIPediatricAsym_cohort-2"
+
+
+@pytest.mark.parametrize("away", ["sub-02/ses-b", "sub-01"])
+def test_an_image_in_the_folder_of_another_subject_or_session_is_refused(derivative, away):
+    stray = next((derivative.folder / "sub-02" / "ses-a" / "func").glob("*_space-T1w_desc-preproc_bold.nii.gz"))
+    shutil.move(stray, derivative.folder / away / "func" / stray.name)
+    found = refused(cohort(derivative))
+    assert f"{away}/func, found {stray.name}; move it where it belongs, or mend its name." in found
+
+
+@pytest.mark.parametrize("folder", [".", "./", "../fmriprep"])
+def test_a_derivative_may_be_the_working_directory(derivative, monkeypatch, folder):
+    expected = names(list_cohort("c", cohort(derivative)))
+    settings = cohort(derivative, {"derivatives": folder})
+    monkeypatch.chdir(derivative.folder)
+    assert names(list_cohort("c", settings)) == expected
 
 
 def test_sidecars_are_inherited_the_nearest_last(derivative):

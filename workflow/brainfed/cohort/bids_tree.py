@@ -51,6 +51,7 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
     root = Path(folder)
     tree = _read_tree(root)
     images = [file for files in tree.values() for file in files if _is_image(file, settings)]
+    _refuse_strays(images, root, where)
     if not images:
         raise UserError(
             f"{where}: expected images sub-*/[ses-*/]func/*_desc-{_description(settings)}_bold.nii.gz in {folder}, "
@@ -76,17 +77,31 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
     return {label: tuple(found[:kept]) for label, found in sorted(runs.items())}
 
 
-def _read_tree(root: Path) -> dict[str, list[BidsFile]]:
+def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
+    """Refuse an image that lies in the folder of another subject or session: one of both names is wrong."""
+    for image in images:
+        folders = Path(image.path).relative_to(root).parts[:-1]
+        for entity in ("sub", "ses"):
+            found = next((folder for folder in folders if folder.startswith(f"{entity}-")), None)
+            named = f"{entity}-{image.entities[entity]}" if entity in image.entities else None
+            if found != named:
+                raise UserError(
+                    f"{where}: expected an image of {found or f'no {entity}-'} in {Path(image.path).parent}, found "
+                    f"{Path(image.path).name}; move it where it belongs, or mend its name."
+                )
+
+
+def _read_tree(root: Path) -> dict[Path, list[BidsFile]]:
     """Folder -> its BIDS files: the derivative, its subjects, their sessions, and func/ of each."""
-    tree: dict[str, list[BidsFile]] = {}
-    waiting = [str(root)]
+    tree: dict[Path, list[BidsFile]] = {}
+    waiting = [root]
     while waiting:
         folder = waiting.pop()
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)
         tree[folder] = _files(entries)
-        below = BELOW_ROOT if folder == str(root) else BELOW_SUBJECT
-        waiting += [entry.path for entry in entries if entry.name.startswith(below) and entry.is_dir()]
+        below = BELOW_ROOT if folder == root else BELOW_SUBJECT
+        waiting += [Path(entry.path) for entry in entries if entry.name.startswith(below) and entry.is_dir()]
     return tree
 
 
@@ -94,7 +109,11 @@ def _files(entries: Sequence["os.DirEntry[str]"]) -> list[BidsFile]:
     from ancpbids.utils import parse_bids_name
 
     parsed = ((entry, parse_bids_name(entry.name)) for entry in entries if entry.name.endswith(ENDINGS))
-    return [BidsFile(entry.path, name["entities"], name["suffix"], name["extension"]) for entry, name in parsed if name]
+    return [
+        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"])
+        for entry, name in parsed
+        if name
+    ]
 
 
 def _description(settings: BidsSettings) -> str:
@@ -155,8 +174,8 @@ def _natural(label: str) -> list[tuple[str, int]]:
     return [(text, int(number or -1)) for text, number in re.findall(r"(\D*)(\d*)", label)]
 
 
-def _run(image: BidsFile, tree: dict[str, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:
-    beside = tree[str(Path(image.path).parent)]
+def _run(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:
+    beside = tree[Path(image.path).parent]
     return BidsRun(
         name="_".join(f"{name}-{label}" for name, label in image.without("desc").items()),
         image=image.path,
@@ -194,14 +213,14 @@ def _mask(image: BidsFile, beside: Sequence[BidsFile]) -> str | None:
     return next((file.path for file in masks if file.entities == wanted), None)
 
 
-def _sidecars(image: BidsFile, tree: dict[str, list[BidsFile]], root: Path) -> tuple[str, ...]:
+def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> tuple[str, ...]:
     """The json files that hold for an image, from the root of the derivative to the image's folder."""
     below = Path(image.path).relative_to(root).parts[:-1]
     holding: list[str] = []
     for depth in range(len(below) + 1):
         here = [
             file
-            for file in tree[str(root.joinpath(*below[:depth]))]
+            for file in tree[root.joinpath(*below[:depth])]
             if (file.suffix, file.extension) == ("bold", ".json") and file.entities.items() <= image.entities.items()
         ]
         holding += [file.path for file in sorted(here, key=lambda file: len(file.entities))]

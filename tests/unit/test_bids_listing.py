@@ -220,6 +220,7 @@ def test_rows_may_be_chosen_by_their_cells(derivative):
     )
     listing = list_cohort("c", cohort(derivative, rows={"visit": ("first",)}))
     assert [listed.subject for listed in listing.subjects] == ["sub-01"]
+    assert listing.unlisted == ()
 
 
 def test_a_column_may_hold_the_label(derivative):

@@ -11,7 +11,7 @@ from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import Row, read_phenotype_table
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.unmet import unmet
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.errors import UserError, pass_over
 
 TABLE = "participants.tsv"
 LEVELS_ABOVE = 2
@@ -35,7 +35,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     if all(listed.absence == EXCLUDED for listed in subjects):
         raise nobody_wanted(name, len(subjects))
     _check_files(where, folder, subjects, settings)
-    known = {_label(row, settings) for row in rows}
+    known = {_label(row, settings) for row in _everybody(tables, settings, rows)}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
     files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
     return Listing(name, settings.atlas, phenotype, files.parcellation, files.labels, subjects, unlisted)
@@ -71,6 +71,11 @@ def _participants_table(where: str, folder: Path) -> str:
             f"{where}: expected {TABLE} in {folder} or in the data set above it, found none; name it under `phenotype`."
         )
     return str(found)
+
+
+def _everybody(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
+    """All rows of the tables: those that `rows` passes over name no strangers."""
+    return read_phenotype_table(tables, settings.columns, settings.missing, pass_over) if settings.rows else rows
 
 
 def _label(row: Row, settings: CohortSettings) -> str | None:

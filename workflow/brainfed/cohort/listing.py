@@ -59,7 +59,11 @@ def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
     columns = settings.columns
     file = row.subject if columns.file is None else row.cells[columns.file]
     site = row.cells[columns.site] or ""
-    parts = {"file": file or "", "subject": row.subject, "site": settings.codes.site.get(site, site)}
+    parts: dict[str, str | None] = {
+        "file": file,
+        "subject": row.subject,
+        "site": settings.codes.site.get(site, site),
+    }
     return None if file is None else filled(name, "series", str(settings.series), parts)
 
 

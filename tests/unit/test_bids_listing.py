@@ -263,6 +263,18 @@ def test_a_run_without_confounds_or_mask_stops_the_run_or_drops_its_subject(deri
     assert list_cohort("c", cohort(derivative, way_out)).absences == {}
 
 
+def test_compcor_asks_for_the_json_beside_the_table(derivative):
+    settings = cohort(derivative, {"confounds": ConfoundSettings("compcor")})
+    run = list_cohort("c", settings).subjects[0].runs[1]
+    assert run.components == run.confounds.replace(".tsv", ".json")
+    (derivative.folder / "sub-01" / "func" / "sub-01_task-rest_run-02_desc-confounds_timeseries.json").unlink()
+    found = refused(settings)
+    assert "a table of confounds and its json for every run" in found
+    assert "found none for sub-01_task-rest_run-02_space-T1w (1 of 2 subjects lack them)" in found
+    assert list_cohort("c", replace(settings, on_invalid="drop")).absences == {"sub-01": "confounds file absent"}
+    assert list_cohort("c", cohort(derivative)).absences == {}
+
+
 def test_a_missing_sidecar_is_no_reason_to_leave_anybody_out(derivative):
     for path in derivative.folder.rglob("*_bold.json"):
         path.unlink()

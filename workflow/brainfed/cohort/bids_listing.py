@@ -100,7 +100,7 @@ def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSetting
         return "no series"
     if not runs:
         return "series file absent"
-    if settings.bids.confounds.strategy != "none" and any(run.confounds is None for run in runs):
+    if any(_lacks_confounds(run, settings) for run in runs):
         return "confounds file absent"
     if settings.bids.brain_mask and any(run.mask is None for run in runs):
         return "brain mask absent"
@@ -135,22 +135,35 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
         return
     wanted = {
         "series file absent": ("images that bids selects", "*_bold.nii.gz"),
-        "confounds file absent": ("a table of confounds for every run", "*_desc-confounds_timeseries.tsv"),
+        "confounds file absent": _confound_files(settings),
         "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
     }
     for absence, (what, pattern) in wanted.items():
         without = [listed for listed in subjects if listed.absence == absence]
         if without:
             first = without[0]
+            lacking = _of(first, absence, settings)
             raise UserError(
-                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none"
-                f"{_of(first, absence)} ({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
+                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none{lacking} "
+                f"({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
                 f"{_way_out(absence)}, or set on_invalid: drop to leave such subjects out."
             )
 
 
-def _of(listed: ListedSubject, absence: str) -> str:
-    lacking = [run for run in listed.runs if (run.mask if absence == "brain mask absent" else run.confounds) is None]
+def _confound_files(settings: CohortSettings) -> tuple[str, str]:
+    if settings.bids.confounds.strategy == "compcor":
+        return "a table of confounds and its json for every run", "*_desc-confounds_timeseries.tsv, .json"
+    return "a table of confounds for every run", "*_desc-confounds_timeseries.tsv"
+
+
+def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
+    strategy = settings.bids.confounds.strategy
+    return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
+
+
+def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
+    masks = absence == "brain mask absent"
+    lacking = [run for run in listed.runs if (run.mask is None if masks else _lacks_confounds(run, settings))]
     return f" for {lacking[0].name}" if lacking else ""
 
 

@@ -17,7 +17,15 @@ from brainfed.runtime.errors import UserError
 NATIVE = "native"
 VERSIONS = ("space", "cohort", "res", "den", "desc", "rec")
 """Entities that tell versions of one run apart, not runs."""
-ENDINGS = ("_bold.nii.gz", "_bold.json", "_mask.nii.gz", "_timeseries.tsv", "_regressors.tsv")
+ENDINGS = (
+    "_bold.nii.gz",
+    "_bold.json",
+    "_mask.nii.gz",
+    "_timeseries.tsv",
+    "_regressors.tsv",
+    "_timeseries.json",
+    "_regressors.json",
+)
 BELOW_ROOT, BELOW_SUBJECT = ("sub-",), ("ses-", "func")
 """Folders that are entered: a derivative's subjects; their sessions and images."""
 
@@ -176,12 +184,16 @@ def _natural(label: str) -> list[tuple[str, int]]:
 
 def _run(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:
     beside = tree[Path(image.path).parent]
+    confounds = _confounds(image, beside, where)
+    wanted = confounds is not None and settings.confounds.strategy == "compcor"
+    components = str(Path(str(confounds)).with_suffix(".json")) if wanted else None
     return BidsRun(
         name="_".join(f"{name}-{label}" for name, label in image.without("desc").items()),
         image=image.path,
-        confounds=_confounds(image, beside, where),
+        confounds=confounds,
         mask=_mask(image, beside) if settings.brain_mask else None,
         sidecars=_sidecars(image, tree, root),
+        components=components if any(file.path == components for file in beside) else None,
     )
 
 

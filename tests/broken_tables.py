@@ -99,6 +99,7 @@ TABLES = [
     Broken("age in words", cell("age", "twenty"), *[r"subject s03: expected the age .*'twenty'; mend it"] * 2),
     Broken("no site", cell("site", ""), *[r"subject s03: expected a site in column 'site', found none; fill"] * 2),
     Broken("no id", cell("participant_id", ""), *[r"line 4: expected a subject id in .*found ''; fill it in"] * 2),
+    Broken("invisible character", cell("participant_id", "s0\u200b3"), *[r"line 4: .*visible.*'s0.u200b3'; type"] * 2),
     Broken("ragged row", append("s13", "a", 22), *[r"line 14: expected 5 cells as in the header, found 3; mend"] * 2),
     Broken("missing column", without_column, *[r"participants.csv: expected a column 'diagnosis', found none"] * 2),
     Broken("header only", text(",".join(HEADER) + "\n"), *[r"participants.csv: .*found a header only"] * 2),

@@ -6,17 +6,16 @@ import pandas as pd
 import pytest
 
 from bids_dataset import confounds
-from brainfed.cohort.framewise_displacement import mean_displacement
+from brainfed.cohort.framewise_displacement import displacement_problem, mean_displacement
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.measures import measure
 from brainfed.cohort.settings import CohortSettings, ColumnSettings
-from brainfed.runtime.errors import UserError
 from inclusion import decide
 
 SUBJECTS = ("01", "02", "03")
 
 
-def issues_of(runs=(2, 2, 2), header=(math.nan,) * 3, strangers=()):
+def issues_of(runs=(2, 2, 2), header=(math.nan,) * 3, strangers=(), problems=("",) * 3):
     people = pd.DataFrame(
         {
             "subject": SUBJECTS,
@@ -28,6 +27,7 @@ def issues_of(runs=(2, 2, 2), header=(math.nan,) * 3, strangers=()):
             "fd_source": "scan",
             "has_series": True,
             "absence": "",
+            "fd_problem": problems,
         }
     )
     quality = pd.DataFrame(
@@ -81,13 +81,37 @@ def test_the_mean_displacement_counts_every_volume_but_the_first_of_a_run(tmp_pa
     assert math.isnan(mean_displacement([]))
 
 
-def test_a_table_without_displacement_tells_nothing_and_text_is_refused(tmp_path):
+def test_a_table_without_displacement_tells_nothing(tmp_path):
     path = write_confounds(tmp_path, "c.tsv")
     pd.read_csv(path, sep="\t").drop(columns="framewise_displacement").to_csv(path, sep="\t", index=False)
     assert math.isnan(mean_displacement([path]))
-    text = write_confounds(tmp_path, "t.tsv", framewise_displacement="still")
-    with pytest.raises(UserError, match=r"t.tsv: expected numbers in column 'framewise_displacement', found text"):
-        mean_displacement([text])
+    assert displacement_problem("01", [path]) == ""
+
+
+@pytest.mark.parametrize("cell", ["still", "inf", "-3", "1_0", "0,2", "1e400"])
+def test_a_displacement_that_is_none_leaves_its_subject_alone_without_one(tmp_path, cell):
+    good = write_confounds(tmp_path, "c.tsv", framewise_displacement=[math.nan, *[0.3] * 19])
+    bad = write_confounds(tmp_path, "b.tsv", framewise_displacement=["n/a", "0.1", cell, *["0.1"] * 17])
+    table = tmp_path / "participants.tsv"
+    table.write_text("participant_id\tsite\tage\tsex\tdiagnosis\n01\ta\t2\tmale\tpatient\n02\ta\t2\tmale\tcontrol\n")
+    people = ingest(table, CohortSettings(source="bids"), {}, {"01": [good], "02": [good, bad]}).set_index("subject")
+    assert people["mean_fd"].to_dict() == pytest.approx({"01": 0.3, "02": math.nan}, nan_ok=True)
+    assert people["fd_problem"]["01"] == ""
+    told = (
+        f"Subject 02, {bad}, line 4: expected a displacement in mm in column 'framewise_displacement', found '{cell}'"
+    )
+    assert people["fd_problem"]["02"].startswith(told)
+    assert [one for one in issues_of(problems=("", people["fd_problem"]["02"], "")) if one[0] == "02"] == [
+        ("02", "motion not readable", people["fd_problem"]["02"], "kept, how much it moved is not known")
+    ]
+
+
+def test_motion_is_read_in_any_encoding_and_a_file_that_is_gone_is_told(tmp_path):
+    path = write_confounds(tmp_path, "c.tsv", framewise_displacement=[math.nan, *[0.3] * 19], bemerkung="unbewegt")
+    path.write_bytes(path.read_bytes().replace(b"unbewegt", "für".encode("latin-1")))
+    assert mean_displacement([path]) == pytest.approx(0.3)
+    assert math.isnan(mean_displacement([path, tmp_path / "gone.tsv"]))
+    assert "gone.tsv: expected a table of confounds" in displacement_problem("01", [path, tmp_path / "gone.tsv"])
 
 
 def test_the_tables_own_mean_displacement_wins_and_where_it_is_missing_the_measured_one_is_used(tmp_path):

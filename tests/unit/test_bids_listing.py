@@ -30,7 +30,7 @@ def derivative(tmp_path):
 
 def cohort(derivative, bids=None, **changes):
     atlas = write_atlas(derivative.folder.parent / "atlas")
-    chosen = BidsSettings(derivatives=str(derivative.folder), **({"space": "T1w"} | (bids or {})))
+    chosen = BidsSettings(**({"derivatives": str(derivative.folder), "space": "T1w"} | (bids or {})))
     return replace(CohortSettings(source="bids", bids=chosen, **atlas), **changes)
 
 
@@ -58,6 +58,16 @@ def test_runs_come_in_order_of_session_and_number_with_what_belongs_to_them(deri
     assert run.sidecars == (str(func / "sub-02_ses-a_task-rest_run-1_space-T1w_desc-preproc_bold.json"),)
     assert listing.with_series == ("sub-01", "sub-02")
     assert listing.phenotype == str(derivative.folder / "participants.tsv")
+
+
+def test_the_first_session_is_the_one_of_the_lowest_number(tmp_path):
+    tree = Derivative(tmp_path / "fmriprep")
+    for session in ("10", "2", "w1"):
+        tree.write_run("01", ses=session)
+    tree.write_participants("sub-01")
+    sessions = [name.split("_")[1] for name in names(list_cohort("c", cohort(tree)))["sub-01"]]
+    assert sessions == ["ses-2", "ses-10", "ses-w1"]
+    assert names(list_cohort("c", cohort(tree, {"runs": "first"})))["sub-01"] == ["sub-01_ses-2_task-rest_space-T1w"]
 
 
 def test_ten_runs_are_ordered_by_number_not_as_text(tmp_path):
@@ -122,8 +132,49 @@ def test_echoes_are_no_runs_and_two_versions_of_one_run_are_refused(derivative):
     image = func / "sub-01_task-rest_run-01_space-T1w_desc-preproc_bold.nii.gz"
     shutil.copy(image, func / "sub-01_task-rest_run-01_echo-1_space-T1w_desc-preproc_bold.nii.gz")
     assert len(names(list_cohort("c", cohort(derivative)))["sub-01"]) == 2
-    shutil.copy(image, func / "sub-01_task-rest_run-01_space-T1w_cohort-1_desc-preproc_bold.nii.gz")
+    shutil.copy(image, func / "sub-01_task-rest_run-01_space-T1w_den-1_desc-preproc_bold.nii.gz")
     assert "expected one image a run, found" in refused(cohort(derivative))
+
+
+def test_two_reconstructions_of_a_run_are_refused_until_one_is_chosen(derivative):
+    func = derivative.folder / "sub-01" / "func"
+    for path in func.glob("sub-01_task-rest_run-01_*"):
+        shutil.copy(path, func / path.name.replace("_run-01", "_rec-moco_run-01"))
+    found = refused(cohort(derivative))
+    assert "expected one image a run, found" in found
+    assert found.endswith("choose between reconstructions (rec-LABEL) by bids.reconstruction.")
+    native = names(list_cohort("c", cohort(derivative, {"reconstruction": "native"})))
+    assert native["sub-01"] == ["sub-01_task-rest_run-01_space-T1w", "sub-01_task-rest_run-02_space-T1w"]
+    (func / "sub-01_task-rest_run-01_desc-confounds_timeseries.tsv").unlink()
+    chosen = names(list_cohort("c", cohort(derivative, {"reconstruction": "moco"}, on_invalid="drop")))
+    assert chosen == {"sub-01": ["sub-01_task-rest_rec-moco_run-01_space-T1w"], "sub-02": []}
+
+
+def test_cohorts_of_a_template_are_spaces_of_their_own(derivative):
+    func = derivative.folder / "sub-01" / "func"
+    for path in func.glob("*_space-MNI152NLin2009cAsym_*"):
+        for number in (1, 2):
+            shutil.copy(path, func / path.name.replace("MNI152NLin2009cAsym", f"MNIPediatricAsym_cohort-{number}"))
+    found = refused(cohort(derivative, {"space": "MNIPediatricAsym"}))
+    assert "found space: MNI152NLin2009cAsym, MNIPediatricAsym:cohort-1, MNIPediatricAsym:cohort-2, T1w" in found
+    second = names(list_cohort("c", cohort(derivative, {"space": "MNIPediatricAsym:cohort-2"}, on_invalid="drop")))
+    assert second["sub-01"][0] == "sub-01_task-rest_run-01_space-MNIPediatricAsym_cohort-2"
+
+
+@pytest.mark.parametrize("away", ["sub-02/ses-b", "sub-01"])
+def test_an_image_in_the_folder_of_another_subject_or_session_is_refused(derivative, away):
+    stray = next((derivative.folder / "sub-02" / "ses-a" / "func").glob("*_space-T1w_desc-preproc_bold.nii.gz"))
+    shutil.move(stray, derivative.folder / away / "func" / stray.name)
+    found = refused(cohort(derivative))
+    assert f"{away}/func, found {stray.name}; move it where it belongs, or mend its name." in found
+
+
+@pytest.mark.parametrize("folder", [".", "./", "../fmriprep"])
+def test_a_derivative_may_be_the_working_directory(derivative, monkeypatch, folder):
+    expected = names(list_cohort("c", cohort(derivative)))
+    settings = cohort(derivative, {"derivatives": folder})
+    monkeypatch.chdir(derivative.folder)
+    assert names(list_cohort("c", settings)) == expected
 
 
 def test_sidecars_are_inherited_the_nearest_last(derivative):
@@ -169,6 +220,7 @@ def test_rows_may_be_chosen_by_their_cells(derivative):
     )
     listing = list_cohort("c", cohort(derivative, rows={"visit": ("first",)}))
     assert [listed.subject for listed in listing.subjects] == ["sub-01"]
+    assert listing.unlisted == ()
 
 
 def test_a_column_may_hold_the_label(derivative):
@@ -209,6 +261,18 @@ def test_a_run_without_confounds_or_mask_stops_the_run_or_drops_its_subject(deri
     assert "found none for sub-01_task-rest_run-02_space-T1w (1 of 2 subjects lack them)" in found
     assert list_cohort("c", cohort(derivative, on_invalid="drop")).absences == {"sub-01": absence}
     assert list_cohort("c", cohort(derivative, way_out)).absences == {}
+
+
+def test_compcor_asks_for_the_json_beside_the_table(derivative):
+    settings = cohort(derivative, {"confounds": ConfoundSettings("compcor")})
+    run = list_cohort("c", settings).subjects[0].runs[1]
+    assert run.components == run.confounds.replace(".tsv", ".json")
+    (derivative.folder / "sub-01" / "func" / "sub-01_task-rest_run-02_desc-confounds_timeseries.json").unlink()
+    found = refused(settings)
+    assert "a table of confounds and its json for every run" in found
+    assert "found none for sub-01_task-rest_run-02_space-T1w (1 of 2 subjects lack them)" in found
+    assert list_cohort("c", replace(settings, on_invalid="drop")).absences == {"sub-01": "confounds file absent"}
+    assert list_cohort("c", cohort(derivative)).absences == {}
 
 
 def test_a_missing_sidecar_is_no_reason_to_leave_anybody_out(derivative):

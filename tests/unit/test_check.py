@@ -88,6 +88,15 @@ def test_alike_findings_are_one():
     assert as_text([found]).endswith("1 drops subjects (12 of them), 0 worth knowing")
 
 
+def test_every_unknown_code_is_told_at_once(tmp_path):
+    cohort = series_cohort(tmp_path)
+    for subject, code in {"s01": "ASD", "s02": "ADHD", "s03": "HC", "s04": "ASD"}.items():
+        cohort.change(subject, "diagnosis", code)
+    (found,) = [one for one in check_project(cohort.configure()) if "diagnosis code" in one.sentence]
+    assert "found 'ASD' (also 'ADHD', 'HC'); add it under codes.diagnosis" in found.sentence
+    assert found.sentence.endswith("The same in s02, s03, s04.")
+
+
 def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
     config = series_cohort(tmp_path).configure()
     experiments = {

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from brainfed.checking.files import check_orphans
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
@@ -43,6 +44,17 @@ def test_several_diagnoses_become_two_and_others_are_unlabelled_or_leave(tmp_pat
     people = ingest(listing.phenotype, settings, listing.absences).set_index("subject")
     assert people["diagnosis"].isna().to_dict() == {"a": False, "b": False, "c": True, "d": True, "e": True}
     assert people.loc[["a", "b"], "diagnosis"].tolist() == [0, 1]
+
+
+def test_files_of_rows_that_are_passed_over_belong_to_somebody(tmp_path):
+    chosen = {"site": ("1",), "sex": ("male",)}
+    settings = cohort(tmp_path, (*ROWS, "x,1,20,neither,0"), files=("a", "b", "c", "d", "e", "x", "z"))
+    settings = replace(settings, rows=chosen)
+    listing = list_cohort("c", settings)
+    assert listing.with_series == ("a", "b")
+    assert listing.unlisted == ("z.1D",)
+    (found,) = check_orphans(listing.subjects, settings, "c: files")
+    assert "1 files belong to no row of the table, the first is z.1D" in found.sentence
 
 
 def test_site_codes_are_names_and_others_stay(tmp_path):
@@ -120,7 +132,7 @@ class TestSexAsTarget:
         listing, people = self.people(tmp_path)
         assert listing.absences == {"d": "excluded by diagnosis"}
         assert [listed.labelled for listed in listing.subjects] == [True, True, False, False]
-        assert people["diagnosis"].isna().tolist() == [False, False, True, False]
+        assert people["diagnosis"].isna().tolist() == [False, False, True, True]
 
     def test_needs_no_diagnosis(self, tmp_path):
         _, people = self.people(tmp_path, columns=ColumnSettings(diagnosis=None))

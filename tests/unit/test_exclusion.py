@@ -1,6 +1,7 @@
 """Exclusion rules: nobody by default, one reason each, the first rule that hits, and nobody excluded in a split."""
 
 from dataclasses import fields, replace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from brainfed.cohort.exclusion import RULES, exclusion, exclusion_kind
 from brainfed.cohort.exclusion_settings import ExclusionSettings
 from brainfed.cohort.issues import reason_kind
+from brainfed.cohort.listed import Absence
 from brainfed.cohort.measures import MEASURES, measure
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
@@ -92,6 +94,7 @@ def cohort(size, seed):
         }
     )
     people["fd_source"] = np.where(people["mean_fd"].isna(), "", "table")
+    people["fd_problem"] = ""
     people["absence"] = np.where(people["has_series"], "", random.choice(["no series", "series file absent"], size))
     scans = pd.DataFrame(
         {
@@ -131,6 +134,34 @@ def test_the_flow_chart_adds_up(size, seed, chosen):
             assert getattr(step.remaining, field) == left
     assert (steps[-1].remaining if steps else everybody).subjects == included["included"].sum()
     assert all(bool(reason) != kept for reason, kept in included[["reason", "included"]].to_numpy())
+
+
+STEP_OF = {
+    "excluded by diagnosis": "not excluded",
+    "no series": "with a series",
+    "series file absent": "with a series",
+    "confounds file absent": "with a series",
+    "brain mask absent": "with a series",
+    "no FreeSurfer id": "with FreeSurfer measures",
+    "stats folder absent": "with FreeSurfer measures",
+    "Subject s1: expected 60 rows": "with a usable series",
+    "diagnosis missing": "with a label",
+    "unlabelled copy of a labelled subject": "with a label",
+    "mean FD above 0.5 mm (0.7)": "of sufficient quality",
+}
+
+
+@pytest.mark.parametrize("reason", STEP_OF)
+def test_each_reason_leaves_at_its_step(reason):
+    people = pd.DataFrame({"included": [False, True], "reason": [reason, ""], "diagnosis": [1, 0]})
+    assert [step.passed for step in flow_steps(people)[1]] == [STEP_OF[reason]]
+
+
+def test_every_absence_has_a_step_and_the_diagnosis_is_asked_first():
+    absences = [absence for absence in get_args(Absence) if absence]
+    assert set(absences) <= set(STEP_OF)
+    people = pd.DataFrame({"included": False, "reason": ["no series", "excluded by diagnosis"], "diagnosis": 0})
+    assert [step.remaining.subjects for step in flow_steps(people)[1]] == [1, 0]
 
 
 def test_the_excluded_are_in_no_split():

@@ -43,6 +43,7 @@ def test_codes_become_what_they_mean(tmp_path):
             "diagnosis": [0, 1],
             "mean_fd": [0.2, 0.1],
             "fd_source": ["table", "table"],
+            "fd_problem": "",
             "has_series": [False, True],
             "absence": ["series file absent", ""],
         }
@@ -71,7 +72,8 @@ def test_motion_is_optional(tmp_path):
         ("s1;a;20,5;1;1;0.1", r"expected the age in years as a number in column 'age', found '20,5'; .*decimal comma"),
         ("s1;a;old;1;1;0.1", r"found 'old'; mend it or list it in `missing`"),
         ("s1;a;-1;1;1;0.1", r"expected the age in years between 0 and 120 .*found '-1'"),
-        ("s1;a;inf;1;1;0.1", r"between 0 and 120 .*found 'inf'"),
+        ("s1;a;inf;1;1;0.1", r"as a number .*found 'inf'"),
+        ("s1;a;1_0;1;1;0.1", r"as a number .*found '1_0'"),
         ("s1;a;20;1;1;-999", r"mean framewise displacement in mm between 0 and 100 .*found '-999'"),
         ("s1;;20;1;1;0.1", r"expected a site in column 'site', found none"),
     ],

@@ -33,6 +33,7 @@ def participants(**columns):
             "fd_source": "table",
             "has_series": True,
             "absence": "",
+            "fd_problem": "",
         }
     )
     return frame.assign(**columns)
@@ -267,6 +268,7 @@ def test_the_known_defects_of_abide_are_noticed(tmp_path):
             "fd_source": "table",
             "has_series": True,
             "absence": "",
+            "fd_problem": "",
         }
     )
     included, issues = decide(people, pd.read_parquet(out.quality), pd.read_parquet(out.coverage), settings)

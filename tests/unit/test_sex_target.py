@@ -7,6 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.cohort.class_words import CLASS_WORDS
 from brainfed.cohort.ingest import ingest
+from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.cohort.splits import split
@@ -25,6 +26,7 @@ from brainfed.training.inpainting_inputs import inpainting_inputs
 from brainfed.training.people import phenotypes_of, read_people
 
 COUNT = 240
+SITES = tuple(enumerate("aabbcc"))
 AS_SEX = CohortSettings(source="timeseries", target="sex")
 AS_DIAGNOSIS = CohortSettings(
     source="timeseries",
@@ -118,3 +120,26 @@ def test_messages_and_captions_are_in_the_words_of_the_target():
     assert told("A patient scores higher than a control") == "A male scores higher than a female"
     assert told("shuffled control") == "shuffled control"
     assert CLASS_WORDS["diagnosis"].told("Patients and diagnoses") == "Patients and diagnoses"
+
+
+def test_a_site_of_the_excluded_is_no_fold_where_sites_are_left_out(tmp_path):
+    table = tmp_path / "table.csv"
+    rows = [f"s{n},{site},20,{('male', 'female')[n % 2]},{'x' if site == 'a' else 'control'}" for n, site in SITES]
+    table.write_text("\n".join(["participant_id,site,age,sex,diagnosis", *rows]))
+    settings = CohortSettings(
+        source="timeseries",
+        target="sex",
+        phenotype=str(table),
+        series=str(tmp_path / "{subject}.1D"),
+        regions=2,
+        codes=CodeSettings(diagnosis={"x": "excluded", "control": "control"}),
+    )
+    for n, _ in SITES:
+        (tmp_path / f"s{n}.1D").touch()
+    listing = list_cohort("c", settings)
+    people = ingest(table, settings, listing.absences)
+    assert people["diagnosis"].isna().tolist() == [site == "a" for _, site in SITES]
+    included = people[["subject"]].assign(included=people["has_series"], twin_group=people["subject"], reason="")
+    drawn = split(included, people, SplitSettings(validation="leave_one_site_out"), Streams(1), settings.target)
+    assert listing.labelled_sites == ("b", "c")
+    assert set(drawn["fold"]) == set(range(len(listing.labelled_sites)))

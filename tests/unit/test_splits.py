@@ -190,11 +190,19 @@ def test_leave_one_site_out_tests_each_site_once():
     assert table["fold"].tolist() == [2, 2, 0, 0, 1, 1]
 
 
-def test_leave_one_site_out_keeps_the_fold_of_a_site_when_another_is_dropped():
+def test_a_site_that_a_rule_empties_is_named_with_the_rule():
     included, participants = cohort([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
-    included.loc[participants["site"] == "B", "included"] = False
-    table = split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
-    assert table["fold"].tolist() == [2, 2, 0, 0]
+    dropped = participants["site"] == "B"
+    included.loc[dropped, ["included", "reason"]] = [[False, f"mean FD above 0.5 mm (0.{i})"] for i in (7, 8)]
+    words = r"to test at site B, found nobody: all 2 leave \(most often: mean FD above 0.5 mm; .*; loosen that rule"
+    with pytest.raises(UserError, match=words):
+        split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
+
+
+def test_a_site_whose_subjects_are_all_tested_elsewhere_as_twins_is_named():
+    included, participants = cohort([0, 1, 1, 0], site=["A", "A", "B", "C"], twins=[(1, 2)])
+    with pytest.raises(UserError, match=r"at site B, .*most often: twin of a subject at another site"):
+        split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 
 def test_twins_at_two_sites_are_left_out_together():

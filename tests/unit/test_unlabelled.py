@@ -92,6 +92,7 @@ def decided(settings, checksums=("u", "v", "w", "x")):
             "fd_source": "table",
             "has_series": True,
             "absence": "",
+            "fd_problem": "",
         }
     )
     empty = pd.DataFrame({"subject": [], "region": [], "coverage": []})

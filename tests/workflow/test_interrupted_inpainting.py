@@ -51,7 +51,9 @@ def run_until(project, number):
 
 def made_by_inpainting(project):
     results = project.folder / "results" / "tiny"
-    made = (path for path in results.glob("inpainting/**/*") if path.is_file() and not path.name.endswith("timing.json"))
+    made = (
+        path for path in results.glob("inpainting/**/*") if path.is_file() and not path.name.endswith("timing.json")
+    )
     return {path.relative_to(results): path.read_bytes() for path in made}
 
 

@@ -47,6 +47,7 @@ rule extract_runs:
         images=lambda wc: run_files(wc, "image"),
         masks=lambda wc: run_files(wc, "mask"),
         confounds=lambda wc: run_files(wc, "confounds"),
+        components=lambda wc: run_files(wc, "components"),
         sidecars=sidecars_of,
         parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],

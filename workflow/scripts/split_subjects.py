@@ -9,7 +9,7 @@ with job(snakemake):
     from brainfed.runtime.streams import Streams
 
     drawn = split(
-        read_table(snakemake.input.included, ["subject", "included", "twin_group"]),
+        read_table(snakemake.input.included, ["subject", "included", "twin_group", "reason"]),
         read_table(snakemake.input.participants, ["subject", "site", "diagnosis"]),
         SplitSettings(**snakemake.params.settings),
         Streams(snakemake.params.seed, snakemake.params.repeat),

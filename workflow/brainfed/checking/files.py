@@ -6,7 +6,7 @@ from pathlib import Path
 
 from brainfed.checking.finding import Finding, named
 from brainfed.cohort.listed import ListedSubject
-from brainfed.cohort.listing import absent_files
+from brainfed.cohort.listing import absent_files, named_series
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.unlisted import unlisted_files
 
@@ -47,7 +47,7 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
 
 def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
     """Files that the pattern finds and no row names; `listed` are all rows."""
-    orphans = unlisted_files(str(settings.series), [one.series for one in listed if one.series])
+    orphans = unlisted_files(str(settings.series), named_series(place, listed, settings))
     if orphans:
         yield Finding(
             "notes",

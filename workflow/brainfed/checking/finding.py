@@ -9,6 +9,8 @@ Severity = Literal["stops", "drops", "notes"]
 
 WORDS: dict[Severity, str] = {"stops": "stops the run", "drops": "drops a subject", "notes": "worth knowing"}
 SHOWN = 8
+FOUND = re.compile(r"\bfound ('[^']*')")
+"""What a cell holds."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,20 @@ def _kind(sentence: str) -> str:
     return re.sub(r"'[^']*'|\S*[\d/]\S*", "#", rest if expected else sentence)
 
 
+def _with_others(sentence: str, sentences: Sequence[str]) -> str:
+    """A sentence that also names what else was found: one code or number may not hide the others."""
+    found = list(dict.fromkeys(hit.group(1) for hit in map(FOUND.search, sentences) if hit))
+    if len(found) < 2:
+        return sentence
+    return FOUND.sub(lambda hit: f"{hit.group()} (also {named(found[1:])})", sentence, count=1)
+
+
 def _together(alike: Sequence[Finding]) -> Finding:
     first = alike[0]
     if len(alike) == 1:
         return first
     subjects = tuple(dict.fromkeys(subject for finding in alike for subject in finding.subjects))
     others = [subject for subject in subjects if subject not in first.subjects]
+    sentence = _with_others(first.sentence, [finding.sentence for finding in alike])
     more = f" The same in {named(others)}." if others else f" The same {len(alike) - 1} times more."
-    return Finding(first.severity, first.place, first.sentence + more, subjects)
+    return Finding(first.severity, first.place, sentence + more, subjects)

@@ -11,7 +11,7 @@ from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import Row, read_phenotype_table
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.unmet import unmet
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.errors import UserError, pass_over
 
 TABLE = "participants.tsv"
 LEVELS_ABOVE = 2
@@ -35,7 +35,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     if all(listed.absence == EXCLUDED for listed in subjects):
         raise nobody_wanted(name, len(subjects))
     _check_files(where, folder, subjects, settings)
-    known = {_label(row, settings) for row in rows}
+    known = {_label(row, settings) for row in _everybody(tables, settings, rows)}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
     files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
     return Listing(name, settings.atlas, phenotype, files.parcellation, files.labels, subjects, unlisted)
@@ -73,6 +73,11 @@ def _participants_table(where: str, folder: Path) -> str:
     return str(found)
 
 
+def _everybody(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
+    """All rows of the tables: those that `rows` passes over name no strangers."""
+    return read_phenotype_table(tables, settings.columns, settings.missing, pass_over) if settings.rows else rows
+
+
 def _label(row: Row, settings: CohortSettings) -> str | None:
     """A row's subject label as it stands in file names: `sub-01` and `01` are one."""
     named = row.subject if settings.columns.file is None else row.cells[settings.columns.file]
@@ -86,7 +91,7 @@ def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[Bids
     absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
     series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
     shard = shard_name(row.subject, settings.shards)
-    labelled = participant.diagnosis is not None and not participant.excluded
+    labelled = participant.diagnosis is not None
     return ListedSubject(row.subject, participant.site, series, confounds, absence, shard, labelled, own)
 
 
@@ -95,7 +100,7 @@ def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSetting
         return "no series"
     if not runs:
         return "series file absent"
-    if settings.bids.confounds.strategy != "none" and any(run.confounds is None for run in runs):
+    if any(_lacks_confounds(run, settings) for run in runs):
         return "confounds file absent"
     if settings.bids.brain_mask and any(run.mask is None for run in runs):
         return "brain mask absent"
@@ -130,22 +135,35 @@ def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], se
         return
     wanted = {
         "series file absent": ("images that bids selects", "*_bold.nii.gz"),
-        "confounds file absent": ("a table of confounds for every run", "*_desc-confounds_timeseries.tsv"),
+        "confounds file absent": _confound_files(settings),
         "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
     }
     for absence, (what, pattern) in wanted.items():
         without = [listed for listed in subjects if listed.absence == absence]
         if without:
             first = without[0]
+            lacking = _of(first, absence, settings)
             raise UserError(
-                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none"
-                f"{_of(first, absence)} ({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
+                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none{lacking} "
+                f"({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
                 f"{_way_out(absence)}, or set on_invalid: drop to leave such subjects out."
             )
 
 
-def _of(listed: ListedSubject, absence: str) -> str:
-    lacking = [run for run in listed.runs if (run.mask if absence == "brain mask absent" else run.confounds) is None]
+def _confound_files(settings: CohortSettings) -> tuple[str, str]:
+    if settings.bids.confounds.strategy == "compcor":
+        return "a table of confounds and its json for every run", "*_desc-confounds_timeseries.tsv, .json"
+    return "a table of confounds for every run", "*_desc-confounds_timeseries.tsv"
+
+
+def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
+    strategy = settings.bids.confounds.strategy
+    return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
+
+
+def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
+    masks = absence == "brain mask absent"
+    lacking = [run for run in listed.runs if (run.mask is None if masks else _lacks_confounds(run, settings))]
     return f" for {lacking[0].name}" if lacking else ""
 
 

@@ -79,11 +79,15 @@ class BidsSettings:
     derivatives: str | None = setting(None, "Folder of the derivative, the one that holds sub-*/.")
     space: str | None = setting(
         None,
-        "Label of the images' space (space-LABEL); native: images without this entity; none: the only one that there "
-        "is.",
+        "Label of the images' space (space-LABEL), with its cohort as in MNIPediatricAsym:cohort-2; native: images "
+        "without this entity; none: the only one that there is.",
     )
     resolution: str | None = setting(
         None, "Label of the resolution (res-LABEL); native: images without it; none: the only one that there is."
+    )
+    reconstruction: str | None = setting(
+        None,
+        "Label of the reconstruction (rec-LABEL); native: images without it; none: whichever there is, one of a run.",
     )
     task: str | None = setting(None, "Label of the task (task-LABEL); none: the only one that there is.")
     sessions: tuple[str, ...] = setting((), "Labels of the sessions to use (ses-LABEL); empty: all.")

@@ -2,33 +2,63 @@
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from brainfed.cohort.phenotype_table import ALWAYS_MISSING
+from brainfed.cohort.plain_number import plain_number
 from brainfed.runtime.errors import UserError
 
 COLUMN = "framewise_displacement"
 
 
-def mean_displacement(files: Iterable[str | Path]) -> float:
-    """Mean over the acquired volumes of all files in mm, scrubbed ones included; NaN where none is known.
+def mean_displacement(files: Sequence[str | Path]) -> float:
+    """Mean over the acquired volumes of all files in mm, scrubbed ones included; NaN where it is not known.
 
-    The first volume of a run has no displacement (n/a).
-
-    Raises:
-        UserError: a displacement is no number.
+    The first volume of a run has no displacement (n/a). A table that cannot be read leaves the mean unknown:
+    `displacement_problem` tells why, and what is regressed out of an image refuses the table by itself.
     """
-    values = [value for file in files for value in _displacements(file)]
+    try:
+        values = [value for file in files for value in _displacements(file)]
+    except UserError:
+        return math.nan
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _displacements(file: str | Path) -> list[float]:
-    with Path(file).open(encoding="utf-8-sig", newline="") as table:
-        cells = [(row.get(COLUMN) or "").strip() for row in csv.DictReader(table, delimiter="\t")]
+def displacement_problem(subject: str, files: Sequence[str | Path]) -> str:
+    """Why the displacement of a subject cannot be read, one sentence; empty: it can, or no table has it."""
     try:
-        return [float(cell) for cell in cells if cell not in ALWAYS_MISSING]
-    except ValueError as error:
+        for file in files:
+            _displacements(file)
+    except UserError as error:
+        return f"Subject {subject}, {error}"
+    return ""
+
+
+def _displacements(file: str | Path) -> list[float]:
+    """Of one table, of whatever encoding: the header and the numbers are ASCII.
+
+    Raises:
+        UserError: a displacement is no number of millimetres, or the table cannot be read.
+    """
+    try:
+        with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as table:
+            cells = [(row.get(COLUMN) or "").strip() for row in csv.DictReader(table, delimiter="\t")]
+    except (OSError, csv.Error) as error:
         raise UserError(
-            f"{file}: expected numbers in column {COLUMN!r}, found text ({error}); run fMRIPrep again or repair it."
+            f"{file}: expected a table of confounds, found none that reads ({error}); repair it."
         ) from error
+    return [_displacement(file, line, cell) for line, cell in enumerate(cells, start=2) if cell not in ALWAYS_MISSING]
+
+
+def _displacement(file: str | Path, line: int, cell: str) -> float:
+    try:
+        value = plain_number(cell)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise UserError(
+            f"{file}, line {line}: expected a displacement in mm in column {COLUMN!r}, found {cell!r}; run fMRIPrep "
+            "again or repair the table."
+        )
+    return value

@@ -51,7 +51,7 @@ def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     parts = {"file": file, "subject": row.subject, "site": participant.site}
     identity = None if file is None else filled(name, "freesurfer.id", settings.freesurfer.id, parts)
     absence = EXCLUDED if participant.excluded else _absence(identity, settings)
-    labelled = participant.diagnosis is not None and not participant.excluded
+    labelled = participant.diagnosis is not None
     shard = shard_name(row.subject, settings.shards)
     return ListedSubject(row.subject, participant.site, identity, None, absence, shard, labelled)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from brainfed.cohort.framewise_displacement import mean_displacement
+from brainfed.cohort.framewise_displacement import displacement_problem, mean_displacement
 from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import read_phenotype_table
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
@@ -32,9 +32,9 @@ def ingest(
     Returns:
         Columns subject, site (str), age (float, years), sex (`male`, `female`, missing), diagnosis (Int8:
         1 patient, 0 control, missing), mean_fd (float, mm), fd_source (`table`, `scan`: tables of confounds, or
-        empty), has_series (bool) and absence (str: why there is no series to use, else empty). Under the target sex
-        `diagnosis` is 1 for male and 0 for female, and `sex` is missing throughout, so that nothing can be told what
-        it is to learn.
+        empty), fd_problem (str: why those tables do not tell, else empty), has_series (bool) and absence (str: why
+        there is no series to use, else empty). Under the target sex `diagnosis` is 1 for male and 0 for female, and
+        `sex` is missing throughout, so that nothing can be told what it is to learn.
 
     Raises:
         UserError: the table is broken, a code is unknown, or a number is none or out of range.
@@ -48,8 +48,11 @@ def ingest(
         participant = asdict(read_participant(row.table, row, columns, codes, settings.target))
         del participant["excluded"]
         participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "table"
+        participant["fd_problem"] = ""
         if not participant["fd_source"]:
-            participant["mean_fd"] = mean_displacement((confounds or {}).get(row.subject, ()))
+            files = (confounds or {}).get(row.subject, ())
+            participant["mean_fd"] = mean_displacement(files)
+            participant["fd_problem"] = displacement_problem(row.subject, files)
             participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "scan"
         absence = absences.get(row.subject, "")
         records.append({"subject": row.subject, **participant, "has_series": not absence, "absence": absence})
@@ -62,6 +65,7 @@ def ingest(
             "diagnosis": "Int8",
             "mean_fd": "float64",
             "fd_source": "str",
+            "fd_problem": "str",
             "absence": "str",
         }
     )

@@ -18,7 +18,7 @@ from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.simulated_listing import list_simulated
 from brainfed.cohort.unlisted import unlisted_files
 from brainfed.cohort.unmet import unmet
-from brainfed.runtime.errors import UserError
+from brainfed.runtime.errors import UserError, pass_over
 
 
 def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> Listing:
@@ -38,12 +38,33 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
         raise mistake
     rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)
     subjects = tuple(list_subject(name, row, settings) for row in rows)
-    unlisted = unlisted_files(str(settings.series), [listed.series for listed in subjects if listed.series])
+    unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings))
     for mistake in absent_files(name, subjects, settings, unlisted):
         raise mistake
     files = atlas_files(settings)
     tables = settings.tables if len(settings.tables) > 1 else settings.tables[0]
     return Listing(name, settings.atlas, tables, files.parcellation, files.labels, subjects, unlisted)
+
+
+def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> list[str]:
+    """The series that some row of the tables names, those of rows that `rows` passes over too."""
+    named = [listed.series for listed in subjects if listed.series]
+    if not settings.rows:
+        return named
+    everybody = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
+    return [*named, *(path for row in everybody if (path := _series(name, row, settings)))]
+
+
+def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
+    columns = settings.columns
+    file = row.subject if columns.file is None else row.cells[columns.file]
+    site = row.cells[columns.site] or ""
+    parts: dict[str, str | None] = {
+        "file": file,
+        "subject": row.subject,
+        "site": settings.codes.site.get(site, site),
+    }
+    return None if file is None else filled(name, "series", str(settings.series), parts)
 
 
 def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
@@ -57,12 +78,12 @@ def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject
     site = participant.site
     file = row.subject if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.subject, "site": site}
-    series = None if file is None else filled(name, "series", str(settings.series), parts)
+    series = _series(name, row, settings)
     confounds = None
     if file is not None and settings.confounds is not None:
         confounds = filled(name, "confounds", settings.confounds, parts)
     shard = shard_name(row.subject, settings.shards)
-    labelled = participant.diagnosis is not None and not participant.excluded
+    labelled = participant.diagnosis is not None
     absence = EXCLUDED if participant.excluded else _absence(series, confounds)
     return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled)
 

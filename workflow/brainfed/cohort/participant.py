@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from brainfed.cohort.phenotype_table import Row
+from brainfed.cohort.plain_number import plain_number
 from brainfed.cohort.settings import CodeSettings, ColumnSettings, Target
 from brainfed.runtime.errors import UserError
 
@@ -23,7 +24,7 @@ class Participant:
         site: name of the acquisition site.
         age: years.
         sex: `male` or `female`; unknown where it is what is learnt.
-        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female.
+        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female; unknown of the excluded.
         mean_fd: mm.
         excluded: whether the diagnosis takes the subject out of the cohort.
     """
@@ -51,13 +52,15 @@ def read_participant(
     diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
     sex = _meaning(where, row, columns.sex, "sex", codes.sex)
     site = _site(where, row, columns.site)
+    excluded = diagnosis == "excluded"
+    learnt = sex if target == "sex" else diagnosis
     return Participant(
         site=codes.site.get(site, site),
         age=_number(where, row, columns.age, "age in years", OLDEST),
         sex=None if target == "sex" else sex,
-        diagnosis=LABELS.get((sex if target == "sex" else diagnosis) or ""),
+        diagnosis=None if excluded else LABELS.get(learnt or ""),
         mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
-        excluded=diagnosis == "excluded",
+        excluded=excluded,
     )
 
 
@@ -86,7 +89,7 @@ def _number(where: str, row: Row, column: str | None, what: str, largest: float)
     if text is None:
         return math.nan
     try:
-        value = float(text)
+        value = plain_number(text)
     except ValueError:
         remedy = (
             "it has a decimal comma, write a point" if _is_decimal_comma(text) else "mend it or list it in `missing`"

@@ -55,8 +55,9 @@ def read_phenotype_table(
         wanted: column -> the values of the rows that are read; none: all rows are.
 
     Raises:
-        UserError: a configured column is absent, a row is ragged or has no id, an id appears twice, a file is
-            an Excel workbook, is empty or holds no row, or a cell that is read is not UTF-8.
+        UserError: a configured column is absent, a row is ragged or has no id, an id appears twice or holds an
+            invisible character, a file is an Excel workbook, is empty or holds no row, or a cell that is read is not
+            UTF-8.
     """
     tables = [path] if isinstance(path, str | Path) else list(path)
     absent = ALWAYS_MISSING | set(missing)
@@ -91,6 +92,14 @@ def _rows(
                 UserError(
                     f"{path}, line {line}: expected a subject id in column {columns.subject!r}, found "
                     f"{values.get(columns.subject, 'no such column')!r}; fill it in or set columns.subject_fallback."
+                )
+            )
+            continue
+        if not subject.isprintable():
+            refuse(
+                UserError(
+                    f"{path}, line {line}: expected a subject id of visible characters, found {subject!a}; type it "
+                    "again (a spreadsheet or a web page pastes invisible ones)."
                 )
             )
             continue

@@ -29,9 +29,9 @@ def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd
     Raises:
         UserError: a subject with a series has no quality row.
     """
-    measured = participants[["subject", "site", "age", "sex", "diagnosis", "has_series", "absence"]].merge(
-        quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one"
-    )
+    measured = participants[
+        ["subject", "site", "age", "sex", "diagnosis", "has_series", "absence", "fd_problem"]
+    ].merge(quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one")
     measured = measured.merge(measures, on="subject", validate="one_to_one").sort_values("subject", ignore_index=True)
     unmeasured = measured.loc[measured["has_series"] & measured["problem"].isna(), "subject"]
     if len(unmeasured):

@@ -26,15 +26,22 @@ def quality_issues(used: pd.DataFrame, settings: CohortSettings) -> Iterator[Tol
     """What to tell.
 
     Args:
-        used: the included subjects: subject, site, diagnosis and the measures.
+        used: the included subjects: subject, site, diagnosis, fd_problem and the measures.
         settings: the cohort's settings; `flag` has the limits.
     """
+    yield from _unread(used)
     yield from _motion(used, settings.flag)
     yield from _short(used, settings.flag)
     yield from _unlike(used, settings.flag)
     yield from _unknown(used, settings)
     yield from _groups(used, CLASS_WORDS[settings.target])
     yield from _sites(used, settings.flag)
+
+
+def _unread(used: pd.DataFrame) -> Iterator[Told]:
+    rows = used.loc[used["fd_problem"] != "", ["subject", "fd_problem"]]
+    for subject, problem in rows.itertuples(index=False):
+        yield subject, "motion not readable", problem, "kept, how much it moved is not known"
 
 
 def _motion(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Told]:

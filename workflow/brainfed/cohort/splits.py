@@ -34,7 +34,7 @@ def split(
     would sit where they sit.
 
     Args:
-        included: subject, included, twin_group.
+        included: subject, included, twin_group, and reason where sites are left out in turn.
         participants: subject, site, diagnosis (1 patient, 0 control, null).
         settings: which institutions, which folds.
         streams: the repeat's random streams; the same seed gives the same split in any row order.
@@ -49,12 +49,14 @@ def split(
 
     Raises:
         UserError: an institution has too few subjects, or too few of a diagnosis, for its folds, a site is
-            unknown, in two groups or in none, or fewer than two sites are to be left out in turn.
+            unknown, in two groups or in none, fewer than two sites are to be left out in turn, or nobody is left to
+            be tested at one of them.
     """
     subjects, institution = draw_institutions(included, participants, settings, streams, target)
     labelled = subjects["diagnosis"].to_numpy() >= 0
     if settings.validation == "leave_one_site_out":
         ranked = sorted(participants.loc[participants["diagnosis"].notna(), "site"].dropna().unique())
+        _refuse_emptied(sorted(set(ranked) - set(institution[labelled])), included, participants)
         fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
         fold[labelled] = _site_folds(institution[labelled], ranked)
     else:
@@ -220,6 +222,21 @@ def _refuse_one_site(site: NDArray[np.object_]) -> None:
             f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(set(site))}; "
             "use `validation: folds`."
         )
+
+
+def _refuse_emptied(sites: list[str], included: pd.DataFrame, participants: pd.DataFrame) -> None:
+    """Refuse sites where somebody has a diagnosis and nobody is tested: their fold would be empty."""
+    if not sites:
+        return
+    members = participants.loc[(participants["site"] == sites[0]) & participants["diagnosis"].notna(), "subject"]
+    told = included.set_index("subject").loc[members]
+    reasons = told["reason"].where(~told["included"], "twin of a subject at another site")
+    kinds = reasons.str.partition(" (")[0]
+    raise UserError(
+        f"splits: leave_one_site_out tests every site, expected somebody to test at site {sites[0]}, found nobody: "
+        f"all {len(members)} leave (most often: {kinds.mode().iloc[0]}; see cohort/issues.tsv; {len(sites) - 1} more "
+        "such sites); loosen that rule, leave the site out by `rows`, or merge it with another under codes.site."
+    )
 
 
 def _site_folds(site: NDArray[np.object_], sites: list[str]) -> NDArray[np.int64]:

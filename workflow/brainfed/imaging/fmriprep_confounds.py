@@ -1,11 +1,14 @@
 """Confounds and scrubbed volumes of an image that fMRIPrep preprocessed, by nilearn's named strategies."""
 
+import json
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from nilearn.interfaces.fmriprep import load_confounds_strategy
+from nilearn.interfaces.fmriprep.load_confounds_utils import get_confounds_file
 from numpy.typing import NDArray
 
 from brainfed.cohort.bids_settings import ConfoundSettings
@@ -43,9 +46,10 @@ def load_regressors(subject: str, image: str, volumes: int, settings: ConfoundSe
             warnings.filterwarnings("ignore", "All volumes were marked as motion outliers", RuntimeWarning)
             table, kept = load_confounds_strategy(image, denoise_strategy=settings.strategy, **settings.options)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        found = f"{_cause(error, image)} ({' '.join(str(error).split())})"
         raise UserError(
-            f"{where}: expected the columns of strategy {settings.strategy!r}, found a table without them "
-            f"({' '.join(str(error).split())}); choose another strategy or run fMRIPrep again."
+            f"{where}: expected the columns of strategy {settings.strategy!r}, found {found}; choose another strategy "
+            "or run fMRIPrep again."
         ) from error
     if len(table) != volumes:
         raise UserError(f"{where}: expected {volumes} rows, one a volume, found {len(table)}; run fMRIPrep again.")
@@ -55,6 +59,27 @@ def load_regressors(subject: str, image: str, volumes: int, settings: ConfoundSe
             "or leave the run out."
         )
     return Regressors(_finite(where, table), None if kept is None else np.asarray(kept, dtype=np.intp))
+
+
+def _cause(error: Exception, image: str) -> str:
+    """What is wrong with the table or the json beside it, by what reading them raised."""
+    told = str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return "a table that is not UTF-8"
+    if isinstance(error, json.JSONDecodeError):
+        return "a damaged json beside the table"
+    if "associated json file" in told:
+        return "no json beside the table"
+    if "confound file" in told:
+        return "no table, or several"
+    if isinstance(error, OSError):
+        return "a file that does not open"
+    if isinstance(error, pd.errors.EmptyDataError):
+        return "an empty table"
+    if isinstance(error, TypeError) or "could not convert" in told:
+        return "text in place of a number"
+    header = Path(get_confounds_file(image, "smoothAROMA" in Path(image).name, False)).read_text().partition("\n")[0]
+    return "a table without tabs" if "\t" not in header else "a table or a json without them"
 
 
 def check_freedom(where: str, regressors: Regressors, volumes: int, tr: float, settings: ExtractionSettings) -> None:

@@ -39,9 +39,7 @@ class FedGCNSettings(FederationSettings):
         if self.neighbours and self.skip != "none":
             raise ValueError("neighbours: drawing neighbours goes without a skip connection")
         if self.neighbours and self.precision != "float32":
-            raise ValueError(
-                f"neighbours: drawing neighbours needs precision float32, found {self.precision}"
-            )
+            raise ValueError(f"neighbours: drawing neighbours needs precision float32, found {self.precision}")
 
 
 METHOD = Method(

@@ -1,18 +1,18 @@
 """From the rows of the phenotype table to the analysed subjects, step by step (as CONSORT and PRISMA charts do)."""
 
 from dataclasses import dataclass
+from typing import get_args
 
 import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
 from brainfed.cohort.exclusion import exclusion_kind
 from brainfed.cohort.issues import SILENT, UNMEASURED, UNUSABLE, reason_kind
+from brainfed.cohort.listed import EXCLUDED, Absence
 
-ABSENT = frozenset(
-    {"no series", "series file absent", "confounds file absent", "no FreeSurfer id", "stats folder absent"}
-)
-STEPS = ("with a series", "with a usable series", "eligible by diagnosis", "of sufficient quality")
-"""What those have who pass a step, in the order in which `cohort.quality` asks."""
+ABSENT = frozenset(get_args(Absence)) - {"", EXCLUDED}
+STEPS = ("not excluded", "with a series", "with a usable series", "with a label", "of sufficient quality")
+"""What those have who pass a step, in the order in which the listing and `cohort.quality` ask."""
 MEASURED = {
     "no FreeSurfer id": "with FreeSurfer measures",
     "stats folder absent": "with FreeSurfer measures",
@@ -76,12 +76,14 @@ def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
 
 
 def _step(kind: str) -> int:
-    """At which step a kind of reason leaves; a reason that is of no scan and no quality is of the diagnosis."""
-    if kind in ABSENT:
+    """At which step a kind of reason leaves; a reason that is of no scan and no quality is of the label."""
+    if kind == EXCLUDED:
         return 0
-    if kind in (UNUSABLE, UNMEASURED):
+    if kind in ABSENT:
         return 1
-    return 3 if kind == SILENT or exclusion_kind(kind) else 2
+    if kind in (UNUSABLE, UNMEASURED):
+        return 2
+    return 4 if kind == SILENT or exclusion_kind(kind) else 3
 
 
 def _count(people: pd.DataFrame) -> Count:

@@ -18,3 +18,7 @@ Refuse = Callable[[UserError], None]
 def raise_at_once(error: UserError) -> None:
     """Stop at the first mistake, as every job does; `brainfed check` collects them all."""
     raise error
+
+
+def pass_over(error: UserError) -> None:
+    """Let a mistake be that concerns nobody: a row that is read for its id alone."""

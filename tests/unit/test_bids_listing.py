@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,18 @@ def test_images_without_a_space_entity_are_native_and_the_only_space_needs_no_na
     alone = names(list_cohort("c", cohort(tree, {"space": None})))
     tree.write_run("01", space="T1w")
     assert names(list_cohort("c", cohort(tree, {"space": "native"}))) == alone == {"01": ["sub-01_task-rest"]}
+
+
+def test_an_atlas_that_goes_by_name_wants_images_in_mni_space(derivative, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = Path("resources/atlases")
+    known.mkdir(parents=True)
+    for name in ("cc200.nii.gz", "cc200.tsv"):
+        (known / name).touch()
+    by_name = {"atlas": "cc200", "parcellation": None, "labels": None}
+    found = refused(cohort(derivative, {"space": "T1w"}, **by_name))
+    assert "expected images in MNI space for the atlas 'cc200', found space-T1w in sub-01_task-rest_run-01" in found
+    assert list_cohort("c", cohort(derivative, {"space": "MNI152NLin2009cAsym"}, **by_name)).with_series
 
 
 def test_sidecars_are_inherited_the_nearest_last(derivative):

@@ -111,6 +111,16 @@ def test_runs_of_different_protocols_are_refused(tree):
     assert "expected the repetition time of" in sentence and "2 s, found 3 s" in sentence
 
 
+def test_a_short_run_is_left_out_of_an_average_only(tree):
+    tree.write_run("09", run="1", seed=91)
+    tree.write_run("09", run="2", seed=92, volumes=20, table=confounds(20))
+    tree.write_participants(*ROWS, "sub-09")
+    bids = {"derivatives": str(tree.folder)}
+    assert check_cohort("c", settings_of(tree, bids=bids | {"runs": "average"})).findings == ()
+    (sentence,) = said(check_cohort("c", settings_of(tree, bids=bids | {"runs": "concatenate"})), "stops")
+    assert "run-2" in sentence and "expected at least 34 volumes" in sentence
+
+
 def test_a_derivative_without_an_atlas_is_told(tree):
     settings = {"source": "bids", "bids": {"derivatives": str(tree.folder)}}
     (stopped,) = check_cohort("c", validate(CohortSettings, settings, "c")).findings

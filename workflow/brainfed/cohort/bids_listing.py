@@ -5,7 +5,7 @@ from pathlib import Path
 
 from brainfed.cohort.bids_run import BidsRun
 from brainfed.cohort.bids_tree import find_runs
-from brainfed.cohort.known_atlases import atlas_files
+from brainfed.cohort.known_atlases import atlas_files, by_name
 from brainfed.cohort.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
 from brainfed.cohort.participant import read_participant
 from brainfed.cohort.phenotype_table import Row, read_phenotype_table
@@ -37,8 +37,22 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     _check_files(where, folder, subjects, settings)
     known = {_label(row, settings) for row in _everybody(tables, settings, rows)}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
+    _check_space(where, settings, runs)
     files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
     return Listing(name, settings.atlas, phenotype, files.parcellation, files.labels, subjects, unlisted)
+
+
+def _check_space(where: str, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> None:
+    """The atlases that go by name lie in MNI space; an image says in its name where it lies."""
+    if not by_name(settings):
+        return
+    for run in (run for own in runs.values() for run in own):
+        space = next((part for part in run.name.split("_") if part.startswith("space-")), "")
+        if not space.startswith("space-MNI"):
+            raise UserError(
+                f"{where}: expected images in MNI space for the atlas {settings.atlas!r}, found {space or 'no space-'} "
+                f"in {run.name}; choose `bids.space`, or name a parcellation in that space under `parcellation`."
+            )
 
 
 def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:

@@ -21,23 +21,12 @@ def read_brain(
         image = nib.load(mask)
         with opened(image) as stored:
             values = np.asanyarray(stored)
-    refuse_other_grid(subject, mask, image, file, grid, affine)
+    if image.shape != grid or not np.allclose(image.affine, affine, atol=1e-3):
+        raise UserError(
+            f"{where}: expected the grid of {file} {grid}, found {image.shape} or another affine; use the mask of the "
+            "same space and resolution."
+        )
     brain = np.asarray(values > 0)
     if not brain.any():
         raise UserError(f"{where}: expected voxels in the mask, found none; fetch it again or set brain_mask: false.")
     return brain
-
-
-def refuse_other_grid(
-    subject: str, mask: str, image: nib.Nifti1Image, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
-) -> None:
-    """Refuse a mask that does not lie on its image's grid (x, y, z) with that affine (4, 4).
-
-    Raises:
-        UserError: it does not.
-    """
-    if image.shape != grid or not np.allclose(image.affine, affine, atol=1e-3):
-        raise UserError(
-            f"Subject {subject}, {mask}: expected the grid of {file} {grid}, found {image.shape} or another affine; "
-            "use the mask of the same space and resolution."
-        )

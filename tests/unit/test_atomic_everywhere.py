@@ -10,8 +10,14 @@ WORKFLOW = Path(brainfed.__file__).parents[1]
 WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "to_feather", "to_filename", "to_excel", "tofile"}
 SAVERS = {"save", "savez", "savetxt", "save_file", "dump", "imsave"}
 LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
-# The manual and the schema are written on a developer's command, by no job; to a lock nothing is written.
-NO_RESULTS = {Path("brainfed/configuration/manual.py"), Path("brainfed/runtime/locks.py")}
+# The manual and the schema are written on a developer's command, by no job; a lock's text is a word to those who wait;
+# what is remembered of sources has a name of its own until it is whole.
+NO_RESULTS = {
+    Path("brainfed/configuration/manual.py"),
+    Path("brainfed/runtime/locks.py"),
+    Path("brainfed/runtime/slots.py"),
+    Path("brainfed/runtime/sources.py"),
+}
 
 
 def writes(call: ast.Call) -> bool:

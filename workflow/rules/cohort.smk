@@ -196,8 +196,8 @@ rule list_issues:
         "../envs/brainfed.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=growing(1000),
+        runtime=growing(10),
     params:
         code=code_digest("scripts/list_issues.py", base=BASE),
         settings=lambda wc: settings_of(

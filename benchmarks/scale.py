@@ -79,7 +79,8 @@ def build(folder: Path, arguments: argparse.Namespace, scope: str) -> int:
         "fold": 0 if arguments.protocol == "inductive" else -1, "threads": arguments.threads,
     }  # fmt: skip
     given = SimpleNamespace(
-        input=Named(features=folder / "features.safetensors", **names), output=Named(graph=graph), params=Named(params),
+        input=Named(features=folder / "features.safetensors", **names), params=Named(params),
+        output=Named(graph=graph, timing=folder / "timing.json"),
         log=[], resources=Named(), scriptdir=str(SCRIPT.parent),
     )  # fmt: skip
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": given})

@@ -113,8 +113,33 @@ def test_components_by_blocks_are_the_exact_ones(monkeypatch, fit, dtype):
     np.testing.assert_allclose(found(features), embedded, atol=accuracy * np.abs(embedded).max())
 
 
-def test_directions_without_variance_are_left_out(monkeypatch):
+@pytest.mark.parametrize("falling", [0.5, 0.0], ids=["slowly", "not"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_where_variances_hardly_fall_components_and_graph_are_the_exact_ones(monkeypatch, falling, dtype):
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(700, 550)) * np.arange(1, 551) ** -falling @ rng.normal(size=(550, 550))
+    features = (features if falling else rng.normal(size=(700, 550))).astype(dtype)
+
+    def graph():
+        drawn = np.random.default_rng(2)
+        made = build_graph(
+            features, np.zeros(700, dtype=int), site=np.zeros(700, dtype=int), sex=drawn.integers(0, 2, 700),
+            age=drawn.uniform(8, 60, 700), settings=GraphSettings(scope="global"), streams=Streams(0),
+        )  # fmt: skip
+        return set(zip(made.row.tolist(), made.column.tolist(), strict=True))
+
+    exact, expected = fit_projection(features, 50).components, graph()
+    monkeypatch.setattr(embedding, "EXACT_RANK", 100)
+    found = fit_projection(features, 50).components
+    assert (exact * found).sum(axis=1).min() > 0.999
+    np.testing.assert_allclose(found @ found.T, np.eye(50), atol=1e-12)
+    assert len(graph() & expected) >= 0.99 * len(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_without_variance_are_left_out(monkeypatch, dtype):
     features = np.random.default_rng(2).normal(size=(60, 2)) @ np.random.default_rng(3).normal(size=(2, 50))
+    features = features.astype(dtype)
     monkeypatch.setattr(embedding, "EXACT_RANK", 10)
     assert len(fit_projection(features, 5).components) == 2
 

@@ -85,6 +85,30 @@ def test_only_few_pairs_are_weighed():
     assert 10 * 6000 <= pairs < 10.1 * 6000
 
 
+def test_one_subject_far_from_all_widens_nobody_elses_search():
+    rng = np.random.default_rng(1)
+    nodes = Nodes(rng.standard_normal((6000, 8)), {"sex": rng.integers(0, 2, 6000)})
+    nodes.embedding[17] = 365
+    rows = np.concatenate([row for row, _ in probable.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0)])
+    assert 10 * 5999 <= (rows != 17).sum() < 10.1 * 5999
+
+
+def test_pairs_are_weighed_in_slices(small_tiles, monkeypatch):
+    nodes = random_nodes(np.random.default_rng(5), 300, ("sex", "age"))
+    nodes.embedding[3] = 365  # none of its similarities is above 0, and nobody can be ruled out
+    sizes = []
+
+    def paired(left, right, sigma, age_gap):
+        sizes.append(len(left))
+        return similarity.paired_similarity(left, right, sigma, age_gap)
+
+    monkeypatch.setattr(neighbours, "paired_similarity", paired)
+    found = nearest(nodes, None, 1.0, k=3, age_gap=2.0, entries=100)
+    assert max(sizes) == 100 // 5
+    monkeypatch.setattr(neighbours, "MANY", 10**9)
+    assert_same_edges(found, nearest(nodes, None, 1.0, k=3, age_gap=2.0))
+
+
 @pytest.mark.parametrize("count", [2, 7, 8, 33, 200])
 def test_the_mean_distance_by_products_is_that_of_the_pairs(small_tiles, count):
     points = np.random.default_rng(count).standard_normal((count, 4)) + 100

@@ -120,6 +120,14 @@ def test_other_draws_give_other_numbers():
     assert not torch.equal(torch.from_numpy(found.training_loss), torch.from_numpy(full.training_loss))
 
 
+@pytest.mark.parametrize("neighbours", [(), (1, 1)])
+def test_work_on_all_features_is_told_only_where_steps_read_them_all(neighbours):
+    inputs = method_inputs(subjects=45, dimensions=7, institutions=3, folds=3)
+    counts = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, neighbours=neighbours), Run()).counts
+    assert {"parameters", "rounds", "local_epochs"} <= set(counts)
+    assert ("first_layer_operations" in counts) == (neighbours == ())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"neighbours": (5,)}, "two numbers"), ({"neighbours": (5, -1)}, "two numbers"),

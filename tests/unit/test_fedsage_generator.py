@@ -74,6 +74,15 @@ def test_the_impaired_graph_is_induced_on_the_visible_nodes_and_rows_sum_to_one(
         torch.testing.assert_close(owner.propagated, expected @ torch.from_numpy(inputs.features[visible]).double())
 
 
+def test_the_first_owner_may_miss_nobody():
+    inputs = cohort()
+    inputs = replace(inputs, institution=np.where(inputs.institution == 0, 1, inputs.institution))
+    inputs.institution[:2] = 0  # too few to hide one
+    trained = fedsage.train(inputs, QUICK, Run())
+    assert owners_of(inputs, QUICK, CPU, torch.float32)[0].institution == 0
+    assert all(np.isfinite(values).all() for values in trained.arrays.values())
+
+
 def test_counts_and_targets_are_the_hidden_neighbours():
     inputs = cohort(seed=1)
     for owner in owners_of(inputs, QUICK, CPU, torch.float64):

@@ -31,10 +31,11 @@ def test_the_feature_loss_by_hand():
     assert float(loss) == pytest.approx((0.49 + 0.04 + 1.62 + 0.81) / (4 * 2 * 2))
 
 
-def test_where_nobody_is_missing_loss_and_gradient_are_zero():
-    layer = layer_of(np.ones((12, 5)), np.ones(12))
-    nobody = Targets(torch.zeros(0, 4).double(), torch.zeros(0, 0, dtype=torch.bool), visible=7)
-    loss, back = WideOutput().add_gradients(layer, torch.zeros(0, 5).double(), nobody)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_where_nobody_is_missing_loss_and_gradient_are_zero(dtype):
+    layer = layer_of(np.ones((12, 5)), np.ones(12)).to(dtype)
+    nobody = Targets(torch.zeros(0, 4, dtype=dtype), torch.zeros(0, 0, dtype=torch.bool), visible=7)
+    loss, back = WideOutput().add_gradients(layer, torch.zeros(0, 5, dtype=dtype), nobody)
     assert float(loss) == 0 and back.shape == (0, 5)
     assert not layer.weight.grad.any() and not layer.bias.grad.any()
 

@@ -85,6 +85,30 @@ def test_only_few_pairs_are_weighed():
     assert 10 * 6000 <= pairs < 10.1 * 6000
 
 
+def test_one_subject_far_from_all_widens_nobody_elses_search():
+    rng = np.random.default_rng(1)
+    nodes = Nodes(rng.standard_normal((6000, 8)), {"sex": rng.integers(0, 2, 6000)})
+    nodes.embedding[17] = 365
+    rows = np.concatenate([row for row, _ in probable.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0)])
+    assert 10 * 5999 <= (rows != 17).sum() < 10.1 * 5999
+
+
+def test_pairs_are_weighed_in_slices(small_tiles, monkeypatch):
+    nodes = random_nodes(np.random.default_rng(5), 300, ("sex", "age"))
+    nodes.embedding[3] = 365  # none of its similarities is above 0, and nobody can be ruled out
+    sizes = []
+
+    def paired(left, right, sigma, age_gap):
+        sizes.append(len(left))
+        return similarity.paired_similarity(left, right, sigma, age_gap)
+
+    monkeypatch.setattr(neighbours, "paired_similarity", paired)
+    found = nearest(nodes, None, 1.0, k=3, age_gap=2.0, entries=100)
+    assert max(sizes) == 100 // 5
+    monkeypatch.setattr(neighbours, "MANY", 10**9)
+    assert_same_edges(found, nearest(nodes, None, 1.0, k=3, age_gap=2.0))
+
+
 @pytest.mark.parametrize("count", [2, 7, 8, 33, 200])
 def test_the_mean_distance_by_products_is_that_of_the_pairs(small_tiles, count):
     points = np.random.default_rng(count).standard_normal((count, 4)) + 100
@@ -113,8 +137,33 @@ def test_components_by_blocks_are_the_exact_ones(monkeypatch, fit, dtype):
     np.testing.assert_allclose(found(features), embedded, atol=accuracy * np.abs(embedded).max())
 
 
-def test_directions_without_variance_are_left_out(monkeypatch):
+@pytest.mark.parametrize("falling", [0.5, 0.0], ids=["slowly", "not"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_where_variances_hardly_fall_components_and_graph_are_the_exact_ones(monkeypatch, falling, dtype):
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(700, 550)) * np.arange(1, 551) ** -falling @ rng.normal(size=(550, 550))
+    features = (features if falling else rng.normal(size=(700, 550))).astype(dtype)
+
+    def graph():
+        drawn = np.random.default_rng(2)
+        made = build_graph(
+            features, np.zeros(700, dtype=int), site=np.zeros(700, dtype=int), sex=drawn.integers(0, 2, 700),
+            age=drawn.uniform(8, 60, 700), settings=GraphSettings(scope="global"), streams=Streams(0),
+        )  # fmt: skip
+        return set(zip(made.row.tolist(), made.column.tolist(), strict=True))
+
+    exact, expected = fit_projection(features, 50).components, graph()
+    monkeypatch.setattr(embedding, "EXACT_RANK", 100)
+    found = fit_projection(features, 50).components
+    assert (exact * found).sum(axis=1).min() > 0.999
+    np.testing.assert_allclose(found @ found.T, np.eye(50), atol=1e-12)
+    assert len(graph() & expected) >= 0.99 * len(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_directions_without_variance_are_left_out(monkeypatch, dtype):
     features = np.random.default_rng(2).normal(size=(60, 2)) @ np.random.default_rng(3).normal(size=(2, 50))
+    features = features.astype(dtype)
     monkeypatch.setattr(embedding, "EXACT_RANK", 10)
     assert len(fit_projection(features, 5).components) == 2
 

@@ -6,6 +6,7 @@ import torch
 
 from brainfed.graphs.sampling import Incoming, draw_hop
 from brainfed.methods.fedgcn import FedGCNSettings
+from brainfed.methods.fedni import FedNISettings
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
 from brainfed.training import fedgcn
@@ -120,11 +121,22 @@ def test_other_draws_give_other_numbers():
     assert not torch.equal(torch.from_numpy(found.training_loss), torch.from_numpy(full.training_loss))
 
 
+@pytest.mark.parametrize("neighbours", [(), (1, 1)])
+def test_work_on_all_features_is_told_only_where_steps_read_them_all(neighbours):
+    inputs = method_inputs(subjects=45, dimensions=7, institutions=3, folds=3)
+    counts = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, neighbours=neighbours), Run()).counts
+    assert {"parameters", "rounds", "local_epochs"} <= set(counts)
+    assert ("first_layer_operations" in counts) == (neighbours == ())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"neighbours": (5,)}, "two numbers"), ({"neighbours": (5, -1)}, "two numbers"),
-     ({"neighbours": (5, 5), "skip": "linear"}, "skip")],
+     ({"neighbours": (5, 5), "skip": "linear"}, "skip"),
+     ({"neighbours": (5, 5), "precision": "bfloat16"}, "needs precision float32, found bfloat16"),
+     ({"neighbours": (5, 5), "precision": "tf32"}, "needs precision float32, found tf32")],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_refused(options, message):
+@pytest.mark.parametrize("settings", [FedGCNSettings, FedNISettings])
+def test_what_cannot_be_drawn_is_refused(settings, options, message):
     with pytest.raises(ValueError, match=message):
-        FedGCNSettings(**options)
+        settings(**options)

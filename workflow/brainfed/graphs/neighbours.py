@@ -46,7 +46,9 @@ def nearest(
     among_themselves = candidates is None
     others = queries if candidates is None else candidates
     if len(queries) > 0 and len(others) > MANY and sigma > 0:
-        return _nearest_of_probable(queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves)
+        return _nearest_of_probable(
+            queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves, entries=entries
+        )
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for block in row_blocks(len(queries), len(others), entries):
         weights = similarity(queries.take(block), others, sigma, age_gap)
@@ -60,13 +62,17 @@ def nearest(
     return Edges(row.astype(np.int64), column.astype(np.int64), weight)
 
 
-def _nearest_of_probable(queries: Nodes, others: Nodes, sigma: float, *, k: int, age_gap: float, apart: bool) -> Edges:
+def _nearest_of_probable(
+    queries: Nodes, others: Nodes, sigma: float, *, k: int, age_gap: float, apart: bool, entries: int
+) -> Edges:
     """What `nearest` finds, weighing only pairs that can be edges; `apart`: query i and node i are one subject."""
     found: list[Edges] = []
     for row, column in probable_neighbours(queries, others, sigma, k=k + apart, age_gap=age_gap):
         pair = row != column if apart else slice(None)
         row, column = row[pair], column[pair]
-        weight = paired_similarity(queries.take(row), others.take(column), sigma, age_gap)
+        weight = np.empty(len(row))
+        for pairs in row_blocks(len(row), queries.embedding.shape[1], entries):
+            weight[pairs] = paired_similarity(queries.take(row[pairs]), others.take(column[pairs]), sigma, age_gap)
         order = np.lexsort((column, -weight, row))
         row, column, weight = row[order], column[order], weight[order]
         rank = np.arange(len(row)) - np.searchsorted(row, row)

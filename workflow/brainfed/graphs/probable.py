@@ -62,7 +62,10 @@ def probable_neighbours(
     centre = candidates.embedding.mean(axis=0)
     here, there = (queries.embedding - centre) / sigma, (shuffled.embedding - centre) / sigma
     left, right = factors(here, there, np.float32)
-    margin = 2 * rounding_of_products(here, there) + 8 * np.finfo(np.float32).eps * shifts[-1]
+    margin = 2 * rounding_of_products(here) + 8 * np.finfo(np.float32).eps * shifts[-1]
+    # Each candidate's own part of the error makes it nearer, so that one who is far from all widens nobody's margin.
+    nearer = rounding_of_products(there).astype(np.float32)
+    right[-1] -= nearer
     for start in range(0, len(queries), TILE_ROWS):
         rows = slice(start, min(start + TILE_ROWS, len(queries)))
         bound, found = np.zeros(0), []
@@ -73,7 +76,8 @@ def probable_neighbours(
             for agrees in agreements:
                 count += agrees(rows, columns).view(np.uint8)
             if first == 0:
-                keys = np.where((count > 0) | (not agreements), squared - shifts[count].astype(np.float32), np.inf)
+                farthest = squared + 2 * nearer[columns]
+                keys = np.where((count > 0) | (not agreements), farthest - shifts[count].astype(np.float32), np.inf)
                 sampled = np.partition(keys, k - 1, axis=1)[:, k - 1] if k <= keys.shape[1] else np.inf
                 bound = _bound(np.broadcast_to(sampled, len(keys)), margin[rows])
             near = np.zeros(squared.shape, dtype=np.bool_)
@@ -83,7 +87,8 @@ def probable_neighbours(
             row, column = np.divmod(np.flatnonzero(near), squared.shape[1])
             found.append((row, column + first, squared[row, column] - shifts[count[row, column]]))
         row, column, key = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        kept = key <= _bound(_kth_smallest(row, key, k, len(bound)), margin[rows])[row]
+        kth = _kth_smallest(row, key + 2 * nearer[column], k, len(bound))
+        kept = key <= _bound(kth, margin[rows])[row]
         yield row[kept] + start, order[column[kept]]
 
 

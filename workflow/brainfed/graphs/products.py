@@ -21,10 +21,13 @@ def factors(rows: FloatMatrix, columns: FloatMatrix, dtype: type[Any]) -> tuple[
     return left.astype(dtype), np.ascontiguousarray(right.T, dtype=dtype)
 
 
-def rounding_of_products(rows: FloatMatrix, columns: FloatMatrix) -> FloatMatrix:
-    """(a,) by how much a squared distance of each row can be wrong in float32 (Higham 2002, Sec. 3.1), twice over."""
-    reach = np.linalg.norm(rows, axis=1) + np.linalg.norm(columns, axis=1).max()
-    return np.asarray((rows.shape[1] + 8) * np.finfo(np.float32).eps * np.square(reach))
+def rounding_of_products(points: FloatMatrix) -> FloatMatrix:
+    """(n,) what each point adds to the error of its squared distances in float32 (Higham 2002, Sec. 3.1), twice over.
+
+    The error grows with (|a| + |b|)^2, which is at most 2 |a|^2 + 2 |b|^2: the sum of what both points add.
+    """
+    squared = np.square(points).sum(axis=1)
+    return np.asarray(2 * (points.shape[1] + 8) * np.finfo(np.float32).eps * squared)
 
 
 def mean_distance_by_products(embedding: FloatMatrix) -> float:

@@ -1,8 +1,10 @@
 """Principal components of features that are too large to be copied, by blocks of rows.
 
-Randomised subspace iteration on the covariance (Halko, Martinsson & Tropp 2011, Alg. 4.4 and 5.3): each pass over
-the features centres (and scales) one block after the other, so that nothing of their size is ever allocated.
-Products are in the precision of the features, sums over blocks and small decompositions in float64.
+Block Krylov iteration on the covariance from a random start (Halko, Martinsson, Shkolnisky & Tygert 2011; Musco & Musco
+2015, Alg. 2): each pass over the features centres (and scales) one block after the other, so that nothing of their size
+is ever allocated. Passes go on until the components are those of the exact decomposition, so that a graph does not
+depend on which of the two found them. Products are in the precision of the features, sums over blocks and small
+decompositions in float64.
 """
 
 from collections.abc import Iterator
@@ -10,14 +12,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, qr
+from scipy.linalg import eigh, qr, svd
 from sklearn.utils.extmath import svd_flip
 
 BLOCK_ENTRIES = 1 << 23
 """Numbers of the features that are centred at once."""
 OVERSAMPLES = 10
-ITERATIONS = 7
-"""As scikit-learn's randomised PCA does for few components."""
+ACCURACY = 0.1
+"""Bound on the sine of a component's angle to the exact one (residual over gap), which stays far below it."""
+PASSES = 8, 40
+"""At least and at most so many passes."""
+NOTHING = 1e4 * np.finfo(np.float64).eps
+"""Directions shorter than this share of the largest variance are rounding."""
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 Float64 = NDArray[np.float64]
@@ -41,6 +47,8 @@ def deviation_by_blocks(features: FloatArray, mean: Float64) -> Float64:
 def randomised_components(features: FloatArray, mean: Float64, deviation: Float64 | None, width: int) -> Float64:
     """At most `width` strongest principal components (d_h, d), orthonormal, the same every time.
 
+    Less exact than `ACCURACY` where variances are too close to be told apart by as many passes as `PASSES` allows.
+
     Args:
         features: (n, d).
         mean: (d,) of the rows.
@@ -48,24 +56,58 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
         width: how many components; directions without variance are left out.
     """
     columns = features.shape[1]
-    axes: NDArray[Any]
-    basis = np.random.default_rng(0).standard_normal((columns, min(width + OVERSAMPLES, columns)))
-    for _ in range(ITERATIONS):
-        image = np.zeros(basis.shape[::-1])
-        axes = basis.astype(features.dtype)
-        for block in _centred_blocks(features, mean, deviation):
-            image += (block @ axes).T @ block
-        basis = np.asarray(qr(image.T, mode="economic")[0], dtype=np.float64)
-    gram = np.zeros((basis.shape[1], basis.shape[1]))
-    axes = basis.astype(features.dtype)
+    start = np.random.default_rng(0).standard_normal((columns, min(width + OVERSAMPLES, columns)))
+    added = np.asarray(qr(start, mode="economic")[0], dtype=np.float64)
+    basis, projected = np.zeros((columns, 0)), np.zeros((0, 0))
+    least, most = PASSES
+    for done in range(1, most + 1):
+        image = _covariance_times(added, features, mean, deviation)
+        basis = np.hstack([basis, added])
+        projected = _bordered(projected, basis.T @ image)
+        size = len(projected)
+        values, vectors = eigh(projected, subset_by_index=[max(0, size - width - 1), size - 1])
+        values, vectors = values[::-1], vectors[:, ::-1][:, :width]
+        beyond = _outside(image, basis)
+        residuals = np.linalg.norm(beyond @ vectors[size - added.shape[1] :], axis=0)
+        directions, lengths, _ = svd(beyond, full_matrices=False)
+        directions = directions[:, lengths > NOTHING * values[0]]
+        found = done >= least and bool((residuals <= ACCURACY * _gaps(values)[:width]).all())
+        if found or directions.shape[1] == 0:
+            break
+        added = np.asarray(qr(_outside(directions, basis), mode="economic")[0], dtype=np.float64)
+    components = (basis @ vectors).T
+    squares = np.zeros(len(components))
     for block in _centred_blocks(features, mean, deviation):
-        projected = np.asarray(block @ axes, dtype=np.float64)
-        gram += projected.T @ projected
-    values, vectors = eigh(gram)
-    strongest = slice(None, -width - 1, -1)
-    varying = values[strongest] > columns * np.finfo(np.float64).eps * np.trace(gram)
-    components = (basis @ vectors[:, strongest]).T[varying]
+        squares += np.square(block @ components.T.astype(features.dtype), dtype=np.float64).sum(axis=0)
+    components = components[squares > columns * np.finfo(np.float64).eps * np.trace(projected)]
     return np.asarray(svd_flip(None, components, u_based_decision=False)[1], dtype=np.float64)
+
+
+def _covariance_times(axes: Float64, features: FloatArray, mean: Float64, deviation: Float64 | None) -> Float64:
+    """(d, b) the covariance, times n, times the axes (d, b)."""
+    image = np.zeros(axes.shape[::-1])
+    rounded: NDArray[Any] = axes.astype(features.dtype)
+    for block in _centred_blocks(features, mean, deviation):
+        image += (block @ rounded).T @ block
+    return np.asarray(image.T)
+
+
+def _bordered(matrix: Float64, columns: Float64) -> Float64:
+    """The symmetric (a + b, a + b) matrix whose first part is (a, a) and whose last columns are given (a + b, b)."""
+    known = len(matrix)
+    whole = np.block([[matrix, columns[:known]], [columns[:known].T, columns[known:]]])
+    return np.asarray((whole + whole.T) / 2)
+
+
+def _outside(vectors: Float64, basis: Float64) -> Float64:
+    """What of the vectors (d, b) is orthogonal to the orthonormal basis (d, a)."""
+    return vectors - basis @ (basis.T @ vectors)
+
+
+def _gaps(values: Float64) -> Float64:
+    """How far each of the falling values is from the next on either side (Davis & Kahan 1970)."""
+    falls = np.concatenate([[np.inf], -np.diff(values), [np.inf]])
+    return np.asarray(np.minimum(falls[:-1], falls[1:]))
 
 
 def _centred_blocks(features: FloatArray, mean: Float64, deviation: Float64 | None) -> Iterator[NDArray[Any]]:

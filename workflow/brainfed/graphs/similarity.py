@@ -1,7 +1,8 @@
 """Similarity of subjects (FedNI Sec. III-A): A = S o S~, imaging times phenotype.
 
 S_ij = exp(-|h_i - h_j|^2 / (2 sigma^2)) with sigma the mean pairwise distance, and S~_ij counts the
-phenotypes in which i and j agree. Nothing here holds more than `BLOCK_ENTRIES` pairs at a time.
+phenotypes in which i and j agree. Nothing here holds more than `BLOCK_ENTRIES` numbers at a time; the search among many
+(`neighbours`, `probable`) holds besides the pairs of `TILE_ROWS` subjects that can be edges.
 """
 
 from collections.abc import Iterator, Mapping

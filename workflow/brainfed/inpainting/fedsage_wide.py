@@ -76,10 +76,11 @@ class WideOutput:
 
     def _generate(self, output: Linear, hidden: Tensor) -> Tensor:
         """(t, slots * d) features in (-1, 1), which the next call overwrites."""
-        if len(self._made) < len(hidden) or self._made.dtype != hidden.dtype:
-            self._made = hidden.new_empty(len(hidden), len(output.bias))
+        kept, width = self._made, len(output.bias)
+        if (kept.shape[1], kept.dtype, kept.device) != (width, hidden.dtype, hidden.device) or len(kept) < len(hidden):
+            self._made = hidden.new_empty(len(hidden), width)
         made = self._made[: len(hidden)]
-        for block in self._blocks(len(output.bias)):
+        for block in self._blocks(width):
             torch.mm(hidden, output.weight[block].T, out=made[:, block])
             made[:, block].add_(output.bias[block]).tanh_()
         return made

@@ -15,7 +15,7 @@ from torch import Tensor
 
 DENSE_NUMBERS = 1 << 24
 
-Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Row, column and value inside one institution."""
 
 
@@ -34,7 +34,7 @@ class SparsePropagation:
         self.shape = shape
 
     @classmethod
-    def of_edges(cls, blocks: Sequence[Sequence[Edges]], nodes: int, dtype: torch.dtype) -> "SparsePropagation":
+    def of_edges(cls, blocks: Sequence[Sequence[BlockEdges]], nodes: int, dtype: torch.dtype) -> "SparsePropagation":
         """From the edges of graph g of institution m, `blocks[m][g]`, each with at most `nodes` nodes."""
         graphs = len(blocks[0])
         starts = [(m * graphs + g) * nodes for m in range(len(blocks)) for g in range(graphs)]

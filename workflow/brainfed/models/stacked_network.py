@@ -19,7 +19,7 @@ from brainfed.runtime.streams import Streams
 
 CLASSES = 2
 
-Products = tuple[Tensor, Tensor | None]
+FirstProducts = tuple[Tensor, Tensor | None]
 """What the first layer makes of the features, (M, F, n, h), and the skip connection, (M, F, n, 2)."""
 
 
@@ -99,7 +99,7 @@ class StackedNetwork:
             torch.nn.Parameter(torch.zeros(institutions, len(folds), 1, width, device=device, dtype=dtype))
             for width in architecture.widths[1:]
         ]
-        self._scored: Products | None = None
+        self._scored: FirstProducts | None = None
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All learnable tensors, the first layer's weights first."""
@@ -173,6 +173,6 @@ class StackedNetwork:
         for name, view in self.stacks().items():
             view.copy_(values[name])
 
-    def _products(self, chosen: Tensor | None = None) -> Products:
+    def _products(self, chosen: Tensor | None = None) -> FirstProducts:
         past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen)
         return self.first.forward(self.designs, self.nodes, chosen), past

@@ -33,7 +33,7 @@ def train_sampled(
         parts = _parts(inputs, trained, folds, device, dtype)
         return stack, SampledNetwork(architecture, parts, (first, second), folds, inputs.streams, device, dtype)
 
-    size = StackSize(architecture.parameters, architecture.widths[1], 0)
+    size = StackSize(architecture.parameters, None, 0)
     return train_stacks(inputs, settings, run, ledger, build, size)
 
 

@@ -69,12 +69,12 @@ class StackSize:
 
     Attributes:
         parameters: learnable numbers of one model.
-        columns: width of what multiplies the features.
+        columns: width of what multiplies the features; None where steps read parts of them, which are not counted.
         designs: how many designs (n, d) of its own the fold needs, beside those that all folds share.
     """
 
     parameters: int
-    columns: int
+    columns: int | None
     designs: int
 
 
@@ -130,8 +130,10 @@ def train_stacks(
         "parameters": size.parameters,
         "rounds": settings.rounds,
         "local_epochs": settings.local_epochs,
-        "first_layer_operations": _operations(inputs, size, settings, exchange=exchange, pooled=pooled),
     }
+    if size.columns is not None:
+        work = _operations(inputs, size.columns, settings, exchange=exchange, pooled=pooled)
+        counts["first_layer_operations"] = work
     return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
 
 
@@ -226,7 +228,7 @@ def _score_elsewhere(
 
 
 def _operations(
-    inputs: MethodInputs, size: StackSize, settings: FederationSettings, *, exchange: bool, pooled: bool
+    inputs: MethodInputs, columns: int, settings: FederationSettings, *, exchange: bool, pooled: bool
 ) -> int:
     """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
 
@@ -236,4 +238,4 @@ def _operations(
     groups = everybody if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
     sizes = [inputs.subjects_among(group) for group in groups]
     steps = local_steps(sizes, settings, inputs.streams, exchange=exchange)
-    return round(steps / len(sizes) * 2 * 2 * inputs.features[0].size * size.columns * inputs.folds)
+    return round(steps / len(sizes) * 2 * 2 * inputs.features[0].size * columns * inputs.folds)

@@ -17,7 +17,7 @@ from brainfed.graphs.propagation import block_edges, dense_block, normalised_adj
 from brainfed.models.first_layer import Design, FoldDesign, SharedDesign
 from brainfed.models.propagation import (
     DENSE_NUMBERS,
-    Edges,
+    BlockEdges,
     Propagation,
     SparsePropagation,
     institution_blocks,
@@ -134,7 +134,7 @@ def _designs(
     return tuple(designs)
 
 
-def normalised(graph: Graph) -> Edges:
+def normalised(graph: Graph) -> BlockEdges:
     """Row, column and value of D^-1/2 A D^-1/2."""
     return normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
 
@@ -143,7 +143,7 @@ def stack_graphs(
     inputs: MethodInputs,
     trained: tuple[Member, ...],
     folds: Sequence[int],
-    propagate: Callable[[Graph], Edges],
+    propagate: Callable[[Graph], BlockEdges],
     dtype: torch.dtype,
 ) -> Propagation:
     """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded; sparse where that is large."""

@@ -2,12 +2,13 @@
 
 A scheduler that takes a machine back sends SIGTERM and kills half a minute later (SLURM's KillWait); a person presses
 Ctrl-C, or loses the connection to the terminal (SIGHUP); a workflow that is killed outright says nothing, so a job
-also looks whether the one that started it lives. Outside of a round a job stops at once: it writes nothing but whole
-files. A round is let end, so that its state can be kept; a second signal stops that too. A SIGKILL in the meantime
-costs what was not kept yet.
+also looks in /proc whether the one that started it lives. Outside of a round a job stops at once: it writes nothing
+but whole files. A round is let end, so that its state can be kept; a second signal stops that too. A SIGKILL in the
+meantime costs what was not kept yet.
 """
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from typing import TypeVar
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY = 1.0
-WORKFLOW = b"snakemake"
+SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")
 
@@ -96,17 +97,31 @@ def _look_up(line: tuple[int, ...], ended: threading.Event) -> None:
 
 
 def _line_to_workflow() -> tuple[int, ...]:
-    """The processes from this one's parent up to the nearest Snakemake; none where Snakemake did not start it."""
+    """The processes from this one's parent up to the nearest Snakemake; none where /proc tells of no such line.
+
+    So it is for a job whose workflow died while Python started. It is not stopped: in a container that numbers its
+    processes anew, or under a program that calls Snakemake as a library, a healthy job finds the same.
+    """
     line = []
     for pid in _ancestors():
         line.append(pid)
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
-            return tuple(line)
-        if WORKFLOW in command:
+            return ()
+        if _runs_snakemake(command):
             return tuple(line)
     return ()
+
+
+def _runs_snakemake(command: bytes) -> bool:
+    """Whether a command line is Snakemake's, by its program, script or module (`python -m snakemake`).
+
+    A shell's text may name .snakemake/scripts, where the scripts of jobs lie, and a container's options its folders.
+    """
+    program, *arguments = command.split(b"\0")
+    script = next((argument for argument in arguments if not argument.startswith(b"-")), b"")
+    return any(SNAKEMAKE.fullmatch(name) for name in (program, script))
 
 
 def _ancestors(most: int | None = None) -> Iterator[int]:

@@ -50,7 +50,19 @@ def test_a_round_is_let_end_and_no_other_begins(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "SIGTERM: stopping after this round; once more stops at once\n"
 
 
-def test_a_second_signal_does_not_wait_for_the_round() -> None:
+def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "ECHO", 1e6)
+    ended = []
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        for number in whole(range(5)):
+            ask()
+            ask()
+            ended.append(number)
+    assert ended == [0]
+
+
+def test_a_second_signal_does_not_wait_for_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "ECHO", 0.0)
     ended = []
     with pytest.raises(KeyboardInterrupt), stoppable():
         for number in whole(range(5)):

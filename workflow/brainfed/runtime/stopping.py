@@ -3,14 +3,16 @@
 A scheduler that takes a machine back sends SIGTERM and kills half a minute later (SLURM's KillWait); a person presses
 Ctrl-C, or loses the connection to the terminal (SIGHUP); a workflow that is killed outright says nothing, so a job
 also looks in /proc whether the one that started it lives. Outside of a round a job stops at once: it writes nothing
-but whole files. A round is let end, so that its state can be kept; a second signal stops that too. A SIGKILL in the
-meantime costs what was not kept yet.
+but whole files. A round is let end, so that its state can be kept; a second signal stops that too, unless it is an echo
+(SLURM tells a job that it preempts twice, itself and through srun, 5 ms apart). A SIGKILL in the meantime costs what
+was not kept yet.
 """
 
 import os
 import re
 import signal
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +20,8 @@ from types import FrameType
 from typing import TypeVar
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-LOOK_EVERY = 1.0
+LOOK_EVERY, ECHO = 1.0, 1.0
+"""Seconds between two looks at the workflow; within which a further signal says no more than the first."""
 SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")
@@ -29,10 +32,13 @@ class _Ears:
 
     def __init__(self) -> None:
         self.asked = self.in_unit = False
-        self.name = "an interrupt"
+        self.name, self.heard = "an interrupt", 0.0
 
     def hear(self, number: int, _frame: FrameType | None) -> None:
-        again, self.asked, self.name = self.asked, True, signal.Signals(number).name
+        again, now = self.asked, time.monotonic()
+        if again and now - self.heard < ECHO:
+            return
+        self.asked, self.heard, self.name = True, now, signal.Signals(number).name
         if not self.in_unit or again:
             raise KeyboardInterrupt
         # Neither logging nor print may be entered a second time from a signal's handler; the terminal may be gone.

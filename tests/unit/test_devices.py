@@ -232,24 +232,47 @@ def test_torch_must_come_after_the_lease(fake: FakeDriver, monkeypatch: pytest.M
         assert leased.device == "cpu"
 
 
-def test_a_slurm_allocation_is_used_as_it_is(bare: None, monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> None:
+def test_a_slurm_allocation_needs_no_driver_that_answers(bare: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     monkeypatch.setenv(VISIBLE, "1")
     with lease(1) as leased:
-        assert (leased.device, leased.uuids) == ("cuda:0", ("1",))
+        assert (leased.device, leased.uuids, leased.message) == ("cuda:0", ("1",), "GPU 1 as SLURM allocated")
         assert os.environ[VISIBLE] == "1"
-        assert not fake.locks.exists()
 
 
-def test_jobs_inside_one_larger_slurm_allocation_share_it_out(
-    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("visible", ["0,2", "0"])
+def test_jobs_inside_one_slurm_allocation_share_it_out(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "12")
-    monkeypatch.setenv(VISIBLE, "0,2")
+    monkeypatch.setenv(VISIBLE, visible)
     with lease(1) as one:
-        monkeypatch.setenv(VISIBLE, "0,2")
+        assert one.uuids == ("0",)
+        body = """
+            with lease(1, patience=patience) as leased:
+                print(leased.uuids[0], flush=True)
+        """
+        monkeypatch.setenv(VISIBLE, visible)
+        other = start(body)
+        if visible == "0,2":
+            assert other.communicate(timeout=60)[0].strip() == "2"
+        else:
+            with pytest.raises(subprocess.TimeoutExpired):
+                other.communicate(timeout=3)
+    if visible == "0":
+        assert other.communicate(timeout=60)[0].strip() == "0"
+
+
+def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VISIBLE, "0")
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    with lease(1) as one:
+        monkeypatch.setenv("SLURM_JOB_ID", "13")
+        monkeypatch.setenv(VISIBLE, "0")
         with lease(1) as other:
-            assert (one.uuids, other.uuids) == (("GPU-aaaa-1",), ("GPU-bbcc-3",))
+            assert one.uuids == other.uuids == ("0",)
 
 
 @pytest.mark.parametrize("visible", [None, "", "0"])

@@ -92,7 +92,7 @@ def lab(tmp_path_factory):
 
 def features_of(project):
     """The feature files that the config's tables need."""
-    done = project.snakemake("-n", "tables")
+    done = project.snakemake("-n", "--quiet=host", "tables")
     lines = {word.strip(",") for word in (done.stdout + done.stderr).split()}
     return sorted(word for word in lines if "/features/" in word and word.endswith("all.safetensors"))
 

@@ -88,7 +88,7 @@ def test_a_subjects_dir_is_read_by_one_job_whose_inputs_are_its_stats_files(fini
     for subject in SUBJECTS[:20]:
         write_subject(project.folder / "resources" / "subjects", subject)
     configured(project, subjects_dir="resources/subjects")
-    done = project.snakemake("-n", "results/tiny/morphometry/measures.safetensors")
+    done = project.snakemake("-n", "--quiet=host", "results/tiny/morphometry/measures.safetensors")
     assert "resources/subjects/sub-019/stats/rh.aparc.stats" in done.stdout
     assert "resources/subjects/sub-020/stats" not in done.stdout
 

@@ -45,7 +45,7 @@ def work(planned):
 
 def test_a_run_that_names_nothing_leaves_them_out(project):
     assert project.planned() == Counter()
-    assert "curve" not in project.snakemake("-n", "all").stdout
+    assert "curve" not in project.snakemake("-n", "--quiet=host", "all").stdout
 
 
 def test_a_sweep_of_k_builds_its_graphs_and_computes_no_features(project):

@@ -10,7 +10,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,18 +94,16 @@ def lease(
         return
     if "torch" in sys.modules:
         raise RuntimeError("a GPU must be leased before torch is imported")
-    if "SLURM_JOB_ID" in os.environ:
-        allocated = _allocation(requested)
-        if len(allocated) == requested:
-            yield Lease("cuda:0", allocated, f"GPU {', '.join(allocated)} as SLURM allocated")
-            return
     own = Holder(os.getpid(), purpose, jobs_per_gpu())
-    pool = _Pool(candidates(requested, query(nvidia_smi)), own, lock_folder(locks), nvidia_smi, patience)
+    allocation = os.environ.get("SLURM_JOB_ID")
+    found = candidates(requested, query(nvidia_smi)) if allocation is None else _allocation(requested)
+    pool = _Pool(found, own, lock_folder(locks), nvidia_smi, patience, allocation)
     shared = f", shared by up to {own.jobs_per_gpu} jobs" if own.jobs_per_gpu > 1 else ""
+    granted = "" if allocation is None else " as SLURM allocated"
     with ExitStack() as held:
         leased = _wait(pool, requested, held)
         with showing(leased):
-            yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{shared}")
+            yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{granted}{shared}")
 
 
 def missing_gpu(nvidia_smi: str | None = None) -> str | None:
@@ -144,13 +142,27 @@ def _allocation(requested: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Pool:
-    """The devices to choose from, for whom, and how to look at them."""
+    """The devices to choose from, for whom, and how to look at them.
+
+    A SLURM `allocation` numbers its devices for itself, and nobody else's memory is on them.
+    """
 
     candidates: tuple[str, ...]
     own: Holder
     locks: Path
     nvidia_smi: str | None
     patience: Patience
+    allocation: str | None
+
+    def key(self, device: str) -> str:
+        """What the device's locks are named by on this machine."""
+        return device if self.allocation is None else f"slurm-{self.allocation}-{device}"
+
+    def taken_by_strangers(self, holders: Mapping[str, Sequence[Holder]]) -> Collection[str]:
+        """The devices whose memory others have taken."""
+        if self.allocation is not None:
+            return ()
+        return taken_by_strangers(holders, self.patience.taken, self.nvidia_smi)
 
 
 @dataclass(frozen=True)
@@ -201,13 +213,13 @@ def _described(holders: Mapping[str, Sequence[Holder]]) -> str:
 def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
     """One try, of one process at a time, so a device seen free stays free until it is leased."""
     with locked(pool.locks / "gate.lock", wait=True):
-        holders = {uuid: holders_of(uuid, pool.locks) for uuid in pool.candidates}
+        holders = {uuid: holders_of(pool.key(uuid), pool.locks) for uuid in pool.candidates}
         open_to_us = [uuid for uuid in pool.candidates if has_room(holders[uuid], pool.own.jobs_per_gpu)]
         if not open_to_us:
             return _Attempt((), (), holders)
-        full = taken_by_strangers(holders, pool.patience.taken, pool.nvidia_smi)
+        full = pool.taken_by_strangers(holders)
         emptiest_first = sorted((uuid for uuid in open_to_us if uuid not in full), key=lambda uuid: len(holders[uuid]))
         leased = tuple(emptiest_first[:requested]) if len(emptiest_first) >= requested else ()
         for uuid in leased:
-            take(uuid, pool.locks, pool.own, held)
+            take(pool.key(uuid), pool.locks, pool.own, held)
         return _Attempt(leased, tuple(uuid for uuid in open_to_us if uuid in full), holders)

@@ -76,7 +76,7 @@ class Job:
 
     Attributes:
         lease: the devices that it holds.
-        started: seconds of the monotonic clock at its start.
+        started: seconds of the monotonic clock when it had its devices; waiting for them is no work.
         threads: compute threads.
         progress: called with (done, total, what) after each unit of work.
     """
@@ -116,7 +116,6 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
             compute threads, `resources.gpu` the number of GPUs.
         gpu: whether the job can use GPUs at all.
     """
-    started = time.monotonic()
     log = snakemake.log[0] if len(snakemake.log) else None
     try:
         with stoppable():
@@ -127,8 +126,9 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
+                told = Progress(job_name(getattr(snakemake, "wildcards", {})))
                 with using_cuda(leased.uuids):
-                    yield Job(leased, started, threads, Progress(job_name(getattr(snakemake, "wildcards", {}))))
+                    yield Job(leased, time.monotonic(), threads, told)
     except KeyboardInterrupt:
         logger.error(
             "stopped by %s before the end; the same command goes on from the last round, or file, that was finished",

@@ -126,17 +126,6 @@ def test_a_tsv_is_plain(tmp_path: Path) -> None:
     assert (tmp_path / "issues.tsv").read_bytes() == b"subject\tmean\tn\n01\t\t3\n"
 
 
-def test_what_a_killed_process_began_of_the_same_file_is_removed(tmp_path: Path) -> None:
-    mine, live, other = (tmp_path / f".{name}.part" for name in ("f.txt.01234567", "f.txt.89abcdef", "g.txt.01234567"))
-    for path in (mine, live, other):
-        path.write_text("half")
-    for path in (mine, other):
-        os.utime(path, (0, 0))
-    write_text(tmp_path / "f.txt", "whole")
-    # The second is younger than this process: another one may be writing it.
-    assert {path.name for path in tmp_path.iterdir()} == {"f.txt", live.name, other.name}
-
-
 def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synchronised = []
     fsync = os.fsync

@@ -1,12 +1,16 @@
 """Checkpoints: a job resumes from exactly the state it left, and never from somebody else's."""
 
 import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+from brainfed.runtime.parts import part_of
 
 
 @pytest.fixture
@@ -79,7 +83,10 @@ def test_a_damaged_file_is_ignored_and_replaced(output: Path, keep: float, caplo
 
 def test_saving_deletes_what_no_job_can_resume(output: Path) -> None:
     checkpoint(output, "aaaa").save(5, {"w": np.ones(1)}, {})
-    (output.parent / "..predictions.parquet.aaaa.checkpoint.0a1b2c3d.part").write_bytes(b"half")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    part = part_of(checkpoint_path(output, "aaaa")).name.replace(f".{os.getpid()}.", f".{gone.pid}.")
+    (output.parent / part).write_bytes(b"half")
     others = [output.with_name("predictions"), output.with_name("history.parquet")]
     for other in others:
         checkpoint(other, "bbbb").save(5, {"w": np.ones(1)}, {})

@@ -53,6 +53,13 @@ def test_memory_and_time_of_every_rule_grow_with_the_attempts():
     assert [name for name, text in submitted.items() if not re.search(r"runtime=growing\(\d+\)", text)] == []
 
 
+def test_the_page_and_the_profile_agree_about_retries():
+    page = (WORKFLOW.parent / "docs" / "slurm.md").read_text(encoding="utf-8")
+    assert re.findall(r"`retries: (\d+)`", page) == [str(profile("slurm")["retries"])]
+    assert "`GraceTime`" in page
+    assert "`--retries 0`" in page
+
+
 def test_no_rule_retries_by_itself():
     # SLURM's plugin would apply it twice over: within the job, and by submitting it again.
     assert [name for name, text in RULES.items() if "retries:" in text] == []

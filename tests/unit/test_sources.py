@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,29 @@ def test_what_another_parser_remembered_does_not_count(base: Path, memory: Path)
     assert digest(base, memory) != plain
     memory.write_text(json.dumps(kept | {"by": "Python 2"}))
     assert digest(base, memory) == plain
+
+
+def test_what_a_killed_process_began_of_a_memory_is_removed(base: Path, memory: Path) -> None:
+    memory.parent.mkdir()
+    source = (
+        "import os; from pathlib import Path; from brainfed.runtime import sources\n"
+        "Path.replace = lambda *_: os._exit(9)\n"
+        f"sources._write(Path({str(memory)!r}), {{}})"
+    )
+    assert subprocess.run([sys.executable, "-c", source]).returncode == 9
+    assert len(list(memory.parent.iterdir())) == 1
+    digest(base, memory)
+    assert [path.name for path in memory.parent.iterdir()] == [memory.name]
+
+
+def test_two_nodes_with_the_same_process_number_write_apart(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    memory.parent.mkdir()
+    monkeypatch.setattr(os, "getpid", lambda: 4711)
+    monkeypatch.setattr(Path, "replace", lambda path, target: written.append(path))
+    for _ in range(2):
+        sources._write(memory, {})
+    assert len(set(written)) == 2
 
 
 def test_a_memory_that_cannot_be_written_costs_nothing_but_time(base: Path, tmp_path: Path) -> None:

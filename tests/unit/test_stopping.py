@@ -17,9 +17,10 @@ from brainfed.inpainting import fedni, fedsage
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.trained import TrainedGenerator
+from brainfed.runtime import stopping
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
-from brainfed.runtime.stopping import SIGNALS, stop_asked, stoppable, stopped_by, whole
+from brainfed.runtime.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
 from inpainting_inputs import inpainting_inputs
 
 
@@ -49,7 +50,19 @@ def test_a_round_is_let_end_and_no_other_begins(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "SIGTERM: stopping after this round; once more stops at once\n"
 
 
-def test_a_second_signal_does_not_wait_for_the_round() -> None:
+def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "ECHO", 1e6)
+    ended = []
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        for number in whole(range(5)):
+            ask()
+            ask()
+            ended.append(number)
+    assert ended == [0]
+
+
+def test_a_second_signal_does_not_wait_for_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "ECHO", 0.0)
     ended = []
     with pytest.raises(KeyboardInterrupt), stoppable():
         for number in whole(range(5)):
@@ -143,16 +156,50 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
         except KeyboardInterrupt:
             Path("stopped").touch()
     """)
-    (tmp_path / "job.py").write_text(job)
+    script = tmp_path / ".snakemake" / "scripts" / "job.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(job)
     # What Snakemake is to a job: a process of that name that waits for a shell that waits for the job.
-    (tmp_path / "snakemake.py").write_text(
-        f"import subprocess; subprocess.run(['sh', '-c', '{sys.executable} job.py; true'])"
+    (tmp_path / "snakemake").write_text(
+        f"import subprocess; subprocess.run(['bash', '-c', 'set -euo pipefail; {sys.executable} {script}; true'])"
     )
-    workflow = subprocess.Popen([sys.executable, "snakemake.py"], cwd=tmp_path)
+    workflow = subprocess.Popen([sys.executable, "snakemake"], cwd=tmp_path)
     _wait_for(tmp_path / "running")
     workflow.kill()
     workflow.wait()
     _wait_for(tmp_path / "stopped")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("python /env/bin/snakemake --cores 2", True),
+        ("/usr/bin/python3 -sP /usr/bin/snakemake", True),
+        ("snakemake --cores 2", True),
+        ("python -m snakemake --mode remote --target-jobs train_method:", True),
+        ("python -u -m snakemake.cli", True),
+        ("python -m pytest tests/workflow/snakemake", False),
+        ("python study.py --directory /home/me/snakemake", False),
+        ("apptainer exec --bind /env/lib/snakemake:/mnt/snakemake image.sif bash -c job", False),
+        ("bash /project/.snakemake/shell_tmp.1/script.sh", False),
+        ("python /project/.snakemake/scripts/tmp1.train_method.py", False),
+        ("python /home/me/snakemake-8/run.py", False),
+        ("", False),
+    ],
+)
+def test_snakemake_is_known_by_what_runs_not_by_a_path_that_names_it(words: str, expected: bool) -> None:
+    assert _runs_snakemake(b"\0".join(word.encode() for word in words.split())) == expected
+
+
+def test_the_shell_between_is_not_snakemake() -> None:
+    text = "set -euo pipefail; /env/bin/python /home/snakemake/.snakemake/scripts/tmp1.train_method.py"
+    assert not _runs_snakemake(b"\0".join([b"/bin/bash", b"-c", text.encode()]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_line_that_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_ancestors", lambda: iter([os.getppid(), 2**22 + 1]))
+    assert stopping._line_to_workflow() == ()
 
 
 def _wait_for(path: Path) -> None:

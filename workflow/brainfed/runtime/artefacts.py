@@ -5,13 +5,9 @@ Same content, same bytes: metadata is one canonical JSON string, tables carry no
 
 import json
 import os
-import re
-import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +19,9 @@ from safetensors.numpy import save_file
 
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.parts import part_of, remove_left_over
 
 METADATA_KEY = "brainfed"
-PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part")
-STARTED = time.time()
 
 
 @dataclass(frozen=True)
@@ -57,12 +52,11 @@ def atomic(path: str | Path, size: int = 0) -> Iterator[Path]:
         FullDiskError: there is no room.
     """
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    temporary = part_of(target)
     written = 0
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for left in _left_over(target.parent.absolute()).get(target.name, ()):
-            left.unlink(missing_ok=True)
+        remove_left_over(target)
         try:
             yield temporary
             _synchronise(temporary)
@@ -77,24 +71,6 @@ def atomic(path: str | Path, size: int = 0) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@cache
-def _left_over(folder: Path) -> dict[str, list[Path]]:
-    """Name of a file -> what earlier processes began to write of it; those of running ones are younger than this."""
-    found: dict[str, list[Path]] = {}
-    for path in folder.glob(".*.part"):
-        match = PART.fullmatch(path.name)
-        if match and _changed(path) < STARTED:
-            found.setdefault(match["name"], []).append(path)
-    return found
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return STARTED
 
 
 def _synchronise(path: Path) -> None:

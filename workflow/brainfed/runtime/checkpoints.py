@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays
 from brainfed.runtime.disk import FullDiskError
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.parts import being_written
 from brainfed.runtime.provenance import file_digest
 
 SUFFIX = ".checkpoint"
@@ -103,7 +104,8 @@ def inputs_digest(params: Mapping[str, Any], files: Iterable[Path | str]) -> str
 def _of_same_output(path: Path) -> set[Path]:
     """The checkpoints beside `path` for the same output, and what a killed job left of writing one."""
     output = _output(path.name)
-    return {file for file in path.parent.glob(f"*{SUFFIX}*") if output and _output(file.name) == output}
+    files = path.parent.glob(f"*{SUFFIX}*") if output else ()
+    return {file for file in files if _output(file.name) == output and not being_written(file)}
 
 
 def _output(name: str) -> str:
@@ -119,5 +121,5 @@ def _digest(name: str) -> str:
 
 
 def _parse(name: str) -> re.Match[str] | None:
-    pattern = rf"(\.?)\.(?P<output>.+)\.(?P<digest>[^.-]+)(-[^.]+)?{re.escape(SUFFIX)}(\.[0-9a-f]+\.part)?"
+    pattern = rf"(\.?)\.(?P<output>.+)\.(?P<digest>[^.-]+)(-[^.]+)?{re.escape(SUFFIX)}(\..+\.part)?"
     return re.fullmatch(pattern, name)

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from brainfed.runtime.driver import ON_CPU, installed, query
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.gpu_limit import NONE
+from brainfed.runtime.gpu_limit import VARIABLE as ALLOWED
 from brainfed.runtime.locks import lock_folder, locked
 from brainfed.runtime.slots import Holder, has_room, holders_of, jobs_per_gpu, take
 from brainfed.runtime.strangers import taken_by_strangers
@@ -132,7 +134,8 @@ def _allocation(requested: int) -> tuple[str, ...]:
     if len(allocated) < requested:
         raise UserError(
             f"SLURM job {os.environ['SLURM_JOB_ID']}: the rule asks for {requested} GPU(s), SLURM allocated "
-            f"{len(allocated)} ({VISIBLE}); name a partition with GPUs (slurm_partition), or {ON_CPU}."
+            f"{len(allocated)} ({VISIBLE}); name a partition with GPUs (slurm_partition), or {ON_CPU}, with "
+            f"{ALLOWED}={NONE} in the environment of jobs where the cluster does not hand on Snakemake's."
         )
     return allocated
 

@@ -31,6 +31,7 @@ NEUTRAL_MODULES = frozenset(
         "job",
         "stopping",
         "disk",
+        "parts",
         "memory",
         "digests",
         "sources",

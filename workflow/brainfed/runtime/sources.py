@@ -7,7 +7,6 @@ file takes milliseconds, parsing them all the better part of a second of every s
 import ast
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.parts import part_of, remove_left_over
 
 # Of `runtime.settings.setting(...)` only the default reaches a job; its description and bounds are the manual's.
 SETTING = "setting"
@@ -116,11 +116,15 @@ def _restored(digest: str, imports: list[Any], empty: bool) -> Meaning:
 
 def _write(path: Path, meanings: Mapping[str, Meaning]) -> None:
     content = {"by": _by(), "meanings": {key: astuple(meaning) for key, meaning in meanings.items()}}
-    written = path.with_name(f"{path.name}.{os.getpid()}")
+    written = part_of(path)
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        written.write_text(json.dumps(content), encoding="utf-8")
-        written.replace(path)
+        remove_left_over(path)
+        try:
+            written.write_text(json.dumps(content), encoding="utf-8")
+            written.replace(path)
+        finally:
+            written.unlink(missing_ok=True)
 
 
 def _by() -> str:

@@ -2,14 +2,17 @@
 
 A scheduler that takes a machine back sends SIGTERM and kills half a minute later (SLURM's KillWait); a person presses
 Ctrl-C, or loses the connection to the terminal (SIGHUP); a workflow that is killed outright says nothing, so a job
-also looks whether the one that started it lives. Outside of a round a job stops at once: it writes nothing but whole
-files. A round is let end, so that its state can be kept; a second signal stops that too. A SIGKILL in the meantime
-costs what was not kept yet.
+also looks in /proc whether the one that started it lives. Outside of a round a job stops at once: it writes nothing
+but whole files. A round is let end, so that its state can be kept; a second signal stops that too, unless it is an echo
+(SLURM tells a job that it preempts twice, itself and through srun, 5 ms apart). A SIGKILL in the meantime costs what
+was not kept yet.
 """
 
 import os
+import re
 import signal
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,8 +20,9 @@ from types import FrameType
 from typing import TypeVar
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-LOOK_EVERY = 1.0
-WORKFLOW = b"snakemake"
+LOOK_EVERY, ECHO = 1.0, 1.0
+"""Seconds between two looks at the workflow; within which a further signal says no more than the first."""
+SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")
 
@@ -28,10 +32,13 @@ class _Ears:
 
     def __init__(self) -> None:
         self.asked = self.in_unit = False
-        self.name = "an interrupt"
+        self.name, self.heard = "an interrupt", 0.0
 
     def hear(self, number: int, _frame: FrameType | None) -> None:
-        again, self.asked, self.name = self.asked, True, signal.Signals(number).name
+        again, now = self.asked, time.monotonic()
+        if again and now - self.heard < ECHO:
+            return
+        self.asked, self.heard, self.name = True, now, signal.Signals(number).name
         if not self.in_unit or again:
             raise KeyboardInterrupt
         # Neither logging nor print may be entered a second time from a signal's handler; the terminal may be gone.
@@ -96,17 +103,31 @@ def _look_up(line: tuple[int, ...], ended: threading.Event) -> None:
 
 
 def _line_to_workflow() -> tuple[int, ...]:
-    """The processes from this one's parent up to the nearest Snakemake; none where Snakemake did not start it."""
+    """The processes from this one's parent up to the nearest Snakemake; none where /proc tells of no such line.
+
+    So it is for a job whose workflow died while Python started. It is not stopped: in a container that numbers its
+    processes anew, or under a program that calls Snakemake as a library, a healthy job finds the same.
+    """
     line = []
     for pid in _ancestors():
         line.append(pid)
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
-            return tuple(line)
-        if WORKFLOW in command:
+            return ()
+        if _runs_snakemake(command):
             return tuple(line)
     return ()
+
+
+def _runs_snakemake(command: bytes) -> bool:
+    """Whether a command line is Snakemake's, by its program, script or module (`python -m snakemake`).
+
+    A shell's text may name .snakemake/scripts, where the scripts of jobs lie, and a container's options its folders.
+    """
+    program, *arguments = command.split(b"\0")
+    script = next((argument for argument in arguments if not argument.startswith(b"-")), b"")
+    return any(SNAKEMAKE.fullmatch(name) for name in (program, script))
 
 
 def _ancestors(most: int | None = None) -> Iterator[int]:

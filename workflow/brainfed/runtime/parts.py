@@ -1,0 +1,74 @@
+"""Files that are being written: their names tell who does it, so what a killed process began can be removed."""
+
+import os
+import platform
+import re
+from functools import cache
+from pathlib import Path
+
+DAY = 86400.0
+PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[^.]*)\.(?P<pid>\d+)\.[0-9a-f]{8}\.part")
+
+
+def part_of(target: Path) -> Path:
+    """A new hidden name beside `target`, for what is written of it until it is whole."""
+    return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{os.urandom(4).hex()}.part")
+
+
+def being_written(path: Path) -> bool:
+    """Whether a file is a part that somebody may still be writing.
+
+    Who lives on another host is not known here: its parts are left over a day after their last change, by the clock of
+    the file system.
+    """
+    part = PART.fullmatch(path.name)
+    if not part:
+        return False
+    return _lives(int(part["pid"])) if part["host"] == _host() else _age(path) <= DAY
+
+
+def remove_left_over(target: Path) -> None:
+    """Delete what processes that are gone began to write of `target`."""
+    for path in _begun(target.parent.absolute()).get(target.name, ()):
+        if not being_written(path):
+            path.unlink(missing_ok=True)
+
+
+@cache
+def _begun(folder: Path) -> dict[str, list[Path]]:
+    """Name of a file -> its parts when this process first looked into the folder."""
+    found: dict[str, list[Path]] = {}
+    for path in folder.glob(".*.part"):
+        if part := PART.fullmatch(path.name):
+            found.setdefault(part["name"], []).append(path)
+    return found
+
+
+@cache
+def _host() -> str:
+    return re.sub(r"[^\w-]", "-", platform.node())
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process here; the dead that nobody buried are gone."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        # Another user's, or there is no /proc.
+        return True
+
+
+def _age(path: Path) -> float:
+    """Seconds since the last change, as a new file beside it tells the time; 0 where that cannot be told."""
+    clock = part_of(path.with_name("clock"))
+    try:
+        clock.touch()
+        try:
+            return clock.stat().st_mtime - path.stat().st_mtime
+        finally:
+            clock.unlink()
+    except OSError:
+        return 0.0

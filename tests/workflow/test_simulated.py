@@ -86,6 +86,7 @@ def test_one_more_subject_is_simulated_in_one_shard(simulated, tmp_path):
             "extract_series": 1,
             "measure_quality": 1,
             "include_subjects": 1,
+            "list_issues": 1,
             "compute_connectivity": 1,
             "split_subjects": 1,
             "build_graph": 1,

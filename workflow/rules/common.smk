@@ -245,6 +245,13 @@ def experiment_tables():
     ]
 
 
+def lists_of_issues():
+    """What is worth knowing of the data behind these tables."""
+    experiments = REPORTS[PROJECT.project]
+    cohorts = dict.fromkeys(name for one in experiments for name in one.cohorts)
+    return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
+
+
 def variant_of(wildcards):
     return PLAN.variant(wildcards.regime, wildcards.variant)
 

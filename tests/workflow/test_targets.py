@@ -85,3 +85,10 @@ def test_an_experiment_may_not_bear_a_rules_name(project):
     done = project.snakemake("-n", "tables", check=False)
     assert done.returncode != 0
     assert "experiments.build_graph" in done.stdout + done.stderr
+
+
+def test_one_method_alone_ends_in_a_report_too(project):
+    project.configure(experiments={"methods": {"variants": ["ridge-central"], "reference": "ridge-central"}})
+    said = project.snakemake("--cores", "2")
+    assert "the report is results/reports/tiny.html" in said.stdout + said.stderr
+    assert (project.folder / "results" / "reports" / "tiny.html").is_file()

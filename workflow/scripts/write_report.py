@@ -2,8 +2,9 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.reporting.document import write_report
     from brainfed.reporting.outline import read_outline
 
     write_report(read_outline(snakemake.params.outline), list(snakemake.input.captions), snakemake.output.report)
+    running.progress.tell(f"the report is {snakemake.output.report}")

@@ -52,11 +52,13 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--yes", action="store_true", help="delete; without it the folders are only listed")
     arguments = parser.parse_args()
-    try:
-        contents = [extended(read_config(path)) for path in arguments.configs]
-        plans = [load_plan(content) for content in contents if "project" in content]
-    except UserError as error:
-        parser.exit(1, f"{error}\n")
+    plans = []
+    for path in arguments.configs:
+        try:
+            content = extended(read_config(path))
+            plans += [load_plan(content)] if "project" in content else []
+        except UserError as error:
+            parser.exit(1, f"{path}: {error} Nothing is removed as long as a config does not say what it uses.\n")
     stale = stale_folders(plans, arguments.results)
     for path in stale:
         print(path)

@@ -13,7 +13,7 @@ from brainfed.reporting.baselines import FedNIResult
 from brainfed.reporting.interval_rows import interval_row, paint_labels, text_column, value_column
 from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, signed
 from brainfed.reporting.page_tests import BASELINES
-from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure
+from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
 
 METRIC_TITLES = {
@@ -106,6 +106,8 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
     """
     chosen = tests[tests["scope"] == INSTITUTION]
     shown = [variant for variant in by_family(variants) if (chosen["variant"] == variant.name).any()]
+    if not shown:
+        return note_figure("one method alone: there is nothing to compare it with")
     rows, heads = _family_rows(shown)
     figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
     for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):

@@ -96,6 +96,10 @@ class Progress:
         speaker = logging.getLogger(PROGRESS if self._shown else __name__)
         speaker.info(f"{self.name}: {line}" if self.name else line)
 
+    def tell(self, sentence: str) -> None:
+        """Say something to the person at the terminal, and in the log."""
+        logging.getLogger(PROGRESS).info(sentence)
+
     def _left(self, now: float) -> str:
         (done, total), (first, start) = self._last, self._first
         if not first < done < total:

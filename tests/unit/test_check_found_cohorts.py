@@ -163,3 +163,24 @@ def test_who_the_rules_leave_out_is_told_before_the_run(tree):
     assert any("were not judged here" in sentence for sentence in said(checked, "notes"))
     (stopped,) = said(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
     assert "expected a subject that the rules under `exclude` leave in, found none among 8" in stopped
+
+
+def test_a_row_without_a_freesurfer_id_stops_nobody(tmp_path):
+    subjects = [row.split("\t")[0] for row in ROWS]
+    tables = write_tables(tmp_path, subjects[1:])
+    table = tmp_path / "participants.tsv"
+    cells = [
+        f"{row}\t{subject if number else 'n/a'}"
+        for number, (row, subject) in enumerate(zip(ROWS, subjects, strict=True))
+    ]
+    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis\tfs", *cells]) + "\n")
+    cohort = {
+        "source": "freesurfer",
+        "phenotype": str(table),
+        "freesurfer": {"tables": tables},
+        "columns": {"file": "fs"},
+    }
+    checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
+    assert said(checked, "stops") == []
+    assert said(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
+    assert [one.subject for one in checked.people] == subjects[1:]

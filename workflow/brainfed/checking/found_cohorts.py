@@ -11,13 +11,16 @@ from brainfed.checking.finding import Finding, Severity, named
 from brainfed.checking.people import Checked, Look, Person, twins_among
 from brainfed.checking.runs import look_at_runs
 from brainfed.cohort.ingest import ingest
-from brainfed.cohort.listed import EXCLUDED, ListedSubject, Listing
+from brainfed.cohort.listed import EXCLUDED, Absence, ListedSubject, Listing
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.atlas import Atlas
 from brainfed.imaging.measures import read_measures
 from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import UserError
+
+NAMED_NONE: tuple[Absence, ...] = ("no series", "no FreeSurfer id")
+"""A row that names nothing leaves its subject out and stops nobody."""
 
 LookAtAll = Callable[[Listing], tuple[dict[str, Look], list[Finding]]]
 """Looks at the files of everybody who has any: what those say that have nothing wrong, and what is wrong."""
@@ -85,7 +88,7 @@ def _people(
     settings: CohortSettings,
 ) -> tuple[Person, ...]:
     """Who takes part; where a mistake stops the run, it will have been mended."""
-    mended = {one.subject: Look(0, one.subject) for one in listed if one.absence not in ("no series", EXCLUDED)}
+    mended = {one.subject: Look(0, one.subject) for one in listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
     known = mended | dict(looks) if settings.on_invalid == "error" else looks
     rows = participants.set_index("subject").loc[sorted(known), ["site", "diagnosis"]].astype({"diagnosis": "float64"})
     return tuple(
@@ -100,8 +103,8 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
     total = len(listing.subjects)
     for reason in sorted(set(listing.absences.values()) - {EXCLUDED}):
         subjects = tuple(subject for subject, absence in listing.absences.items() if absence == reason)
-        if reason == "no series":
-            sentence = f"{len(subjects)} of {total} rows name no file and are left out: {named(subjects)}."
+        if reason in NAMED_NONE:
+            sentence = f"{len(subjects)} of {total} rows are left out ({reason}): {named(subjects)}."
             yield Finding("notes", place, sentence, subjects)
             continue
         dropping = settings.on_invalid == "drop"

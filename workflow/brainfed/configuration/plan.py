@@ -138,8 +138,7 @@ def _experiment(
     if settings.reference not in names:
         raise UserError(
             f"{where}.reference: expected one of the experiment's variants, to which the others are compared, found "
-            f"{settings.reference!r}{nearest(settings.reference, names)} Name one: reference: {names[0]} (it has "
-            f"{', '.join(names)})."
+            f"{settings.reference!r}{nearest(settings.reference, names)} It has {', '.join(names)}; name one of them."
         )
     known(settings.local, definitions.single, f"{where}.local", "variant")
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)

@@ -66,7 +66,7 @@ def test_slurm_starts_the_jobs_of_a_crashed_node_anew(story):
 
 def test_short_jobs_go_to_slurm_in_groups(story):
     comments = {job.comment for job in story.submissions}
-    assert "rule_cohort_include_subjects_ingest_phenotypes_measure_quality_split_subjects" in comments
+    assert "rule_cohort_include_subjects_ingest_phenotypes_list_issues_measure_quality_split_subjects" in comments
     assert not [comment for comment in comments if comment.startswith(("rule_ingest", "rule_split"))]
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bids_dataset import write_atlas
+from bids_dataset import Derivative, write_atlas
 from brainfed.cohort.bids_settings import BidsSettings
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings
@@ -15,6 +15,18 @@ def cohort(derivative, bids=None, **changes):
     atlas = write_atlas(derivative.folder.parent / "atlas")
     chosen = BidsSettings(**({"derivatives": str(derivative.folder), "space": "T1w"} | (bids or {})))
     return replace(CohortSettings(source="bids", bids=chosen, **atlas), **changes)
+
+
+def two_subjects(folder):
+    """Two subjects with two runs each, in two spaces; the second has two sessions."""
+    tree = Derivative(folder)
+    for space in ("T1w", "MNI152NLin2009cAsym"):
+        for run in ("01", "02"):
+            tree.write_run("01", run=run, space=space)
+        for session in ("a", "b"):
+            tree.write_run("02", ses=session, run="1", space=space)
+    tree.write_participants("sub-01", "sub-02")
+    return tree
 
 
 def names(listing):

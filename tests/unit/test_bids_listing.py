@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bids_cohort import cohort, names, refused
+from bids_cohort import cohort, names, refused, two_subjects
 from bids_dataset import Derivative
 from brainfed.cohort.bids_settings import BidsSettings, ConfoundSettings
 from brainfed.cohort.listing import list_cohort
@@ -18,15 +18,7 @@ from brainfed.runtime.errors import UserError
 
 @pytest.fixture
 def derivative(tmp_path):
-    """Two subjects with two runs each, in two spaces; the second has two sessions."""
-    tree = Derivative(tmp_path / "fmriprep")
-    for space in ("T1w", "MNI152NLin2009cAsym"):
-        for run in ("01", "02"):
-            tree.write_run("01", run=run, space=space)
-        for session in ("a", "b"):
-            tree.write_run("02", ses=session, run="1", space=space)
-    tree.write_participants("sub-01", "sub-02")
-    return tree
+    return two_subjects(tmp_path / "fmriprep")
 
 
 def test_runs_come_in_order_of_session_and_number_with_what_belongs_to_them(derivative):

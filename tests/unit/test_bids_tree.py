@@ -4,22 +4,14 @@ import shutil
 
 import pytest
 
-from bids_cohort import cohort, names, refused
+from bids_cohort import cohort, names, refused, two_subjects
 from bids_dataset import Derivative
 from brainfed.cohort.listing import list_cohort
 
 
 @pytest.fixture
 def derivative(tmp_path):
-    """Two subjects with two runs each, in two spaces; the second has two sessions."""
-    tree = Derivative(tmp_path / "fmriprep")
-    for space in ("T1w", "MNI152NLin2009cAsym"):
-        for run in ("01", "02"):
-            tree.write_run("01", run=run, space=space)
-        for session in ("a", "b"):
-            tree.write_run("02", ses=session, run="1", space=space)
-    tree.write_participants("sub-01", "sub-02")
-    return tree
+    return two_subjects(tmp_path / "fmriprep")
 
 
 def test_the_first_session_is_the_one_of_the_lowest_number(tmp_path):

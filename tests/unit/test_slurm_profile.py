@@ -66,5 +66,5 @@ def test_no_rule_retries_by_itself():
 
 
 def test_downloads_stay_on_the_machine_that_was_asked():
-    local = re.search(r"^localrules:\n((?:    \w+,\n)+)", (WORKFLOW / "rules" / "cohort.smk").read_text(), re.MULTILINE)
+    local = re.search(r"^localrules:\n((?:    \w+,\n)+)", (WORKFLOW / "rules" / "fetch.smk").read_text(), re.MULTILINE)
     assert set(re.findall(r"\w+", local[1])) == {name for name in RULES if name.startswith("fetch_")}

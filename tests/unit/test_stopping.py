@@ -165,9 +165,11 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
     )
     workflow = subprocess.Popen([sys.executable, "snakemake"], cwd=tmp_path)
     _wait_for(tmp_path / "running")
+    assert not (tmp_path / "stopped").exists()
     workflow.kill()
     workflow.wait()
     _wait_for(tmp_path / "stopped")
+    assert (tmp_path / "stopped").exists()
 
 
 @pytest.mark.parametrize(

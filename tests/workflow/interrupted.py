@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow.project import Project, new_project
+from workflow.project import SIMULATE, Project, new_project
 
 SHORT = {"rounds": 30, "local_epochs": 3}
 SETTINGS = {
@@ -23,20 +23,7 @@ SETTINGS = {
             "source": "simulate",
             "atlas": "twenty",
             "shards": 2,
-            "simulate": {
-                "subjects": 24,
-                "regions": 20,
-                "grid": [8, 9, 8],
-                "voxel_size": 18.0,
-                "effect": 0.4,
-                "effect_connections": 40,
-                "age_connections": 20,
-                "sex_connections": 20,
-                "sites": {
-                    "a": {"volumes": 60, "tr": 2.0, "noise": 0.5},
-                    "b": {"volumes": 70, "tr": 1.5, "noise": 1.0},
-                },
-            },
+            "simulate": SIMULATE,
         }
     },
     "inpainting": SHORT,

@@ -35,6 +35,19 @@ CONFIG = {
     "experiments": {"methods": {"variants": ["ridge-central", "fedmlp", "quick"], "reference": "ridge-central"}},
 }
 
+SIMULATE = {
+    "subjects": 24,
+    "regions": 20,
+    "grid": [8, 9, 8],
+    "voxel_size": 18.0,
+    "effect": 0.4,
+    "effect_connections": 40,
+    "age_connections": 20,
+    "sex_connections": 20,
+    "sites": {"a": {"volumes": 60, "tr": 2.0, "noise": 0.5}, "b": {"volumes": 70, "tr": 1.5, "noise": 1.0}},
+}
+"""A simulated cohort that takes seconds."""
+
 
 @dataclass(frozen=True)
 class Project:

@@ -7,21 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from workflow.project import new_project
+from workflow.project import SIMULATE, new_project
 
 pytestmark = pytest.mark.workflow
-
-SIMULATE = {
-    "subjects": 24,
-    "regions": 20,
-    "grid": [8, 9, 8],
-    "voxel_size": 18.0,
-    "effect": 0.4,
-    "effect_connections": 40,
-    "age_connections": 20,
-    "sex_connections": 20,
-    "sites": {"a": {"volumes": 60, "tr": 2.0, "noise": 0.5}, "b": {"volumes": 70, "tr": 1.5, "noise": 1.0}},
-}
 
 
 def settings(**changes):

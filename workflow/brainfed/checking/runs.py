@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from brainfed.checking.images import Space, content_of, read_whole_header
 from brainfed.checking.people import Look
 from brainfed.cohort.bids_run import BidsRun
@@ -12,7 +10,7 @@ from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.brain_mask import read_brain
 from brainfed.imaging.extraction import TooShortError, check_filter
 from brainfed.imaging.fmriprep_confounds import check_freedom, load_regressors
-from brainfed.imaging.repetition_time import agree, sidecar_tr
+from brainfed.imaging.repetition_time import check_one_protocol, chosen_tr, sidecar_tr
 from brainfed.imaging.shard import check_length
 from brainfed.runtime.errors import UserError
 
@@ -41,23 +39,18 @@ def look_at_runs(
         refuse(mistake)
     if wrong:
         return None
-    (first, expected), *_ = looks
-    for run, look in looks:
-        if not agree(look.tr, expected.tr):
-            refuse(
-                UserError(
-                    f"Subject {listed.subject}, {run.image}: expected the repetition time of {first.image}, "
-                    f"{expected.tr:g} s, found {look.tr:g} s; choose the runs of one protocol under bids.run_numbers "
-                    "or bids.sessions."
-                )
-            )
     lengths = [look.timepoints for _, look in looks]
     kept = max(lengths) if averaged else sum(lengths)
-    try:
-        check_length(listed.subject, kept, settings.min_timepoints)
-    except UserError as error:
-        refuse(error)
-    return Look(kept, " ".join(look.twin for _, look in looks), expected.tr)
+    checks: tuple[Callable[[], None], ...] = (
+        lambda: check_one_protocol(listed.subject, [(run.image, look.tr) for run, look in looks]),
+        lambda: check_length(listed.subject, kept, settings.min_timepoints),
+    )
+    for check in checks:
+        try:
+            check()
+        except UserError as error:
+            refuse(error)
+    return Look(kept, " ".join(look.twin for _, look in looks), looks[0][1].tr)
 
 
 def _look_at_run(listed: ListedSubject, run: BidsRun, settings: CohortSettings, space: Space) -> Look:
@@ -68,7 +61,7 @@ def _look_at_run(listed: ListedSubject, run: BidsRun, settings: CohortSettings, 
         read_brain(subject, run.mask, run.image, header.shape[:3], header.affine)
     space.place(subject, run.image, header)
     stated = sidecar_tr(subject, run.sidecars)
-    tr = settings.tr.get(listed.site, header.tr if np.isnan(stated) else stated)
+    tr = chosen_tr(settings.tr.get(listed.site), stated, header.tr)
     regressors = load_regressors(subject, run.image, volumes, settings.bids.confounds)
     check_filter(subject, run.image, volumes, tr, settings.extraction)
     check_freedom(f"Subject {subject}, {run.image}", regressors, volumes, tr, settings.extraction)

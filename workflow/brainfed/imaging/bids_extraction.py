@@ -4,8 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from brainfed.cohort.bids_run import BidsRun
 from brainfed.cohort.framewise_displacement import mean_displacement
 from brainfed.cohort.settings import CohortSettings
@@ -16,7 +14,7 @@ from brainfed.imaging.fmriprep_confounds import check_freedom, load_regressors
 from brainfed.imaging.join_runs import join_runs
 from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.imaging.region_series import RegionSeries
-from brainfed.imaging.repetition_time import agree, sidecar_tr
+from brainfed.imaging.repetition_time import agree, check_one_protocol, chosen_tr, sidecar_tr
 from brainfed.imaging.scan import read_scan
 from brainfed.imaging.shard import ShardFiles
 from brainfed.runtime.errors import UserError
@@ -65,13 +63,7 @@ def extract_subject(
             if not averaged or (run is files.runs[-1] and not used):
                 raise
             logger.warning("%s: %s left out: %s", subject, run.name, error)
-    (first, expected), *_ = used
-    for run, found in used:
-        if not agree(found.tr, expected.tr):
-            raise UserError(
-                f"Subject {subject}, {run.image}: expected the repetition time of {first.image}, {expected.tr:g} s, "
-                f"found {found.tr:g} s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
-            )
+    check_one_protocol(subject, [(run.image, found.tr) for run, found in used])
     kept = _long_enough(subject, used, settings) if averaged else [found for _, found in used]
     return join_runs(kept, apart=averaged)
 
@@ -87,7 +79,7 @@ def extract_run(
     """
     scan = read_scan(subject, run.image, run.mask)
     stated = sidecar_tr(subject, run.sidecars)
-    chosen = next((value for value in (tr, stated) if value is not None and not np.isnan(value)), scan.tr)
+    chosen = chosen_tr(tr, stated, scan.tr)
     regressors = load_regressors(subject, run.image, scan.voxels.shape[3], settings.bids.confounds)
     check_filter(subject, run.image, scan.voxels.shape[3], chosen, settings.extraction)
     where = f"Subject {subject}, {run.image}"

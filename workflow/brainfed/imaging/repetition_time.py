@@ -52,6 +52,26 @@ def refuse_milliseconds(where: str, tr: float) -> None:
         )
 
 
+def chosen_tr(given: float | None, stated: float, header: float) -> float:
+    """The repetition time in s that counts: the config's, else the sidecars', else the header's."""
+    return next((time for time in (given, stated) if time is not None and not np.isnan(time)), header)
+
+
+def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
+    """Refuse runs, image and repetition time in s each, that were acquired differently.
+
+    Raises:
+        UserError: one differs from the first.
+    """
+    first, expected = runs[0]
+    for image, found in runs:
+        if not agree(found, expected):
+            raise UserError(
+                f"Subject {subject}, {image}: expected the repetition time of {first}, {expected:g} s, found {found:g} "
+                "s; choose the runs of one protocol under bids.run_numbers or bids.sessions."
+            )
+
+
 def _checked(where: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; mend it.")

@@ -1,0 +1,44 @@
+"""What is asked for by name and needs a network: public data and atlases."""
+
+
+# Nothing downloads on a compute node.
+localrules:
+    fetch_abide,
+    fetch_atlases,
+
+
+rule fetch_abide:
+    # No output: it runs whenever it is asked for, and brings what is missing.
+    log:
+        "logs/fetch_abide.log",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=600,
+    params:
+        folder="resources/abide",
+    message:
+        "Downloading ABIDE I (Preprocessed Connectomes Project, C-PAC, CC200)"
+    script:
+        "../scripts/fetch_abide.py"
+
+
+rule fetch_atlases:
+    # No output, as above: no other rule downloads.
+    log:
+        "logs/fetch_atlases.log",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        names=atlases_to_fetch(),
+        folder=FOLDER,
+    message:
+        "Downloading atlases: {params.names}"
+    script:
+        "../scripts/fetch_atlases.py"

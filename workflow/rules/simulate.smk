@@ -1,0 +1,81 @@
+"""A made-up cohort: its people, its atlas and their scans, as files that a lab has."""
+
+SIMULATED = [
+    name for name, cohort in PROJECT.cohorts.items() if cohort.source == "simulate"
+]
+
+
+rule simulate_atlas:
+    output:
+        parcellation="results/{cohort}/simulated/atlas.nii.gz",
+        labels="results/{cohort}/simulated/atlas.tsv",
+    log:
+        "logs/{cohort}/simulate_atlas.log",
+    benchmark:
+        "results/{cohort}/benchmarks/simulate_atlas.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        code=code_of("scripts/simulate_atlas.py"),
+        settings=lambda wc: simulated_atlas_of(wc.cohort),
+    message:
+        "Simulating the atlas ({wildcards.cohort})"
+    script:
+        "../scripts/simulate_atlas.py"
+
+
+rule simulate_participants:
+    output:
+        phenotype="results/{cohort}/simulated/participants.tsv",
+        truth="results/{cohort}/simulated/truth.json",
+    log:
+        "logs/{cohort}/simulate_participants.log",
+    benchmark:
+        "results/{cohort}/benchmarks/simulate_participants.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        code=code_of("scripts/simulate_participants.py"),
+        settings=lambda wc: simulation_of(wc.cohort),
+    message:
+        "Simulating participants ({wildcards.cohort})"
+    script:
+        "../scripts/simulate_participants.py"
+
+
+for cohort in [name for name in SIMULATED if name in LISTINGS]:
+    for shard in LISTINGS[cohort].shards:
+
+        rule:
+            name:
+                f"simulate_scans_{cohort}_{shard}"
+            output:
+                images=[subject.series for subject in LISTINGS[cohort].members(shard)],
+            log:
+                f"logs/{cohort}/simulate_scans/{shard}.log",
+            benchmark:
+                f"results/{cohort}/benchmarks/simulate_scans/{shard}.tsv"
+            conda:
+                "../envs/brainfed.yaml"
+            threads: 1
+            resources:
+                mem_mb=growing(1000),
+                runtime=growing(30),
+            params:
+                code=code_of("scripts/simulate_scans.py"),
+                subjects=[
+                    subject.subject for subject in LISTINGS[cohort].members(shard)
+                ],
+                settings=simulation_of(cohort, shard),
+            message:
+                f"Simulating scans, {shard} ({cohort})"
+            script:
+                "../scripts/simulate_scans.py"

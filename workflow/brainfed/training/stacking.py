@@ -125,13 +125,20 @@ def _designs(
     device: torch.device,
     dtype: torch.dtype,
 ) -> tuple[Design, ...]:
-    per_fold = len(inputs.features) > 1 or (propagation is not None and len(inputs.graphs) > 1)
-    design = _fold_design if per_fold else _shared_design
-    designs: list[Design] = []
-    for index, member in enumerate(trained):
-        block = None if propagation is None else institution_blocks(propagation, index, len(member.nodes))
-        designs.append(design(inputs, member, folds, block, device, dtype))
-    return tuple(designs)
+    sizes = [len(member.nodes) for member in trained]
+    blocks = [None if propagation is None else institution_blocks(propagation, m, n) for m, n in enumerate(sizes)]
+    if len(inputs.features) > 1 or (propagation is not None and len(inputs.graphs) > 1):
+        return tuple(
+            _fold_design(inputs, member, folds, block, device, dtype)
+            for member, block in zip(trained, blocks, strict=True)
+        )
+    # One allocation for all: many of some megabytes each leave holes that the next ones do not fit into.
+    d = inputs.features[0].shape[1]
+    rows = torch.empty(sum(sizes) + len(trained) * len(folds), d, device=device, dtype=dtype)
+    parts = torch.split(rows, [n + len(folds) for n in sizes])
+    return tuple(
+        _shared_design(inputs, member, block, part) for member, block, part in zip(trained, blocks, parts, strict=True)
+    )
 
 
 def normalised(graph: Graph) -> BlockEdges:
@@ -166,26 +173,21 @@ def stack_graphs(
 
 
 def _shared_design(
-    inputs: MethodInputs,
-    member: Member,
-    folds: Sequence[int],
-    propagation: Tensor | tuple[Tensor, ...] | None,
-    device: torch.device,
-    dtype: torch.dtype,
+    inputs: MethodInputs, member: Member, propagation: Tensor | tuple[Tensor, ...] | None, rows: Tensor
 ) -> SharedDesign:
-    rows = torch.from_numpy(inputs.features[0][member.nodes]).to(device, dtype)
-    n, d = rows.shape
-    mean = torch.zeros(len(folds), d) if member.mean is None else torch.from_numpy(member.mean)
-    sd = torch.ones(len(folds), d) if member.sd is None else torch.from_numpy(member.sd)
-    sums = torch.ones(n, device=device, dtype=dtype)
-    if propagation is not None:
-        block = propagation[0].to(device)
-        rows, sums = block @ rows, row_sums(block)
-    return SharedDesign(
-        torch.cat([rows, mean.to(device, dtype)]),
-        sums,
-        sd.reciprocal().T.contiguous()[:, :, None].to(device, dtype),
-    )
+    """Fills `rows` (n + F, d) with the features, propagated where there is a graph, and the folds' means."""
+    n = len(member.nodes)
+    folds, d = len(rows) - n, rows.shape[1]
+    features = torch.from_numpy(inputs.features[0][member.nodes]).to(rows)
+    sums = rows.new_ones(n)
+    if propagation is None:
+        rows[:n] = features
+    else:
+        block = propagation[0].to(rows.device)
+        rows[:n], sums = block @ features, row_sums(block)
+    rows[n:] = torch.zeros(folds, d) if member.mean is None else torch.from_numpy(member.mean)
+    sd = torch.ones(folds, d) if member.sd is None else torch.from_numpy(member.sd)
+    return SharedDesign(rows, sums, sd.reciprocal().T.contiguous()[:, :, None].to(rows))
 
 
 def _fold_design(

@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,20 @@ def test_without_a_path_nothing_is_kept(tmp_path: Path) -> None:
     nowhere.save(1, {"w": np.ones(1)}, {})
     nowhere.remove()
     assert nowhere.load() is None
+
+
+def test_what_the_states_of_a_job_took_is_that_of_the_longest(output: Path) -> None:
+    assert checkpoint(output).spent() == 0
+    now = [0.0]
+    mine = replace(checkpoint(output), seconds=lambda: now[0])
+    for now[0], part in ((7.5, mine.part("folds-0-2")), (11.0, mine.part("folds-3-4")), (2.0, mine.part("folds-5"))):
+        part.save(1, {"w": np.ones(1)}, {})
+    assert mine.spent() == 11.0
+    damaged = mine.part("folds-3-4").path
+    assert damaged is not None
+    damaged.write_bytes(b"half")
+    assert mine.spent() == 7.5
+    assert checkpoint(output, "aaaa").spent() == 0
 
 
 def test_another_key_in_the_same_file_is_ignored(output: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -248,6 +248,28 @@ def test_timing_measures_seconds_and_memory_and_names_no_host(scripts: Scripts) 
     assert after["peak_memory_mb"] >= before["peak_memory_mb"] + 60
 
 
+def test_what_a_stopped_process_took_counts_and_the_next_one_says_where_it_goes_on(
+    scripts: Scripts, tmp_path: Path
+) -> None:
+    begin = f"""
+        import time
+        import numpy as np
+        snakemake.wildcards = {{"variant": "fedni", "repeat": "0"}}
+        with job(snakemake) as running:
+            kept = running.checkpoint({str(tmp_path / "out")!r}, "0a")
+            last = kept.part("folds-0-1").load()
+            running.started -= 100
+            kept.part("folds-0-1").save(last[0] + 12 if last else 11, {{"w": np.ones(1)}}, {{}})
+            print(running.timing()["seconds"])
+        """
+    first, second = scripts.run(begin), scripts.run(begin)
+    assert 100 <= float(first.stdout) < 110
+    assert "goes on" not in first.log + first.stderr
+    assert 200 <= float(second.stdout) < 220
+    assert second.stderr == "fedni, repeat 0: goes on after round 12, the last that an earlier run kept\n"
+    assert second.stderr.strip() in second.log
+
+
 def test_progress_and_warnings_of_ours_reach_a_person_and_the_rest_the_log(scripts: Scripts) -> None:
     ended = scripts.run("""
         import logging, warnings

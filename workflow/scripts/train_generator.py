@@ -7,7 +7,7 @@ with job(snakemake, gpu=True) as running:
 
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
-    from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+    from brainfed.runtime.checkpoints import inputs_digest
     from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.settings import restore
@@ -31,15 +31,14 @@ with job(snakemake, gpu=True) as running:
         | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
-    generator = snakemake.output.generator
-    checkpoint = Checkpoint(checkpoint_path(generator, digest), digest)
+    checkpoint = running.checkpoint(snakemake.output.generator, digest)
     trained = resolve(params.entry)(
         inputs,
         restore(resolve(params.settings_class), params.settings),
         Run(running.device, checkpoint=checkpoint, progress=running.progress),
     )
     write_arrays(
-        generator,
+        snakemake.output.generator,
         trained.arrays,
         {
             "subjects": list(inputs.subjects),

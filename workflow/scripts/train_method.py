@@ -4,10 +4,9 @@ from brainfed.runtime.job import job
 
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
-    from pathlib import Path
 
     from brainfed.runtime.artefacts import canonical_json, write_table, write_text
-    from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+    from brainfed.runtime.checkpoints import inputs_digest
     from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.streams import Streams
@@ -25,20 +24,19 @@ with job(snakemake, gpu=True) as running:
         labels=params.labels,
         streams=Streams(params.seed, params.repeat),
     )
-    predictions = Path(snakemake.output.predictions)
     digest = inputs_digest(
         {key: params[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}
         | {"device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
-    checkpoint = Checkpoint(checkpoint_path(predictions, digest), digest)
+    checkpoint = running.checkpoint(snakemake.output.predictions, digest)
     outcome = resolve(params.entry)(
         inputs,
         resolve(params.settings_class)(**params.settings),
         Run(running.device, checkpoint=checkpoint, progress=running.progress),
     )
     check(inputs, outcome)
-    write_table(predictions, predictions_table(inputs, outcome, truth))
+    write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
     write_text(
         snakemake.output.cost,

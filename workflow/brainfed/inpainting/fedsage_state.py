@@ -45,14 +45,15 @@ class TrainingState:
             arrays |= {f"{ADAM}{name}": array for name, array in self.optimiser.arrays().items()}
         arrays["history"] = np.array([value for *_, value in self.history])
         metadata = {"crossings": list(self.ledger.rows()), "history": [row[:3] for row in self.history]}
-        checkpoint.save(self.done, arrays, metadata)
+        checkpoint.save(self.done - 1, arrays, metadata)
 
     def resume(self, checkpoint: Checkpoint) -> dict[str, NDArray[Any]]:
         """Take up what was kept; the arrays from which `optimiser_arrays` picks Adam's, none without a kept state."""
-        found = checkpoint.load()
+        found = checkpoint.load("step")
         if found is None:
             return {}
-        self.done, arrays, metadata = found
+        last, arrays, metadata = found
+        self.done = last + 1
         load_arrays(self.generators, arrays)
         self.ledger.restore(metadata["crossings"])
         rows = zip(metadata["history"], arrays["history"], strict=True)

@@ -8,8 +8,9 @@ that means something else.
 import hashlib
 import logging
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from numpy.typing import NDArray
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays
 from brainfed.runtime.disk import FullDiskError
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.logs import PROGRESS
 from brainfed.runtime.parts import being_written
 from brainfed.runtime.provenance import file_digest
 
 SUFFIX = ".checkpoint"
-FIELDS = {"key", "round", "metadata"}
+FIELDS = {"key", "round", "seconds", "metadata"}
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +36,21 @@ class Checkpoint:
     Attributes:
         path: the file, as `checkpoint_path` names it; None keeps nothing.
         key: what the state belongs to; a file with another key is not loaded.
+        job: what a person calls the job.
+        seconds: what the job has taken so far, in all its processes.
     """
 
     path: Path | None
     key: str
+    job: str = ""
+    seconds: Callable[[], float] = lambda: 0.0
 
     def part(self, name: str) -> "Checkpoint":
         """The checkpoint of one part of the same job; parts do not displace each other."""
         if self.path is None:
             return self
         head = self.path.name.removesuffix(SUFFIX)
-        return Checkpoint(self.path.with_name(f"{head}-{name}{SUFFIX}"), f"{self.key}/{name}")
+        return replace(self, path=self.path.with_name(f"{head}-{name}{SUFFIX}"), key=f"{self.key}/{name}")
 
     def save(self, round: int, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
         """Keep the state after `round` in place of any earlier one, atomically.
@@ -55,7 +61,8 @@ class Checkpoint:
         if self.path is None:
             return
         try:
-            write_arrays(self.path, arrays, {"key": self.key, "round": round, "metadata": dict(metadata)})
+            about = {"key": self.key, "round": round, "seconds": self.seconds(), "metadata": dict(metadata)}
+            write_arrays(self.path, arrays, about)
         except FullDiskError as error:
             logger.warning("the state after round %d is not kept: %s", round + 1, error)
             return
@@ -63,8 +70,14 @@ class Checkpoint:
             if _digest(other.name) != _digest(self.path.name):
                 other.unlink(missing_ok=True)
 
-    def load(self) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
-        """The kept (round, arrays, metadata), or None where nothing whole is kept under this key."""
+    def load(self, unit: str = "round") -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
+        """The kept (round, arrays, metadata), or None where nothing whole is kept under this key.
+
+        `round` is the last one finished, from 0. The person at the terminal is told that the job goes on from there.
+
+        Args:
+            unit: what a round of this job is called.
+        """
         if self.path is None or not self.path.exists():
             return None
         try:
@@ -75,7 +88,22 @@ class Checkpoint:
         if kept.metadata.keys() != FIELDS or kept.metadata["key"] != self.key:
             logger.warning("the checkpoint %s belongs to other settings and is ignored, starting anew", self.path)
             return None
-        return int(kept.metadata["round"]), kept.arrays, kept.metadata["metadata"]
+        finished = int(kept.metadata["round"])
+        after = f"goes on after {unit} {finished + 1}, the last that an earlier run kept"
+        logging.getLogger(PROGRESS).info(f"{self.job}: {after}" if self.job else after)
+        return finished, kept.arrays, kept.metadata["metadata"]
+
+    def spent(self) -> float:
+        """Seconds that earlier processes took for what is kept here, parts among it; 0 where nothing is."""
+        if self.path is None:
+            return 0.0
+        seconds = [0.0]
+        for path in _of_same_output(self.path):
+            if _digest(path.name) == _digest(self.path.name) and path.name.endswith(SUFFIX):
+                # What is damaged is told, and left out, by whoever loads it.
+                with suppress(UserError):
+                    seconds.append(float(read_arrays(path, ()).metadata.get("seconds", 0)))
+        return max(seconds)
 
     def remove(self) -> None:
         """Forget the state and all its parts: the job has written its outputs."""

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import brainfed
 from brainfed.runtime.cuda import peak_gpu_memory, using_cuda
@@ -28,6 +28,9 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
 from brainfed.runtime.memory import is_out_of_memory, out_of_memory
 from brainfed.runtime.stopping import stoppable, stopped_by
+
+if TYPE_CHECKING:
+    from brainfed.runtime.checkpoints import Checkpoint
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -70,7 +73,7 @@ class SnakemakeScript(Protocol):
         """The folder of the script."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Job:
     """A running job.
 
@@ -79,22 +82,39 @@ class Job:
         started: seconds of the monotonic clock when it had its devices; waiting for them is no work.
         threads: compute threads.
         progress: called with (done, total, what) after each unit of work.
+        earlier: seconds that processes took which were stopped before it, and whose work it goes on with.
     """
 
     lease: Lease
     started: float
     threads: int
     progress: Progress = field(default_factory=Progress)
+    earlier: float = 0.0
 
     @property
     def device(self) -> str:
         """The torch device name."""
         return self.lease.device
 
+    def seconds(self) -> float:
+        """What the job has taken so far."""
+        return self.earlier + time.monotonic() - self.started
+
+    def checkpoint(self, output: str, digest: str) -> "Checkpoint":
+        """Where the state of the job that `digest` describes is kept, beside `output`."""
+        from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path  # imports numpy, which counts its threads
+
+        kept = Checkpoint(checkpoint_path(output, digest), digest, self.progress.name, self.seconds)
+        self.earlier = kept.spent()
+        return kept
+
     def timing(self) -> dict[str, float | str]:
-        """Seconds so far, the largest memory so far (MiB; of a GPU too), and the device with its model."""
+        """Seconds so far, the largest memory so far (MiB; of a GPU too), and the device with its model.
+
+        The seconds are those of all processes whose rounds are in the result, the memory is this one's.
+        """
         measured: dict[str, float | str] = {
-            "seconds": round(time.monotonic() - self.started, 3),
+            "seconds": round(self.seconds(), 3),
             "peak_memory_mb": round(_peak_memory(), 1),
             "device": _described(self.device),
         }

@@ -71,9 +71,9 @@ def spent(command: Sequence[str], folder: Path) -> tuple[Spent, str]:
     return Spent(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime), done.stdout
 
 
-def snakemake(*arguments: str) -> list[str]:
-    workflow = ["--snakefile", str(REPOSITORY / "workflow" / "Snakefile"), "--configfile", "config.yaml"]
-    return [sys.executable, "-m", "snakemake", *arguments, *workflow]
+def snakemake(*arguments: str, workflow: Path = REPOSITORY / "workflow" / "Snakefile") -> list[str]:
+    named = ["--snakefile", str(workflow), "--configfile", "config.yaml"]
+    return [sys.executable, "-m", "snakemake", *arguments, *named]
 
 
 def project(folder: Path, config: dict[str, object]) -> Path:
@@ -138,7 +138,9 @@ def main() -> None:
     rows: dict[str, Spent] = {}
     with tempfile.TemporaryDirectory() as temporary:
         swept = project(Path(temporary) / "swept", SWEPT)
-        rows["snakemake --version"] = spent([sys.executable, "-m", "snakemake", "--version"], swept)[0]
+        empty = swept / "empty.smk"
+        empty.write_text("rule all:\n    input: []\n", encoding="utf-8")
+        rows["parse an empty Snakefile"] = spent(snakemake("--list-target-rules", workflow=empty), swept)[0]
         rows["parse, every source file new"] = spent(snakemake("--list-target-rules"), swept)[0]
         rows["parse"] = spent(snakemake("--list-target-rules"), swept)[0]
         rows["dry run, 60 variants x 5 repeats"] = spent(snakemake("-n"), swept)[0]

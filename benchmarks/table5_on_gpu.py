@@ -1,6 +1,7 @@
 """How long one device trains everything of Table V that trains by gradient: five repeats of five folds a method.
 
     python benchmarks/table5_on_gpu.py [--device cuda] [--threads 8] [--precision tf32]
+    python benchmarks/table5_on_gpu.py --side-by-side --threads 1
     python benchmarks/table5_on_gpu.py --device cpu --features 500 --rounds 2     (a trial of the script)
 
 Random numbers of ABIDE's size (1035 subjects, 19,900 connections, five institutions), stored as float16, 41 MB.
@@ -8,12 +9,22 @@ Every repeat has its own institutions, folds and graph, as in the workflow; FedN
 fuse, and train on the fused graphs. Counted as work are the products with an axis of d, as time all of training with
 its set-up, but not the making of cohorts, graphs and fused graphs. Weight noise is drawn on the host, on so many
 threads.
+
+`--side-by-side` gives every method and repeat a process of its own on the one device, as the workflow does where
+BRAINFED_JOBS_PER_GPU lets it, and prints the seconds of the wall from when all are warm to the end of the last, fusing
+among them: a generator's steps are short beside what Python takes to start them, so that one process leaves the device
+idle most of the time.
 """
 
 import argparse
 import logging
-from collections.abc import Callable
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
+from queue import Empty
 from typing import Any
 
 import torch
@@ -32,6 +43,8 @@ from brainfed.training.inputs import MethodInputs
 
 TRAINED = ("localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")
 REPEATS = 5
+Ended = tuple[str, int, float, float, int]
+"""Method, repeat, when it started and ended, operations."""
 
 
 def settings_of(kind: type, precision: str, rounds: int) -> Any:
@@ -63,10 +76,10 @@ class Table:
         self.operations[name] = self.operations.get(name, 0) + result.counts[work]
         return result
 
-    def repeat(self, cohort: MadeUpCohort) -> None:
-        """Train every method on one split."""
+    def repeat(self, cohort: MadeUpCohort, names: Sequence[str] = TRAINED) -> None:
+        """Train the methods on one split."""
         plain = cohort.method_inputs()
-        for name in TRAINED:
+        for name in names:
             method = METHODS[name]
             inputs = plain if method.inpainter is None else self._mended(method, method.inpainter, cohort, plain)
             train, settings = resolve(method.entry), settings_of(method.settings, self.precision, self.rounds)
@@ -83,6 +96,60 @@ class Table:
         return replace(plain, graphs=(), fused=(fused,))
 
 
+def measure(arguments: argparse.Namespace, run: Run) -> None:
+    """One after the other, with their work as a share of the device's matrix rate."""
+    watch = Stopwatch(torch.device(arguments.device))
+    table = Table(run, arguments.precision, arguments.rounds)
+    Table(run, arguments.precision, 1).repeat(MadeUpCohort(arguments.features, stored="float16"))
+    for repeat in range(arguments.repeats):
+        table.repeat(MadeUpCohort(arguments.features, repeat=repeat, stored="float16"))
+        watch.rates.append(watch.rate())
+    print(f"float32 GEMM {watch.gemm:.0f} GFLOP/s; {arguments.repeats} repeats of 5 folds, after a round to warm up")
+    print(f"{'trained':24} {'seconds':>8} {'TFLOP':>8} {'GFLOP/s':>8} {'of GEMM':>8}")
+    table.seconds["together"] = sum(table.seconds.values())
+    table.operations["together"] = sum(table.operations.values())
+    for name, seconds in table.seconds.items():
+        work = table.operations[name] / 1e9
+        print(f"{name:24} {seconds:8.2f} {work / 1e3:8.2f} {work / seconds:8.0f} {work / seconds / watch.gemm:8.2f}")
+
+
+def train_one(arguments: argparse.Namespace, name: str, repeat: int, warm: Barrier, ended: "Queue[Ended]") -> None:
+    """One method and repeat, in this process, from when all processes are warm."""
+    torch.set_num_threads(arguments.threads)
+    run = Run(device=arguments.device, progress=lambda *_: None)
+    cohort = MadeUpCohort(arguments.features, repeat=repeat, stored="float16")
+    Table(run, arguments.precision, 1).repeat(cohort, [name])
+    warm.wait()
+    table, start = Table(run, arguments.precision, arguments.rounds), time.monotonic()
+    table.repeat(cohort, [name])
+    ended.put((name, repeat, start, time.monotonic(), sum(table.operations.values())))
+
+
+def measure_side_by_side(arguments: argparse.Namespace) -> None:
+    """All at once, each in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    units = [(name, repeat) for repeat in range(arguments.repeats) for name in TRAINED]
+    warm, ended = context.Barrier(len(units)), context.Queue()
+    jobs = [context.Process(target=train_one, args=(arguments, *unit, warm, ended), daemon=True) for unit in units]
+    for job in jobs:
+        job.start()
+    rows: list[Ended] = []
+    while len(rows) < len(jobs):
+        try:
+            rows.append(ended.get(timeout=1))
+        except Empty:
+            if any(job.exitcode for job in jobs):
+                raise SystemExit("a process failed; its last words are above") from None
+    start, end = min(row[2] for row in rows), max(row[3] for row in rows)
+    print(f"{len(rows)} processes; {arguments.repeats} repeats of 5 folds, after a round to warm up")
+    print(f"{'trained':24} {'longest':>8} {'TFLOP':>8}")
+    for name in TRAINED:
+        own = [row for row in rows if row[0] == name]
+        print(f"{name:24} {max(row[3] - row[2] for row in own):8.2f} {sum(row[4] for row in own) / 1e12:8.2f}")
+    work = sum(row[4] for row in rows) / 1e9
+    print(f"{'together':24} {end - start:8.2f} {work / 1e3:8.2f}   {work / (end - start):.0f} GFLOP/s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
@@ -91,25 +158,17 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=CC200_FEATURES)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--rounds", type=int, default=0, help="of every training; 0: each method's own number")
+    parser.add_argument("--side-by-side", action="store_true", help="a process a method and repeat, all at once")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     torch.set_num_threads(arguments.threads)
-    watch = Stopwatch(torch.device(arguments.device))
     run = Run(device=arguments.device, progress=lambda *_: None)
-    table = Table(run, arguments.precision, arguments.rounds)
-    Table(run, arguments.precision, 1).repeat(MadeUpCohort(arguments.features, stored="float16"))
-    for repeat in range(arguments.repeats):
-        table.repeat(MadeUpCohort(arguments.features, repeat=repeat, stored="float16"))
-        watch.rates.append(watch.rate())
     name = torch.cuda.get_device_name() if run.device.startswith("cuda") else run.device
     print(f"{name}, {arguments.threads} threads, d = {arguments.features}, {arguments.precision} products")
-    print(f"float32 GEMM {watch.gemm:.0f} GFLOP/s; {arguments.repeats} repeats of 5 folds, after a round to warm up")
-    print(f"{'trained':24} {'seconds':>8} {'TFLOP':>8} {'GFLOP/s':>8} {'of GEMM':>8}")
-    table.seconds["together"] = sum(table.seconds.values())
-    table.operations["together"] = sum(table.operations.values())
-    for name, seconds in table.seconds.items():
-        work = table.operations[name] / 1e9
-        print(f"{name:24} {seconds:8.2f} {work / 1e3:8.2f} {work / seconds:8.0f} {work / seconds / watch.gemm:8.2f}")
+    if arguments.side_by_side:
+        measure_side_by_side(arguments)
+    else:
+        measure(arguments, run)
 
 
 if __name__ == "__main__":

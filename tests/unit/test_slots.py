@@ -12,7 +12,7 @@ import pytest
 from brainfed.runtime import locks
 from brainfed.runtime.devices import Patience, lease
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.locks import lock_folder
+from brainfed.runtime.locks import lock_folder, locked
 from brainfed.runtime.slots import JOBS_PER_GPU, UNKNOWN, Holder, holders_of, jobs_per_gpu, take
 from brainfed.runtime.visible import VISIBLE
 from fake_driver import FakeDriver
@@ -169,3 +169,10 @@ def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(
         monkeypatch.setenv("TMPDIR", str(tmp_path / name))
         folders.add(lock_folder())
     assert folders == {tmp_path / "common" / f"brainfed-{os.getuid()}" / "gpu"}
+
+
+def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "gate.lock").mkdir()
+    told = r"gate\.lock: this lock file .* name a folder of your own in BRAINFED_LOCKS"
+    with pytest.raises(UserError, match=told), locked(tmp_path / "gate.lock"):
+        pass

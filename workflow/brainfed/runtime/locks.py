@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from brainfed.runtime.disk import is_full
 from brainfed.runtime.errors import UserError
 
 TEMPORARY = Path("/tmp")
@@ -13,8 +14,21 @@ TEMPORARY = Path("/tmp")
 
 @contextmanager
 def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the file's lock: True, or False where another process has it (never when waiting for it)."""
-    with path.open("a") as file:
+    """Hold the file's lock: True, or False where another process has it (never when waiting for it).
+
+    Raises:
+        UserError: the file cannot be opened; somebody else's in a folder that users share, for example.
+    """
+    try:
+        file = path.open("a")
+    except OSError as error:
+        if is_full(error):
+            raise
+        raise UserError(
+            f"{path}: this lock file of a GPU cannot be opened ({error.strerror}); name a folder of your own in "
+            "BRAINFED_LOCKS, or unset it."
+        ) from error
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:

@@ -70,7 +70,7 @@ def unavailable() -> str | None:
         return f"SLURM is not installed (Debian: slurm-wlm and munge), missing: {', '.join(missing)}"
     if os.geteuid() != 0:
         return "fake GPUs are device files, which only root may make"
-    if os.path.lexists(SYSTEM_CONFIGURATION):
+    if SYSTEM_CONFIGURATION.exists():
         return f"{SYSTEM_CONFIGURATION} exists: this machine belongs to a SLURM"
     return None
 
@@ -98,6 +98,8 @@ class Cluster:
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
         SYSTEM_CONFIGURATION.parent.mkdir(exist_ok=True)
+        # What a killed run of these tests left points nowhere.
+        SYSTEM_CONFIGURATION.unlink(missing_ok=True)
         SYSTEM_CONFIGURATION.symlink_to(self.configuration)
         _run(
             *("munged", "--force", f"--socket={munge / 'munge.socket'}", f"--key-file={key}"),

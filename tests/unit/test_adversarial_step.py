@@ -105,7 +105,7 @@ def test_bfloat16_products_come_near_those_of_float32():
         torch.manual_seed(1)
         losses = train_step(generator, Discriminator(40), institution.nodes, masked, settings, 4,
                             WideLayers(Products(precision)))  # fmt: skip
-        found.append((losses, gradients(generator)))
+        found.append(({name: float(loss) for name, loss in losses.items()}, gradients(generator)))
     assert found[0][0] != found[1][0]
     assert found[1][0] == pytest.approx(found[0][0], rel=0.02)
     exact, rough = (found[index][1]["feature_2.weight"].flatten() for index in (0, 1))

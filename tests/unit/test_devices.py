@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from brainfed.runtime import driver
-from brainfed.runtime.devices import Patience, lease, missing_gpu
+from brainfed.runtime.devices import Patience, lease, missing_gpu, unusable_gpu
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.locks import lock_folder
 from brainfed.runtime.slots import JOBS_PER_GPU
 from brainfed.runtime.visible import VISIBLE
 from fake_driver import FakeDriver
@@ -240,6 +241,18 @@ def test_a_slurm_allocation_needs_no_driver_that_answers(bare: None, monkeypatch
         assert os.environ[VISIBLE] == "1"
 
 
+def test_what_is_said_before_a_run_in_an_allocation_is_what_its_jobs_meet(
+    bare: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    monkeypatch.setenv(VISIBLE, "0")
+    assert unusable_gpu() is None
+    monkeypatch.setenv(VISIBLE, "")
+    with pytest.raises(UserError) as raised, lease(1):
+        pass
+    assert unusable_gpu() == str(raised.value)
+
+
 @pytest.mark.parametrize("visible", ["0,2", "0"])
 def test_jobs_inside_one_slurm_allocation_share_it_out(
     fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, visible: str
@@ -273,6 +286,22 @@ def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(
         monkeypatch.setenv(VISIBLE, "0")
         with lease(1) as other:
             assert one.uuids == other.uuids == ("0",)
+
+
+def test_an_allocation_of_the_past_leaves_no_lock_files(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def names() -> set[str]:
+        return {path.name for path in lock_folder().iterdir()}
+
+    monkeypatch.setenv(VISIBLE, "0")
+    for number in ("12", "13"):
+        monkeypatch.setenv("SLURM_JOB_ID", number)
+        monkeypatch.setenv(VISIBLE, "0")
+        with lease(1):
+            assert names() == {"gate.lock", f"slurm-{number}-0.0.lock"}
+            monkeypatch.setenv("SLURM_JOB_ID", "14")
+            monkeypatch.setenv(VISIBLE, "0")
+            with lease(1):
+                assert names() == {"gate.lock", f"slurm-{number}-0.0.lock", "slurm-14-0.0.lock"}
 
 
 @pytest.mark.parametrize("visible", [None, "", "0"])

@@ -17,6 +17,7 @@ from brainfed.methods.fedgcn import METHOD as FEDGCN
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.localgcn import LocalGCNSettings
 from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.logs import PROGRESS
 from brainfed.runtime.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.training import fedgcn, localgcn, stacked
@@ -253,7 +254,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, numbe
     assert resumed.crossings == expected.crossings
 
 
-def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, monkeypatch):
+def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, monkeypatch, caplog):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
     save_every_round(monkeypatch)
     monkeypatch.setattr(stacked, "STACK_BYTES", 1)
@@ -268,8 +269,16 @@ def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, mo
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
     with pytest.raises(CutOffError):
         fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=progress))
-    resumed = fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
-    assert seen == [1, 2, 3, 4, 1, 2, 3] + [3, 4] + 2 * [1, 2, 3, 4]
+    told = []
+    caplog.set_level("INFO", PROGRESS)
+    resumed = fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: told.append(what)))
+    assert seen == [1, 2, 3, 4, 5, 6, 7]
+    assert [done for done, *_ in told] == [7, 8, *range(9, 17)]
+    assert {total for _, total, _ in told} == {16}
+    assert [what.split(", ")[1:] for *_, what in told] == [
+        [f"fold {fold}", "round"] for fold in 2 * [2] + 4 * [3] + 4 * [4]
+    ]
+    assert caplog.messages == ["goes on after round 2 of 4, which an earlier run kept"]
     assert resumed.round_scores.tobytes() == expected.round_scores.tobytes()
     assert resumed.crossings == expected.crossings
 

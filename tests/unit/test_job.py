@@ -130,6 +130,26 @@ def test_memory_that_runs_out_is_one_sentence(scripts: Scripts) -> None:
     assert "Traceback" not in ended.log
 
 
+def test_a_gpu_that_was_full_before_the_job_is_not_the_job_s_memory(scripts: Scripts) -> None:
+    ended = scripts.run("""
+        from brainfed.runtime.cuda import UnusableGpuError
+        with job(snakemake):
+            try:
+                raise RuntimeError("CUDA error: out of memory")
+            except RuntimeError as error:
+                raise UnusableGpuError(f"GPU 0: torch cannot use it ({error}); its memory is full.") from error
+    """)
+    assert ended.code == 1
+    assert ended.stderr == "GPU 0: torch cannot use it (CUDA error: out of memory); its memory is full.\n"
+    assert "Traceback" not in ended.log
+
+
+def test_the_memory_that_a_job_asked_for_decides_what_it_is_advised(scripts: Scripts) -> None:
+    scripts.given["resources"] = {"mem_mb": 9000}
+    ended = scripts.run("with job(snakemake): raise MemoryError")
+    assert "mem_mb=18000)" in ended.stderr
+
+
 def test_a_rerun_writes_the_log_anew(scripts: Scripts) -> None:
     scripts.run("with job(snakemake): raise UserError('old')")
     ended = scripts.run("with job(snakemake): pass")
@@ -266,7 +286,7 @@ def test_what_a_stopped_process_took_counts_and_the_next_one_says_where_it_goes_
     assert 100 <= float(first.stdout) < 110
     assert "goes on" not in first.log + first.stderr
     assert 200 <= float(second.stdout) < 220
-    assert second.stderr == "fedni, repeat 0: goes on after round 12, the last that an earlier run kept\n"
+    assert second.stderr == "fedni, repeat 0: goes on after round 12, which an earlier run kept\n"
     assert second.stderr.strip() in second.log
 
 

@@ -54,12 +54,19 @@ def test_on_the_cpu_it_says_how_much_was_held_and_how_to_run_it() -> None:
         assert part in sentence
 
 
+@pytest.mark.parametrize(("peak", "asked", "more"), [(1234.5, 0, 3000), (23_000.0, 24_000, 48_000), (10.0, 0, 2000)])
+def test_the_memory_that_it_advises_is_more_than_the_job_had(peak: float, asked: int, more: int) -> None:
+    sentence = out_of_memory(numpy_s(), "fuse_graph", "", peak, asked)
+    assert f"--set-resources fuse_graph:mem_mb={more})" in sentence
+
+
 def test_on_a_gpu_it_names_the_cpu_as_a_way_out() -> None:
     sentence = out_of_memory(CUDA, "train_generator", "brainfed.inpainting.fedni:train", 1.0)
     for part in (
         "(CUDA out of memory, Tried to allocate 2.00 GiB)",
         "`features: ",
         "`split.count`",
+        "(BRAINFED_JOBS_PER_GPU)",
         "--resources gpu=0",
     ):
         assert part in sentence

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from brainfed.training import standardise
 from brainfed.training.standardise import training_moments
 
 
@@ -19,6 +20,17 @@ def test_constant_column_is_no_column_whatever_its_rounding(dtype):
     features = np.full((7, 1), 0.1, dtype=dtype)
     _, deviation = training_moments(features, np.ones(7, dtype=bool))
     assert deviation.tolist() == [np.inf]
+
+
+@pytest.mark.parametrize("entries", [1, 600])
+def test_blocks_of_columns_give_the_same_bits(entries, monkeypatch):
+    features = np.random.default_rng(1).standard_normal((40, 33)).astype(np.float32)
+    features[:, 5] = 1
+    rows = np.arange(40) % 4 > 0
+    expected = training_moments(features, rows)
+    monkeypatch.setattr(standardise, "BLOCK_ENTRIES", entries)
+    for found, known in zip(training_moments(features, rows), expected, strict=True):
+        assert found.tobytes() == known.tobytes()
 
 
 def test_accumulates_float32_in_float64():

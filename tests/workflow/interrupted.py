@@ -1,6 +1,5 @@
 """A small workflow of every stage, killed at random times in random ways, and what must be true afterwards."""
 
-import fcntl
 import os
 import random
 import re
@@ -9,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,8 +143,15 @@ def environment(project: Project) -> dict[str, str]:
         "PYTHONPATH": str(project.folder / "workflow"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "CUDA_VISIBLE_DEVICES": "",
-        "BRAINFED_LOCKS": str(project.folder / "locks"),
+        "TMPDIR": str(temporary_files(project)),
     }
+
+
+def temporary_files(project: Project) -> Path:
+    """Where its runs keep what is to be gone when they end."""
+    folder = project.folder.with_name(f"{project.folder.name}-temporary")
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def _signalled(send: Callable[[int, int], None], pid: int, number: signal.Signals) -> bool:
@@ -198,17 +204,12 @@ def results_of(project: Project) -> dict[str, bytes]:
 
 
 def left_over(project: Project) -> list[str]:
-    """What a killed job may leave and a finished workflow may not: files half-written, states, leases, markers."""
+    """What a killed job may leave and a finished workflow may not: files half-written, temporary, states, markers.
+
+    Snakemake itself, killed outright, leaves an empty temporary folder.
+    """
     files = [path for path in project.folder.rglob("*") if path.is_file() and "workflow" not in path.parts]
     names = [path for path in files if path.name.endswith(".part") or ".checkpoint" in path.name]
     markers = [path for path in files if ".snakemake/incomplete" in path.as_posix()]
-    return [str(path.relative_to(project.folder)) for path in [*names, *markers, *_held(project)]]
-
-
-def _held(project: Project) -> Iterator[Path]:
-    for lock in (project.folder / "locks").glob("*"):
-        with lock.open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield lock
+    temporary = [path for path in temporary_files(project).rglob("*") if path.is_file()]
+    return [str(path.relative_to(project.folder.parent)) for path in [*names, *markers, *temporary]]

@@ -118,7 +118,7 @@ rule list_issues:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_digest("scripts/list_issues.py", base=BASE),
+        code=code_of("scripts/list_issues.py"),
         settings=lambda wc: settings_of(
             wc, "source", "min_coverage", "exclude", "flag", "target"
         ),

@@ -108,7 +108,7 @@ def save_state(
 @torch.no_grad()
 def resume_state(model: StackedModel, optimiser: Adam, curves: Curves, checkpoint: Checkpoint, ledger: Ledger) -> int:
     """Take up what `save_state` kept; the number of the first round that is still to run."""
-    found = checkpoint.load()
+    found = checkpoint.load(of=len(curves.losses))
     if found is None:
         return 0
     number, arrays, metadata = found

@@ -61,12 +61,12 @@ def train_step(
     settings: InpaintingSettings,
     k: int,
     wide: WideLayers,
-) -> dict[str, float]:
+) -> dict[str, Tensor]:
     """Fill the gradients of alpha L_rec + beta L_gen + L_num + L_pheno and of L_dis (FedNI eq. 6, 8 to 12).
 
     Returns:
-        every loss of `LOSSES` by name, the reconstruction as a mean over features whatever its weight; those of the
-        discriminator are missing where there is none.
+        every loss of `LOSSES` by name, on the device: the reconstruction as a mean over features whatever its weight;
+        those of the discriminator are missing where there is none.
     """
     first = generator.encoder_0.weight
     with torch.no_grad():
@@ -82,7 +82,7 @@ def train_step(
     assert product.grad is not None
     with torch.no_grad():
         wide.products.write(product.grad.T, nodes.features, gradient_of(first))
-    return {"count": float(counted.detach()), **losses}
+    return {"count": counted.detach(), **losses}
 
 
 def _train_wide(
@@ -93,21 +93,21 @@ def _train_wide(
     settings: InpaintingSettings,
     wide: WideLayers,
     source: Tensor,
-) -> tuple[dict[str, float], Tensor]:
+) -> tuple[dict[str, Tensor], Tensor]:
     """Losses of the generated features, and the gradient of the generator's by `source` (p, 256)."""
     first = None if discriminator is None else discriminator.first_weight()
     judge = None if first is None else first.original.detach()
     with torch.no_grad():
         fake, judged, told = wide.generate(generator, source, judge)
     target = paired(fake, nodes.features, masked) if settings.pairing == "hungarian" else masked.target
-    losses: dict[str, float] = {}
+    losses: dict[str, Tensor] = {}
     told_back = None
     if told is not None:
         told.requires_grad_()
         told_loss = phenotype_loss(
             generator.tell(told), nodes.phenotype.of(target), sex=generator.sex, age=generator.age
         )
-        losses["phenotype"] = float(told_loss.detach())
+        losses["phenotype"] = told_loss.detach()
         if told_loss.requires_grad:
             told_loss.backward()  # type: ignore[no-untyped-call]
         told_back = torch.zeros_like(told) if told.grad is None else told.grad
@@ -120,12 +120,12 @@ def _train_wide(
         weight = settings.alpha * (fake.shape[1] if settings.reconstruction == "sum" else 1)
         upstream = Upstream(target, weight, judged_back, told_back)
         reconstruction, back = wide.backward(generator, source, fake, nodes.features, judge, upstream)
-    return {"reconstruction": float(reconstruction), **losses}, back
+    return {"reconstruction": reconstruction, **losses}, back
 
 
 def _judge(
     discriminator: Discriminator, first: FirstWeight, judged: Tensor, fake: Tensor, real: Tensor, wide: WideLayers
-) -> tuple[dict[str, float], Tensor]:
+) -> tuple[dict[str, Tensor], Tensor]:
     """Fill the discriminator's gradients; its losses, and the gradient of L_gen by the products of `fake` (p, 128)."""
     with torch.no_grad():
         met = torch.empty(len(real), judged.shape[1], device=real.device, dtype=real.dtype)
@@ -140,9 +140,7 @@ def _judge(
     assert products.grad is not None
     with torch.no_grad():
         wide.judge_gradient(first, fake, real, products.grad, products)
-    return {"adversarial": float(fooled.detach()), "discriminator": float(told_apart.detach())}, by_generator[
-        len(real) :
-    ]
+    return {"adversarial": fooled.detach(), "discriminator": told_apart.detach()}, by_generator[len(real) :]
 
 
 def paired(fake: Tensor, features: Tensor, masked: HiddenNodes) -> Tensor:

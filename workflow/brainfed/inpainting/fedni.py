@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
@@ -69,7 +70,7 @@ class Federation:
         discriminator = None if self.discriminators is None else self.discriminators.modules[place]
         for optimiser in self._optimisers[place]:
             optimiser.reset()
-        sums: dict[str, float] = {}
+        sums: dict[str, Tensor] = {}
         steps = 0
         hidden = 0.0
         for epoch in range(number * settings.local_epochs, (number + 1) * settings.local_epochs):
@@ -84,8 +85,9 @@ class Federation:
                 self._optimisers[place][1].step()
             steps += 1
             for name, loss in losses.items():
-                sums[name] = sums.get(name, 0.0) + loss
-        means = [sums[name] / steps if name in sums else np.nan for name in LOSSES]
+                sums[name] = sums[name] + loss.double() if name in sums else loss.double()
+        # A GPU is waited for once a round.
+        means = [float(sums[name]) / steps if name in sums else np.nan for name in LOSSES]
         return np.array([*means, hidden])
 
 
@@ -157,7 +159,7 @@ def _save(federation: Federation, measures: NDArray[np.float64], checkpoint: Che
 
 def _resume(federation: Federation, measures: NDArray[np.float64], checkpoint: Checkpoint) -> int:
     """Take up the state after the last kept round; the number of the first round that is still to run."""
-    found = checkpoint.load()
+    found = checkpoint.load(of=len(measures))
     if found is None:
         return 0
     number, arrays, metadata = found

@@ -28,8 +28,8 @@ class FedGCNSettings(FederationSettings):
     neighbours: tuple[int, ...] = setting(
         (),
         "For graphs that do not fit into memory: at most so many neighbours that a node hears in each of the two "
-        "convolutions, drawn anew each step, 0 for all, as in [10, 5]. Features stay in their file; with `batch`, a "
-        "step reads few of them. None: the whole graph.",
+        "convolutions, drawn anew each step, 0 for all, as in [10, 5]. Features stay in their file, but for those "
+        "of a fused graph; with `batch`, a step reads few of them. None: the whole graph.",
     )
 
     def __post_init__(self) -> None:

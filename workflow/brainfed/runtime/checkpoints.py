@@ -70,13 +70,14 @@ class Checkpoint:
             if _digest(other.name) != _digest(self.path.name):
                 other.unlink(missing_ok=True)
 
-    def load(self, unit: str = "round") -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
+    def load(self, unit: str = "round", of: int = 0) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
         """The kept (round, arrays, metadata), or None where nothing whole is kept under this key.
 
         `round` is the last one finished, from 0. The person at the terminal is told that the job goes on from there.
 
         Args:
             unit: what a round of this job is called.
+            of: how many there are, where that is known; of a state after the last there is nothing to tell.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -89,8 +90,10 @@ class Checkpoint:
             logger.warning("the checkpoint %s belongs to other settings and is ignored, starting anew", self.path)
             return None
         finished = int(kept.metadata["round"])
-        after = f"goes on after {unit} {finished + 1}, the last that an earlier run kept"
-        logging.getLogger(PROGRESS).info(f"{self.job}: {after}" if self.job else after)
+        if finished + 1 != of:
+            last = f"{unit} {finished + 1} of {of}" if of else f"{unit} {finished + 1}"
+            after = f"goes on after {last}, which an earlier run kept"
+            logging.getLogger(PROGRESS).info(f"{self.job}: {after}" if self.job else after)
         return finished, kept.arrays, kept.metadata["metadata"]
 
     def spent(self) -> float:

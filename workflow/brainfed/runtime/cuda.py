@@ -43,12 +43,17 @@ NOT_THE_DEVICE = (
 logger = logging.getLogger(__name__)
 
 
+class UnusableGpuError(UserError):
+    """CUDA cannot use a leased GPU at all, be it that others have filled it; no job was too large for it yet."""
+
+
 @contextmanager
 def using_cuda(uuids: Sequence[str]) -> Iterator[None]:
     """Use the leased GPUs for the body of the `with`; without any it runs on the CPU.
 
     Raises:
-        UserError: torch is built without CUDA, CUDA cannot use the device, or the device fails in the middle.
+        UnusableGpuError: torch is built without CUDA, or CUDA cannot use the device.
+        UserError: the device fails in the middle.
     """
     if not uuids:
         yield
@@ -68,13 +73,13 @@ def check_cuda(uuids: Sequence[str]) -> None:
     """Use the leased GPU once, before hours are spent.
 
     Raises:
-        UserError: torch is built without CUDA, or CUDA cannot use the device.
+        UnusableGpuError: torch is built without CUDA, or CUDA cannot use the device.
     """
     import torch
 
     named = f"GPU {', '.join(uuids)}: the installed torch {torch.__version__}"
     if torch.version.cuda is None:
-        raise UserError(
+        raise UnusableGpuError(
             f"{named} is built without CUDA; install a CUDA build of torch that the driver supports, or {ON_CPU}."
         )
     try:
@@ -82,7 +87,7 @@ def check_cuda(uuids: Sequence[str]) -> None:
     except (RuntimeError, AssertionError) as error:
         said = _first_line(error)
         remedy = _remedy(said) or "install a CUDA build of torch that the driver supports"
-        raise UserError(f"{named} cannot use it ({said}); {remedy}, or {ON_CPU}.") from error
+        raise UnusableGpuError(f"{named} cannot use it ({said}); {remedy}, or {ON_CPU}.") from error
 
 
 def lost_device(error: RuntimeError, uuids: Sequence[str]) -> str | None:

@@ -20,11 +20,12 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.gpu_limit import NONE
 from brainfed.runtime.gpu_limit import VARIABLE as ALLOWED
 from brainfed.runtime.locks import lock_folder, locked
-from brainfed.runtime.slots import Holder, has_room, holders_of, jobs_per_gpu, take
+from brainfed.runtime.slots import Holder, forget, has_room, holders_of, jobs_per_gpu, take
 from brainfed.runtime.strangers import taken_by_strangers
 from brainfed.runtime.visible import VISIBLE, candidates, entries, showing
 
 HOLDERS_NAMED = 4
+OF_SLURM = "slurm-"
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +124,10 @@ def missing_gpu(nvidia_smi: str | None = None) -> str | None:
 def unusable_gpu(nvidia_smi: str | None = None) -> str | None:
     """Why a job that asks for a GPU will fail here, in the sentence that it will end in; None where it may get one."""
     try:
-        candidates(1, query(nvidia_smi))
+        if "SLURM_JOB_ID" in os.environ:
+            _allocation(1)
+        else:
+            candidates(1, query(nvidia_smi))
     except UserError as error:
         return str(error)
     return None
@@ -156,7 +160,7 @@ class _Pool:
 
     def key(self, device: str) -> str:
         """What the device's locks are named by on this machine."""
-        return device if self.allocation is None else f"slurm-{self.allocation}-{device}"
+        return device if self.allocation is None else f"{OF_SLURM}{self.allocation}-{device}"
 
     def taken_by_strangers(self, holders: Mapping[str, Sequence[Holder]]) -> Collection[str]:
         """The devices whose memory others have taken."""
@@ -213,6 +217,8 @@ def _described(holders: Mapping[str, Sequence[Holder]]) -> str:
 def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
     """One try, of one process at a time, so a device seen free stays free until it is leased."""
     with locked(pool.locks / "gate.lock", wait=True):
+        if pool.allocation is not None:
+            forget(OF_SLURM, pool.locks)
         holders = {uuid: holders_of(pool.key(uuid), pool.locks) for uuid in pool.candidates}
         open_to_us = [uuid for uuid in pool.candidates if has_room(holders[uuid], pool.own.jobs_per_gpu)]
         if not open_to_us:

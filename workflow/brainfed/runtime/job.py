@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import brainfed
-from brainfed.runtime.cuda import peak_gpu_memory, using_cuda
+from brainfed.runtime.cuda import UnusableGpuError, peak_gpu_memory, using_cuda
 from brainfed.runtime.devices import Lease, lease
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
@@ -177,11 +177,14 @@ def _is_ours(error: Exception) -> bool:
 
 
 def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
+    if isinstance(error, UnusableGpuError):
+        return str(error)
     # A reader that found no memory calls its file damaged.
     for cause in (error, error.__cause__):
         if cause is not None and is_out_of_memory(cause):
             entry = str(snakemake.params.get("entry", ""))
-            return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory())
+            asked = int(snakemake.resources.get("mem_mb", 0))
+            return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory(), asked)
     if isinstance(error, UserError):
         return str(error)
     if is_full(error):

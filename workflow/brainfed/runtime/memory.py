@@ -3,8 +3,11 @@
 The kernel's own OOM killer sends SIGKILL, of which a job can say nothing; SLURM then reports OUT_OF_MEMORY.
 """
 
+import math
 import re
 from collections.abc import Mapping
+
+from brainfed.runtime.slots import JOBS_PER_GPU
 
 PHRASES = (
     "can't allocate memory",  # torch on the CPU
@@ -50,7 +53,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or any(phrase in str(error) for phrase in PHRASES)
 
 
-def out_of_memory(error: BaseException, rule: str, entry: str, peak: float) -> str:
+def out_of_memory(error: BaseException, rule: str, entry: str, peak: float, asked: int = 0) -> str:
     """The sentence about a job that did not fit.
 
     Args:
@@ -58,19 +61,21 @@ def out_of_memory(error: BaseException, rule: str, entry: str, peak: float) -> s
         rule: the rule's name.
         entry: the training entry point that it calls, or empty.
         peak: its largest resident memory, MiB.
+        asked: the `mem_mb` that it asked for; 0 where none is known.
     """
     smaller, words = _smaller(rule, entry), _first_words(error)
     if type(error).__name__ == "OutOfMemoryError" or CUDA.search(str(error)):
         return (
             f"{rule}: the GPU's memory has run out ({words}); make the job smaller by {smaller}, "
-            "let fewer jobs share a GPU, or run it on the CPU (--resources gpu=0), then run the same command again: "
-            "it goes on from what is finished."
+            f"let fewer jobs share a GPU ({JOBS_PER_GPU}), or run it on the CPU (--resources gpu=0), then run the same "
+            "command again: it goes on from what is finished."
         )
+    more = math.ceil(2 * max(asked, peak, 1000) / 1000) * 1000
     return (
         f"{rule}: memory has run out ({words}; this job held {peak:,.0f} MiB at most); run fewer jobs at once "
-        "(--cores 1, or a limit for all of them together: --resources gpu=0 mem_mb=8000), give the job more where a "
-        f"cluster limits it (--set-resources {rule}:mem_mb=16000), or make it smaller by {smaller}, then run the same "
-        "command again: it goes on from what is finished."
+        "(--cores 1, or a limit for all of them together, in MB: --resources gpu=N mem_mb=N), give the job more where "
+        f"a cluster limits it (--set-resources {rule}:mem_mb={more}), or make it smaller by {smaller}, then run the "
+        "same command again: it goes on from what is finished."
     )
 
 

@@ -78,6 +78,13 @@ def take(uuid: str, folder: Path, holder: Holder, held: ExitStack) -> None:
             return
 
 
+def forget(beginning: str, folder: Path) -> None:
+    """Delete the files of free places whose names begin so: of devices as an allocation of the past numbered them."""
+    for path in folder.glob(f"{beginning}*.lock"):
+        if is_free(path):
+            path.unlink(missing_ok=True)
+
+
 def _read(path: Path) -> Holder:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

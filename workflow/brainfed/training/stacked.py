@@ -103,7 +103,8 @@ def train_stacks(
     """
     round_scores = np.full((settings.rounds, inputs.folds, len(inputs.subjects)), np.nan)
     losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
-    for folds in _chunks(inputs, size, getattr(torch, run.precision), pooled=pooled):
+    stacks = _chunks(inputs, size, getattr(torch, run.precision), pooled=pooled)
+    for index, folds in enumerate(stacks):
         stack, network = build(folds)
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
         curves = run_rounds(
@@ -115,7 +116,7 @@ def train_stacks(
             inputs.streams,
             chunk_ledger,
             run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"),
-            run.progress,
+            run.progress if len(stacks) == 1 else _over_stacks(run.progress, index, len(stacks), folds),
             exchange=exchange,
         )
         _collect(inputs, stack, curves, folds, round_scores, losses)
@@ -152,6 +153,19 @@ def _chunks(inputs: MethodInputs, size: StackSize, dtype: torch.dtype, *, pooled
     side_by_side = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // side_by_side))
     return [tuple(folds.tolist()) for folds in stacks]
+
+
+def _over_stacks(
+    progress: Callable[[int, int, str], None], index: int, stacks: int, folds: Sequence[int]
+) -> Callable[[int, int, str], None]:
+    """Progress of one stack as a part of that of all, which take about as long."""
+
+    def told(done: int, total: int, what: str) -> None:
+        reached, _, unit = what.rpartition(", ")
+        named = f"folds {folds[0] + 1} to {folds[-1] + 1}" if len(folds) > 1 else f"fold {folds[0] + 1}"
+        progress(index * total + done, stacks * total, ", ".join(part for part in (reached, named, unit) if part))
+
+    return told
 
 
 def _collect(

@@ -5,6 +5,11 @@ from numpy.typing import NDArray
 
 from brainfed.training.inputs import FloatArray
 
+BLOCK_ENTRIES = 1 << 22
+"""Numbers of the chosen rows that are copied at once."""
+NARROWEST = 16
+"""Columns of a block at least: numpy adds up a single column in another order."""
+
 
 def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and population standard deviation of every column over the chosen rows, in float64.
@@ -24,7 +29,12 @@ def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDA
     """
     if not rows.any():
         raise ValueError("moments of no training subject")
-    chosen = features[rows]
-    mean = chosen.mean(axis=0, dtype=np.float64)
-    deviation = chosen.std(axis=0, dtype=np.float64)
-    return mean, np.where(np.ptp(chosen, axis=0) == 0, np.inf, deviation)
+    columns = features.shape[1]
+    mean, deviation = np.empty((2, columns))
+    width = max(NARROWEST, BLOCK_ENTRIES // int(rows.sum()))
+    edges = np.linspace(0, columns, -(-columns // width) + 1).astype(int)
+    for block in map(slice, edges[:-1], edges[1:]):
+        chosen = features[rows, block]
+        mean[block] = chosen.mean(axis=0, dtype=np.float64)
+        deviation[block] = np.where(np.ptp(chosen, axis=0) == 0, np.inf, chosen.std(axis=0, dtype=np.float64))
+    return mean, deviation

@@ -59,7 +59,11 @@ GresTypes=gpu
 SlurmdParameters=config_overrides
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Boards=1 SocketsPerBoard=1 CoresPerSocket={cpus} ThreadsPerCore=1 \
 RealMemory=64000 Gres=gpu:fake:{gpus} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE DefMemPerCPU=500 State=UP OverSubscribe=NO
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE DefMemPerCPU=500 State=UP OverSubscribe=NO PriorityTier=1 \
+GraceTime=120
+PartitionName=urgent Nodes={host} MaxTime=INFINITE DefMemPerCPU=500 State=UP OverSubscribe=NO PriorityTier=2
 """
 
 
@@ -133,6 +137,10 @@ class Cluster:
         """Job id -> comment of the running jobs; the plugin's comment names rule and wildcards."""
         lines = self.ask("squeue", "-h", "-t", "RUNNING", "-o", "%i|%k").splitlines()
         return dict(line.split("|", 1) for line in lines)
+
+    def preempt(self) -> None:
+        """Submit a job that takes the whole node from the jobs there, which SLURM gives notice of two minutes."""
+        self.ask("sbatch", "--partition=urgent", "--exclusive", "--comment=urgent", "--output=/dev/null", "--wrap=true")
 
     def stop(self) -> None:
         """End what `start` started with the jobs that still run, and nothing else."""

@@ -1,7 +1,8 @@
 """One SLURM for the tests of this folder, and what happened on it while a project and GPU jobs ran there.
 
-The project runs through the workflow's own profile. One of its jobs is cancelled, another's node crashes. The same
-project runs on the local machine meanwhile. Nothing waits for a clock: each step waits for what must have happened.
+The project runs through the workflow's own profile. One of its jobs is cancelled, another's node crashes, a third is
+preempted. The same project runs on the local machine meanwhile. Nothing waits for a clock: each step waits for what
+must have happened.
 """
 
 import json
@@ -22,7 +23,9 @@ PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--max-status-checks
 MODEL = ("--set-resources", "hold_gpu:gpu_model=fake")
 SMALLEST = {
     "cohorts": {"tiny": CONFIG["cohorts"]["tiny"] | {"shards": 2}},
-    "experiments": {"methods": {"variants": ["ridge-central", "quick"], "reference": "ridge-central"}},
+    "inpainting": {"rounds": 400, "local_epochs": 1},
+    "variants": CONFIG["variants"] | {"whole": {"method": "fedni", "rounds": 2, "local_epochs": 2}},
+    "experiments": {"methods": {"variants": ["ridge-central", "quick", "whole"], "reference": "ridge-central"}},
 }
 
 
@@ -115,6 +118,8 @@ def story(cluster, tmp_path_factory) -> Story:
         )
         cluster.crash_node()
         cluster.start_node()
+        wait_until(lambda: [*(on_slurm.folder / "results").rglob(".generator*.checkpoint")], "a kept round", 600)
+        cluster.preempt()
         far.succeeds()
         near.succeeds()
 

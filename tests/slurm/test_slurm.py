@@ -1,5 +1,6 @@
-"""The workflow on a real SLURM: GPUs, results, a cancelled job and a crashed node."""
+"""The workflow on a real SLURM: GPUs, results, a cancelled job, a crashed node and a preemption."""
 
+import re
 from itertools import combinations
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_results_are_those_of_the_local_run_byte_for_byte(story):
 
 def test_a_run_without_gpus_trains_on_the_cpu_of_a_node_that_has_some(story):
     logs = sorted((story.on_slurm.folder / "logs" / "tiny" / "methods").rglob("*.log"))
-    assert len(logs) == 2
+    assert len(logs) == 3
     assert all("CPU: no GPU was asked for" in log.read_text() for log in logs)
 
 
@@ -62,6 +63,14 @@ def test_slurm_starts_the_jobs_of_a_crashed_node_anew(story):
     assert story.crashed
     assert {job.comment for job in again} >= set(story.crashed)
     assert {job.state for job in again} == {"COMPLETED"}
+
+
+def test_a_preempted_training_goes_back_into_the_queue_and_on_from_its_last_round(story):
+    (job,) = [job for job in story.submissions if job.comment.startswith("rule_train_generator")]
+    assert (job.state, job.restarts) == ("COMPLETED", 1)
+    assert [other.state for other in story.submissions if other.comment == "urgent"] == ["COMPLETED"]
+    (log,) = (story.on_slurm.folder / "logs" / "tiny" / "inpainting").rglob("*.log")
+    assert re.search(r"goes on after round \d+ of 400, which an earlier run kept", log.read_text())
 
 
 def test_short_jobs_go_to_slurm_in_groups(story):

@@ -27,6 +27,7 @@ from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
 from brainfed.runtime.memory import is_out_of_memory, out_of_memory
+from brainfed.runtime.preemption import return_to_queue
 from brainfed.runtime.stopping import stoppable, stopped_by
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
             "stopped by %s before the end; the same command goes on from the last round, or file, that was finished",
             stopped_by(),
         )
+        return_to_queue()
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         logger.error("%s", _last_words(error, snakemake, log), exc_info=_is_ours(error))

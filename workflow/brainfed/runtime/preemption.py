@@ -1,0 +1,46 @@
+"""A job that SLURM preempts with notice goes back into the queue, at no cost of Snakemake's `retries`.
+
+SLURM sends a preempted job SIGTERM and lets it go on for the partition's GraceTime. One that ends in that time counts
+as failed, unless it asks for its own return. `scancel` sends the same signal; of a preemption alone SLURM notes the
+time.
+"""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+
+PREEMPTED = re.compile(r"\bPreemptTime=\d")
+SUBMITTED_BY_SNAKEMAKE = re.compile(r"\bComment=rule_")
+PATIENCE = 20.0
+"""Seconds for SLURM's controller to answer."""
+
+logger = logging.getLogger(__name__)
+
+
+def return_to_queue() -> None:
+    """Ask SLURM to start this job anew, if SLURM preempts it and Snakemake submitted it; a job does this last.
+
+    A workflow that was started inside an allocation is left to whoever submitted that.
+    """
+    job = os.environ.get("SLURM_JOB_ID", "")
+    if not job.isdigit():
+        return
+    # The request ends the job's processes, this one too, once it is granted: not while it is made.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    described = _scontrol("show", "job", job)
+    if not (PREEMPTED.search(described) and SUBMITTED_BY_SNAKEMAKE.search(described)):
+        return
+    logger.warning("SLURM preempts job %s: it goes back into the queue", job)
+    _scontrol("requeue", job)
+
+
+def _scontrol(*arguments: str) -> str:
+    """What SLURM's command says; nothing where it fails, for which the log has its reason."""
+    try:
+        done = subprocess.run(["scontrol", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        logger.info("scontrol %s: %s %s", " ".join(arguments), error, getattr(error, "stderr", "") or "")
+        return ""
+    return done.stdout

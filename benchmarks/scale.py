@@ -173,6 +173,7 @@ def draw(path: Path, rows: dict[int, dict[str, float]], what: str) -> None:
     """CPU seconds and memory over subjects, all axes logarithmic; a slope of one beside them."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     mpl.rcParams["svg.fonttype"] = "none"
     figure = Figure(figsize=(7, 3), layout="constrained")
@@ -183,6 +184,8 @@ def draw(path: Path, rows: dict[int, dict[str, float]], what: str) -> None:
         axes.plot(subjects, values[-1] * subjects / subjects[-1], color="grey", linestyle=":", label="proportional")
         axes.set(xscale="log", yscale="log", xlabel="subjects", ylabel=name)
         axes.set_xticks(subjects, [f"{count:,}" for count in subjects], fontsize=7)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.minorticks_off()
         axes.legend(frameon=False)
         axes.grid(alpha=0.3)

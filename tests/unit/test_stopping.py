@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,15 @@ from brainfed.runtime.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.run import Run
 from brainfed.runtime.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
 from inpainting_inputs import inpainting_inputs
+
+
+@pytest.fixture(autouse=True)
+def no_signal_is_ignored() -> Iterator[None]:
+    """Under nohup, or in a shell's background, some would be, and stay so."""
+    former = {number: signal.signal(number, signal.default_int_handler) for number in SIGNALS}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
 
 
 def ask() -> None:

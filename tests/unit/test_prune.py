@@ -104,7 +104,7 @@ def test_the_command_deletes_what_it_names_and_only_that(tmp_path, results):
     (tmp_path / "config.yaml").write_text(CONFIG.replace("k: 3", "k: 5"))
     before = {path for path in results.rglob("*") if path.is_file()}
     dry = prune(tmp_path, "config.yaml")
-    assert dry.stdout.splitlines()[-1] == "1 folder(s) would be removed; say --yes to remove them"
+    assert dry.stdout.splitlines()[-1] == "1 folder(s) would be removed; `make prune YES=1` (or --yes) removes them"
     assert {path for path in results.rglob("*") if path.is_file()} == before
     wet = prune(tmp_path, "config.yaml", "--yes")
     assert wet.stdout.splitlines()[:-1] == dry.stdout.splitlines()[:-1]
@@ -116,7 +116,7 @@ def test_the_command_deletes_what_it_names_and_only_that(tmp_path, results):
 def test_a_file_that_only_others_extend_is_no_project(tmp_path, results):
     (tmp_path / "part.yaml").write_text("variants: {quick: {method: fedgcn, graph: {k: 3}}}")
     (tmp_path / "config.yaml").write_text("extends: part.yaml\n" + CONFIG)
-    assert prune(tmp_path, "part.yaml", "config.yaml").stdout.startswith("0 folder(s)")
+    assert prune(tmp_path, "part.yaml", "config.yaml").stdout.startswith("Nothing to remove: ")
 
 
 def test_a_broken_config_deletes_nothing_and_says_why(tmp_path, results):

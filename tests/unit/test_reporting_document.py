@@ -273,9 +273,10 @@ def test_a_figure_of_others_than_fedni_says_nothing_of_fedni_s_own_tests(outline
 
 def test_what_is_not_timed_is_said_and_what_is_prepared_is(outline):
     text = words(page_of(outline))
-    assert "reading scans and features that no fold fits are not in it" in text
+    assert "Reading scans, and features that no fold fits, are not in them." in text
     assert "6.5 s graph 2.5 s, fusing 4.0 s" in text
-    assert "or once a fold where its graph is chosen or fitted on one" in text
+    assert "or once a fold where its graph or its features are fitted on a fold" in text
+    assert "in the row of each, and is spent once" in text
     assert "generator 81.9 k, discriminator 20.5 k" in text
 
 

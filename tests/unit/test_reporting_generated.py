@@ -101,6 +101,8 @@ def test_both_phases_of_a_cost_stand_apart(tmp_path):
     assert (own.seconds, own.inpainting_seconds, own.memory, own.rounds) == (40.5, 310.0, 900.0, 40)
     assert own.operations == {"inpainting": 29_000_000_000_000, "classifier": 127_543_680_000}
     assert np.isnan(plain.inpainting_seconds)
+    assert own.together == 350.5 + sum(own.preparation.values())
+    assert plain.together == plain.seconds + sum(plain.preparation.values())
     assert (plain.rounds, plain.operations, plain.memory) == (10, {"classifier": 127_543_680_000}, 500.0)
 
 

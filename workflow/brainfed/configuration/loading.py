@@ -33,6 +33,10 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
     path = Path(str(config["extends"]))
     if path.resolve() in above:
         raise UserError(f"config: `extends` leads from {path} back to itself; remove it in one of the files.")
+    if not path.is_file():
+        raise UserError(
+            f"config: `extends`: {path}: expected a config here, found no file; give its path from {Path.cwd()}."
+        )
     return overlay(extended(read_config(path), (*above, path.resolve())), own)
 
 

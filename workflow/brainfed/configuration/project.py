@@ -64,7 +64,9 @@ class ReportSettings:
 class ProjectSettings:
     """Everything that a run depends on."""
 
-    project: str = setting(description="Name of the project, and of its report.")
+    project: str = setting(
+        description="Name of the project, and of its report; results lie under the names of its cohorts."
+    )
     cohorts: dict[str, CohortSettings] = setting(description="The cohorts by name.")
     seed: int = setting(20240101, "Seed of every random stream.", minimum=0)
     threads: int = setting(1, "Compute threads of a job; `--cores` only decides how many jobs run at once.", minimum=1)

@@ -64,7 +64,12 @@ def main() -> None:
         print(path)
         if arguments.yes:
             shutil.rmtree(path)
-    print(f"{len(stale)} folder(s) {'removed' if arguments.yes else 'would be removed; say --yes to remove them'}")
+    if not stale:
+        print("Nothing to remove: a config names every folder of results.")
+    elif arguments.yes:
+        print(f"{len(stale)} folder(s) removed")
+    else:
+        print(f"{len(stale)} folder(s) would be removed; `make prune YES=1` (or --yes) removes them")
 
 
 if __name__ == "__main__":

@@ -101,6 +101,13 @@ class Cost:
         return sum(self.preparation.values()) if self.preparation else float("nan")
 
     @property
+    def together(self) -> float:
+        """Seconds a repeat of everything."""
+        return (
+            self.seconds + sum(self.preparation.values()) + (self.inpainting_seconds if self.inpainting_counts else 0)
+        )
+
+    @property
     def rounds(self) -> int:
         """Communication rounds of both phases; 0 for a method that does not federate."""
         federated = self.variant.family == "federated"

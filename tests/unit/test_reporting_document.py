@@ -153,7 +153,7 @@ def test_the_page_says_what_the_generated_nodes_do(outline):
         "FedNI minus FedGCN, the same classifier without them:",
         "FedNI minus FedNI (random nodes), as many nodes drawn at random:",
         "neither on the uploads of the generator (inpainting) nor on those of the classifier",
-        "inpainting a repeat",
+        "preparation inpainting classifier together",
         "FedNI inpainting encoder (2 tensors) 2.0 MB 2.0 MB 0.01",
         "Subgraph federated learning with missing neighbor generation",
     ):
@@ -165,7 +165,7 @@ def test_without_a_generator_nothing_is_said_of_one(outline):
     experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
     text = words(page_of(outline))
     assert "What the generated nodes do" not in text
-    assert "inpainting a repeat" not in text
+    assert "method classifier peak memory (MiB)" in text
     assert "Subgraph federated learning" not in text
 
 

@@ -295,7 +295,7 @@ def test_an_error_in_an_extended_config_is_found(base):
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        (None, ("nowhere.yaml", "no file")),
+        (None, ("`extends`", "nowhere.yaml", "no file")),
         ("extends: nowhere.yaml\n", ("nowhere.yaml", "back to itself")),
         ("project: [a\n", ("nowhere.yaml", "expected YAML")),
         ("- project\n", ("nowhere.yaml", "keys with values")),

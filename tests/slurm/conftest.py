@@ -23,7 +23,7 @@ PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--max-status-checks
 MODEL = ("--set-resources", "hold_gpu:gpu_model=fake")
 SMALLEST = {
     "cohorts": {"tiny": CONFIG["cohorts"]["tiny"] | {"shards": 2}},
-    "inpainting": {"rounds": 400, "local_epochs": 1},
+    "inpainting": {"rounds": 1000, "local_epochs": 1},
     "variants": CONFIG["variants"] | {"whole": {"method": "fedni", "rounds": 2, "local_epochs": 2}},
     "experiments": {"methods": {"variants": ["ridge-central", "quick", "whole"], "reference": "ridge-central"}},
 }

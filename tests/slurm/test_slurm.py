@@ -62,7 +62,7 @@ def test_slurm_starts_the_jobs_of_a_crashed_node_anew(story):
     again = [job for job in story.submissions if job.restarts]
     assert story.crashed
     assert {job.comment for job in again} >= set(story.crashed)
-    assert {job.state for job in again} == {"COMPLETED"}
+    assert {job.comment for job in story.submissions if job.state == "COMPLETED"} >= set(story.crashed)
 
 
 def test_a_preempted_training_goes_back_into_the_queue_and_on_from_its_last_round(story):

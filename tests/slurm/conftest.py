@@ -23,7 +23,7 @@ PROFILE = ("--workflow-profile", "workflow/profiles/slurm", "--max-status-checks
 MODEL = ("--set-resources", "hold_gpu:gpu_model=fake")
 SMALLEST = {
     "cohorts": {"tiny": CONFIG["cohorts"]["tiny"] | {"shards": 2}},
-    "inpainting": {"rounds": 1000, "local_epochs": 1},
+    "inpainting": {"rounds": 2000, "local_epochs": 1},
     "variants": CONFIG["variants"] | {"whole": {"method": "fedni", "rounds": 2, "local_epochs": 2}},
     "experiments": {"methods": {"variants": ["ridge-central", "quick", "whole"], "reference": "ridge-central"}},
 }
@@ -118,7 +118,7 @@ def story(cluster, tmp_path_factory) -> Story:
         )
         cluster.crash_node()
         cluster.start_node()
-        wait_until(lambda: [*(on_slurm.folder / "results").rglob(".generator*.checkpoint")], "a kept round", 600)
+        wait_until(lambda: trains_alone(on_slurm.folder / "results", project_jobs()), "a training alone", 600)
         cluster.preempt()
         far.succeeds()
         near.succeeds()
@@ -133,6 +133,13 @@ def story(cluster, tmp_path_factory) -> Story:
         crashed=tuple(crashed),
         terminal=far.said(),
     )
+
+
+def trains_alone(results: Path, running: dict[str, str]) -> bool:
+    """Whether a generator has kept a round, and everything that does not wait for it has ended."""
+    kept, trained = (list(results.rglob(name)) for name in (".generator*.checkpoint", "predictions.parquet"))
+    others = [comment for comment in running.values() if not comment.startswith("rule_train_generator")]
+    return bool(kept and running) and len(trained) == 2 and not others
 
 
 def submission(line: str) -> Submission:

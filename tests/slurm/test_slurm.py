@@ -62,7 +62,7 @@ def test_slurm_starts_the_jobs_of_a_crashed_node_anew(story):
     again = [job for job in story.submissions if job.restarts]
     assert story.crashed
     assert {job.comment for job in again} >= set(story.crashed)
-    assert {job.comment for job in story.submissions if job.state == "COMPLETED"} >= set(story.crashed)
+    assert {job.state for job in again} == {"COMPLETED"}
 
 
 def test_a_preempted_training_goes_back_into_the_queue_and_on_from_its_last_round(story):
@@ -70,7 +70,7 @@ def test_a_preempted_training_goes_back_into_the_queue_and_on_from_its_last_roun
     assert (job.state, job.restarts) == ("COMPLETED", 1)
     assert [other.state for other in story.submissions if other.comment == "urgent"] == ["COMPLETED"]
     (log,) = (story.on_slurm.folder / "logs" / "tiny" / "inpainting").rglob("*.log")
-    assert re.search(r"goes on after round \d+ of 1000, which an earlier run kept", log.read_text())
+    assert re.search(r"goes on after round \d+ of 2000, which an earlier run kept", log.read_text())
 
 
 def test_short_jobs_go_to_slurm_in_groups(story):
@@ -81,8 +81,4 @@ def test_short_jobs_go_to_slurm_in_groups(story):
 
 def test_logs_of_failed_attempts_lie_where_the_readme_says(story):
     logs = [path.relative_to(story.on_slurm.folder) for path in story.on_slurm.folder.glob("logs/slurm/**/*.log")]
-    # The preemption may end another job in the seconds in which Snakemake itself starts or ends around it.
-    failed = sorted(job.comment for job in story.submissions if job.state in ("CANCELLED", "FAILED"))
-    assert "rule_compute_connectivity" in {log.parts[2] for log in logs}
-    assert len(logs) == len(failed)
-    assert all(comment.startswith(log.parts[2]) for comment, log in zip(failed, sorted(logs), strict=True))
+    assert [log.parts[2] for log in logs] == ["rule_compute_connectivity"]

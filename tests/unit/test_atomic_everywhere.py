@@ -11,12 +11,12 @@ WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "to_feather", "
 SAVERS = {"save", "savez", "savetxt", "save_file", "dump", "imsave"}
 LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # The manual and the schema are written on a developer's command, by no job; a lock's text is a word to those who wait;
-# what is remembered of sources has a name of its own until it is whole.
+# `parts.write_whole` writes under a name of its own until the file is whole.
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),
     Path("brainfed/runtime/locks.py"),
     Path("brainfed/runtime/slots.py"),
-    Path("brainfed/runtime/sources.py"),
+    Path("brainfed/runtime/parts.py"),
 }
 
 

@@ -22,7 +22,8 @@ SCRIPT = """
 import json, sys
 from types import SimpleNamespace
 from brainfed.runtime.job import job
-snakemake = SimpleNamespace(log=["rule.log"], params={}, resources={"gpu": 1}, scriptdir=sys.argv[1])
+snakemake = SimpleNamespace(log=["rule.log"], params={}, input={}, output=[],
+    resources={"gpu": 1}, scriptdir=sys.argv[1])
 with job(snakemake, gpu=True) as running:
     import torch
 """

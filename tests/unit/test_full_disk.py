@@ -100,7 +100,7 @@ import numpy as np
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.job import job
 log, output, size = json.loads(sys.argv[1])
-with job(SimpleNamespace(log=[log], params={}, resources={}, scriptdir="/absent")):
+with job(SimpleNamespace(log=[log], params={}, input={}, output=[], resources={}, scriptdir="/absent")):
     for _ in range(100):
         logging.getLogger("brainfed.cohort").info("words " * 1000)
     write_arrays(output, {"x": np.ones(size)}, {})

@@ -24,7 +24,8 @@ from brainfed.runtime.job import job
 from brainfed.runtime.errors import UserError
 given = json.loads(sys.argv[1])
 snakemake = SimpleNamespace(
-    log=given["log"], params=given["params"], resources=given["resources"], scriptdir=given["scriptdir"]
+    log=given["log"], params={"given": given["params"]}, resources=given["resources"], scriptdir=given["scriptdir"],
+    input={}, output=[],
 )
 """
 
@@ -104,7 +105,7 @@ def test_a_mistake_of_ours_leaves_its_traceback_in_the_log(scripts: Scripts) -> 
     assert ended.code == 1
     assert ended.stderr == f"ValueError: shapes (3,) and (4,); the traceback is in {scripts.log}\n"
     assert "Traceback (most recent call last)" in ended.log
-    assert 'File "<string>", line 10, in <module>' in ended.log
+    assert 'File "<string>", line 11, in <module>' in ended.log
 
 
 def test_without_a_log_the_traceback_goes_to_stderr(scripts: Scripts) -> None:

@@ -25,7 +25,8 @@ SCRIPT = """
 import json, sys
 from types import SimpleNamespace
 from brainfed.runtime.job import job
-snakemake = SimpleNamespace(log=[], params={}, resources={"gpu": int(sys.argv[1])}, scriptdir=sys.argv[2])
+snakemake = SimpleNamespace(log=[], params={}, input={}, output=[],
+    resources={"gpu": int(sys.argv[1])}, scriptdir=sys.argv[2])
 with job(snakemake, gpu=True) as running:
     import torch
 """

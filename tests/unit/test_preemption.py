@@ -79,7 +79,8 @@ def test_a_stopped_job_returns_after_its_last_words(asked: Path, tmp_path: Path)
 import sys
 from types import SimpleNamespace
 from brainfed.runtime.job import job
-given = SimpleNamespace(log=[{str(tmp_path / "log")!r}], params={{}}, resources={{}}, scriptdir="/nowhere")
+given = SimpleNamespace(log=[{str(tmp_path / "log")!r}], params={{}}, input={{}}, output=[],
+    resources={{}}, scriptdir="/nowhere")
 with job(given):
     print("begun", flush=True)
     sys.stdin.read()

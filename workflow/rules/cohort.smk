@@ -25,10 +25,12 @@ rule ingest_phenotypes:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/ingest_phenotypes.py"),
-        settings=phenotype_settings_of,
-        absences=lambda wc: LISTINGS[wc.cohort].absences,
-        confounds=lambda wc: LISTINGS[wc.cohort].motion_tables,
+        given=named(
+            code=code_of("scripts/ingest_phenotypes.py"),
+            settings=phenotype_settings_of,
+            absences=lambda wc: LISTINGS[wc.cohort].absences,
+            confounds=lambda wc: LISTINGS[wc.cohort].motion_tables,
+        ),
     message:
         "Reading the phenotype table ({wildcards.cohort})"
     script:
@@ -54,10 +56,12 @@ rule measure_quality:
         mem_mb=growing(2000),
         runtime=growing(30),
     params:
-        code=code_of("scripts/measure_quality.py"),
-        alike=lambda wc: cohort_of(wc).flag.alike,
-        min_coverage=lambda wc: cohort_of(wc).min_coverage,
-        by_run=averages_runs,
+        given=named(
+            code=code_of("scripts/measure_quality.py"),
+            alike=lambda wc: cohort_of(wc).flag.alike,
+            min_coverage=lambda wc: cohort_of(wc).min_coverage,
+            by_run=averages_runs,
+        ),
     message:
         "Measuring quality ({wildcards.cohort})"
     script:
@@ -82,9 +86,11 @@ rule include_subjects:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/include_subjects.py"),
-        settings=lambda wc: settings_of(
-            wc, "source", "constant_regions", "exclude", "target", "unlabelled"
+        given=named(
+            code=code_of("scripts/include_subjects.py"),
+            settings=lambda wc: settings_of(
+                wc, "source", "constant_regions", "exclude", "target", "unlabelled"
+            ),
         ),
     message:
         "Deciding who is included ({wildcards.cohort})"
@@ -118,11 +124,13 @@ rule list_issues:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/list_issues.py"),
-        settings=lambda wc: settings_of(
-            wc, "source", "min_coverage", "exclude", "flag", "target"
+        given=named(
+            code=code_of("scripts/list_issues.py"),
+            settings=lambda wc: settings_of(
+                wc, "source", "min_coverage", "exclude", "flag", "target"
+            ),
+            strangers=subjects_not_in_the_table,
         ),
-        strangers=subjects_not_in_the_table,
     message:
         "Listing what is worth knowing of the data ({wildcards.cohort})"
     script:
@@ -148,8 +156,10 @@ rule relate_motion:
         mem_mb=growing(2000),
         runtime=growing(30),
     params:
-        code=code_of("scripts/relate_motion.py"),
-        by_run=averages_runs,
+        given=named(
+            code=code_of("scripts/relate_motion.py"),
+            by_run=averages_runs,
+        ),
     message:
         "Relating connectivity to motion ({wildcards.cohort})"
     script:
@@ -173,11 +183,13 @@ rule split_subjects:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/split_subjects.py"),
-        settings=lambda wc: split_content(PLAN.splits[wc.split]),
-        target=lambda wc: cohort_of(wc).target,
-        seed=PROJECT.seed,
-        repeat=lambda wc: int(wc.repeat),
+        given=named(
+            code=code_of("scripts/split_subjects.py"),
+            settings=lambda wc: split_content(PLAN.splits[wc.split]),
+            target=lambda wc: cohort_of(wc).target,
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+        ),
     message:
         "Drawing split {wildcards.split}, repeat {wildcards.repeat} ({wildcards.cohort})"
     script:

@@ -39,7 +39,9 @@ from brainfed.runtime.devices import missing_gpu, unusable_gpu
 from brainfed.runtime.digests import SourceTree, code_digest
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.gpu_limit import announce, gpus
+from brainfed.runtime.provenance import versions
 from brainfed.runtime.slots import jobs_per_gpu
+from brainfed.runtime.snakemake_records import Records, install
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")
@@ -81,6 +83,24 @@ def gpus_allowed():
 
 if workflow.is_main_process:
     announce(gpus_allowed())
+    RECORDS = Records(
+        Path(".snakemake") / "brainfed-contents.json",
+        versions() if PROJECT.library_versions == "rerun" else {},
+        writing=lambda: not workflow.dryrun,
+    )
+    install(RECORDS)
+
+
+def named(**values):
+    """A rule's one parameter: its values by name, so that no two of them can trade places unseen."""
+
+    def given(wildcards):
+        return {
+            name: value(wildcards) if callable(value) else value
+            for name, value in values.items()
+        }
+
+    return given
 
 
 def growing(amount):
@@ -89,6 +109,8 @@ def growing(amount):
 
 
 onstart:
+    if workflow.is_main_process:
+        RECORDS.announce()
     for name, listing in LISTINGS.items():
         if listing.unlisted:
             print(

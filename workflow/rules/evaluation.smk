@@ -38,13 +38,15 @@ rule score_experiment:
         mem_mb=growing(2000),
         runtime=growing(30),
     params:
-        code=code_of("scripts/score_experiment.py"),
-        variants=lambda wc: [
-            variant.name for variant in PLAN.experiments[wc.experiment].variants
-        ],
-        repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
-        reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-        local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
+        given=named(
+            code=code_of("scripts/score_experiment.py"),
+            variants=lambda wc: [
+                variant.name for variant in PLAN.experiments[wc.experiment].variants
+            ],
+            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+            reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
+        ),
     message:
         "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"
     script:

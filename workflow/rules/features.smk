@@ -26,15 +26,17 @@ rule extract_series:
         mem_mb=growing(2000),
         runtime=growing(120),
     params:
-        code=code_of("scripts/extract_series.py"),
-        subjects=shard_subjects,
-        settings=lambda wc: settings_of(
-            wc,
-            "atlas",
-            "extraction",
-            "confound_columns",
-            "min_timepoints",
-            "on_invalid",
+        given=named(
+            code=code_of("scripts/extract_series.py"),
+            subjects=shard_subjects,
+            settings=lambda wc: settings_of(
+                wc,
+                "atlas",
+                "extraction",
+                "confound_columns",
+                "min_timepoints",
+                "on_invalid",
+            ),
         ),
     message:
         "Extracting region series, {wildcards.shard} ({wildcards.cohort})"
@@ -68,9 +70,11 @@ rule extract_runs:
         mem_mb=growing(4000),
         runtime=growing(240),
     params:
-        code=code_of("scripts/extract_runs.py"),
-        subjects=shard_runs,
-        settings=extraction_settings_of,
+        given=named(
+            code=code_of("scripts/extract_runs.py"),
+            subjects=shard_runs,
+            settings=extraction_settings_of,
+        ),
     message:
         "Extracting region series of all runs, {wildcards.shard} ({wildcards.cohort})"
     script:
@@ -98,10 +102,12 @@ rule read_series:
         mem_mb=growing(2000),
         runtime=growing(60),
     params:
-        code=code_of("scripts/read_series.py"),
-        subjects=shard_subjects,
-        settings=lambda wc: settings_of(
-            wc, "atlas", "labels", "regions", "min_timepoints", "on_invalid"
+        given=named(
+            code=code_of("scripts/read_series.py"),
+            subjects=shard_subjects,
+            settings=lambda wc: settings_of(
+                wc, "atlas", "labels", "regions", "min_timepoints", "on_invalid"
+            ),
         ),
     message:
         "Reading region series, {wildcards.shard} ({wildcards.cohort})"
@@ -129,10 +135,12 @@ rule read_measures:
         mem_mb=growing(2000),
         runtime=growing(30),
     params:
-        code=code_of("scripts/read_measures.py"),
-        subjects=measured_subjects,
-        settings=lambda wc: settings_of(
-            wc, "freesurfer", "columns", "missing", "on_invalid", "target"
+        given=named(
+            code=code_of("scripts/read_measures.py"),
+            subjects=measured_subjects,
+            settings=lambda wc: settings_of(
+                wc, "freesurfer", "columns", "missing", "on_invalid", "target"
+            ),
         ),
     message:
         "Reading FreeSurfer measures ({wildcards.cohort})"
@@ -158,8 +166,10 @@ rule compute_morphometry:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/compute_morphometry.py"),
-        settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+        given=named(
+            code=code_of("scripts/compute_morphometry.py"),
+            settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+        ),
     message:
         "Preparing {wildcards.features} ({wildcards.cohort})"
     script:
@@ -185,9 +195,11 @@ rule compute_connectivity:
         mem_mb=growing(3000),
         runtime=growing(60),
     params:
-        code=code_of("scripts/compute_connectivity.py"),
-        settings=lambda wc: asdict(PLAN.features[wc.features].settings),
-        by_run=averages_runs,
+        given=named(
+            code=code_of("scripts/compute_connectivity.py"),
+            settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+            by_run=averages_runs,
+        ),
     message:
         "Computing {wildcards.features} ({wildcards.cohort})"
     script:
@@ -224,9 +236,11 @@ rule fit_connectivity:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
-        code=code_of("scripts/fit_connectivity.py"),
-        settings=lambda wc: asdict(PLAN.features[wc.features].settings),
-        fold=lambda wc: int(wc.fold),
+        given=named(
+            code=code_of("scripts/fit_connectivity.py"),
+            settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+            fold=lambda wc: int(wc.fold),
+        ),
     message:
         "Fitting {wildcards.features}, repeat {wildcards.repeat}, fold {wildcards.fold} ({wildcards.cohort})"
     script:
@@ -253,10 +267,12 @@ rule export_cohort:
         mem_mb=growing(2000),
         runtime=growing(60),
     params:
-        code=code_of("scripts/export_cohort.py"),
-        atlas=lambda wc: cohort_of(wc).atlas,
-        images=images_of_runs,
-        by_run=averages_runs,
+        given=named(
+            code=code_of("scripts/export_cohort.py"),
+            atlas=lambda wc: cohort_of(wc).atlas,
+            images=images_of_runs,
+            by_run=averages_runs,
+        ),
     message:
         "Writing series and correlations as BIDS files ({wildcards.cohort})"
     script:

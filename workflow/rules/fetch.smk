@@ -18,7 +18,9 @@ rule fetch_abide:
         mem_mb=2000,
         runtime=600,
     params:
-        folder="resources/abide",
+        given=named(
+            folder="resources/abide",
+        ),
     message:
         "Downloading ABIDE I (Preprocessed Connectomes Project, C-PAC, CC200)"
     script:
@@ -36,9 +38,11 @@ rule fetch_atlases:
         mem_mb=2000,
         runtime=60,
     params:
-        names=atlases_to_fetch(),
-        folder=FOLDER,
+        given=named(
+            names=atlases_to_fetch(),
+            folder=FOLDER,
+        ),
     message:
-        "Downloading atlases: {params.names}"
+        "Downloading atlases: {params.given[names]}"
     script:
         "../scripts/fetch_atlases.py"

@@ -20,13 +20,17 @@ rule build_graph:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
-        code=code_of("scripts/build_graph.py"),
-        settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),
-        protocol=lambda wc: PLAN.graphs[wc.graph].protocol,
-        seed=PROJECT.seed,
-        repeat=lambda wc: int(wc.repeat),
-        fold=lambda wc: -1 if wc.part == "all" else int(wc.part.removeprefix("fold-")),
-        threads=PROJECT.threads,
+        given=named(
+            code=code_of("scripts/build_graph.py"),
+            settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),
+            protocol=lambda wc: PLAN.graphs[wc.graph].protocol,
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+            fold=lambda wc: (
+                -1 if wc.part == "all" else int(wc.part.removeprefix("fold-"))
+            ),
+            threads=PROJECT.threads,
+        ),
     message:
         "Building graph {wildcards.graph}, repeat {wildcards.repeat}, {wildcards.part} ({wildcards.cohort})"
     script:

@@ -30,20 +30,22 @@ rule train_generator:
         mem_mb=growing(8000),
         runtime=growing(240),
     params:
-        code=lambda wc: code_of(
-            "scripts/train_generator.py",
-            PLAN.inpaintings[wc.inpainting].inpainter.train,
+        given=named(
+            code=lambda wc: code_of(
+                "scripts/train_generator.py",
+                PLAN.inpaintings[wc.inpainting].inpainter.train,
+            ),
+            entry=lambda wc: PLAN.inpaintings[wc.inpainting].inpainter.train,
+            settings_class=lambda wc: class_path(
+                PLAN.inpaintings[wc.inpainting].inpainter.settings
+            ),
+            settings=lambda wc: PLAN.inpaintings[wc.inpainting].settings,
+            graph=lambda wc: asdict(PLAN.inpaintings[wc.inpainting].graph.settings),
+            protocol=lambda wc: PLAN.inpaintings[wc.inpainting].graph.protocol,
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+            threads=PROJECT.threads,
         ),
-        entry=lambda wc: PLAN.inpaintings[wc.inpainting].inpainter.train,
-        settings_class=lambda wc: class_path(
-            PLAN.inpaintings[wc.inpainting].inpainter.settings
-        ),
-        settings=lambda wc: PLAN.inpaintings[wc.inpainting].settings,
-        graph=lambda wc: asdict(PLAN.inpaintings[wc.inpainting].graph.settings),
-        protocol=lambda wc: PLAN.inpaintings[wc.inpainting].graph.protocol,
-        seed=PROJECT.seed,
-        repeat=lambda wc: int(wc.repeat),
-        threads=PROJECT.threads,
     message:
         "Training generator {wildcards.inpainting}, repeat {wildcards.repeat}, {wildcards.part} ({wildcards.cohort})"
     script:
@@ -72,19 +74,21 @@ rule fuse_graph:
         mem_mb=growing(6000),
         runtime=growing(60),
     params:
-        code=lambda wc: code_of(
-            "scripts/fuse_graph.py", inpainting_of(wc).inpainter.load
+        given=named(
+            code=lambda wc: code_of(
+                "scripts/fuse_graph.py", inpainting_of(wc).inpainter.load
+            ),
+            entry=lambda wc: inpainting_of(wc).inpainter.load,
+            settings_class=lambda wc: class_path(inpainting_of(wc).inpainter.settings),
+            inpainting=lambda wc: inpainting_of(wc).settings,
+            settings=lambda wc: asdict(PLAN.fused[wc.fused].settings),
+            most=lambda wc: inpainting_of(wc).most,
+            graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
+            protocol=lambda wc: inpainting_of(wc).graph.protocol,
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+            threads=PROJECT.threads,
         ),
-        entry=lambda wc: inpainting_of(wc).inpainter.load,
-        settings_class=lambda wc: class_path(inpainting_of(wc).inpainter.settings),
-        inpainting=lambda wc: inpainting_of(wc).settings,
-        settings=lambda wc: asdict(PLAN.fused[wc.fused].settings),
-        most=lambda wc: inpainting_of(wc).most,
-        graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
-        protocol=lambda wc: inpainting_of(wc).graph.protocol,
-        seed=PROJECT.seed,
-        repeat=lambda wc: int(wc.repeat),
-        threads=PROJECT.threads,
     message:
         "Fusing graph {wildcards.fused}, repeat {wildcards.repeat}, {wildcards.part} ({wildcards.cohort})"
     script:
@@ -111,12 +115,14 @@ rule score_fidelity:
         mem_mb=growing(4000),
         runtime=growing(60),
     params:
-        code=code_of("scripts/score_fidelity.py"),
-        graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
-        protocol=lambda wc: inpainting_of(wc).graph.protocol,
-        part=lambda wc: "fold-0" if PLAN.fused[wc.fused].by_fold else "all",
-        seed=PROJECT.seed,
-        repeat=lambda wc: int(wc.repeat),
+        given=named(
+            code=code_of("scripts/score_fidelity.py"),
+            graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
+            protocol=lambda wc: inpainting_of(wc).graph.protocol,
+            part=lambda wc: "fold-0" if PLAN.fused[wc.fused].by_fold else "all",
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+        ),
     message:
         "Comparing {wildcards.fused} with what was cut away, repeat {wildcards.repeat} ({wildcards.cohort})"
     script:

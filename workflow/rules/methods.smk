@@ -27,15 +27,19 @@ rule train_method:
         mem_mb=growing(8000),
         runtime=growing(240),
     params:
-        code=lambda wc: code_of("scripts/train_method.py", variant_of(wc).method.entry),
-        entry=lambda wc: variant_of(wc).method.entry,
-        settings_class=lambda wc: class_path(variant_of(wc).method.settings),
-        settings=lambda wc: variant_of(wc).settings,
-        graph_scope=lambda wc: graph_scope(variant_of(wc)),
-        labels=lambda wc: PLAN.regimes[wc.regime].labels,
-        seed=PROJECT.seed,
-        repeat=lambda wc: int(wc.repeat),
-        threads=PROJECT.threads,
+        given=named(
+            code=lambda wc: code_of(
+                "scripts/train_method.py", variant_of(wc).method.entry
+            ),
+            entry=lambda wc: variant_of(wc).method.entry,
+            settings_class=lambda wc: class_path(variant_of(wc).method.settings),
+            settings=lambda wc: variant_of(wc).settings,
+            graph_scope=lambda wc: graph_scope(variant_of(wc)),
+            labels=lambda wc: PLAN.regimes[wc.regime].labels,
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+            threads=PROJECT.threads,
+        ),
     message:
         "Training {wildcards.variant}, repeat {wildcards.repeat} ({wildcards.cohort}, {wildcards.regime})"
     script:

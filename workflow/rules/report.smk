@@ -30,9 +30,11 @@ rule draw_cohort:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/draw_cohort.py"),
-        flag=lambda wc: asdict(cohort_of(wc).flag),
-        target=lambda wc: cohort_of(wc).target,
+        given=named(
+            code=code_of("scripts/draw_cohort.py"),
+            flag=lambda wc: asdict(cohort_of(wc).flag),
+            target=lambda wc: cohort_of(wc).target,
+        ),
     message:
         "Drawing subjects and scans ({wildcards.cohort})"
     script:
@@ -62,9 +64,11 @@ rule draw_connectivity:
         mem_mb=growing(3000),
         runtime=growing(20),
     params:
-        code=code_of("scripts/draw_connectivity.py"),
-        by_run=averages_runs,
-        target=lambda wc: cohort_of(wc).target,
+        given=named(
+            code=code_of("scripts/draw_connectivity.py"),
+            by_run=averages_runs,
+            target=lambda wc: cohort_of(wc).target,
+        ),
     message:
         "Drawing connectivity ({wildcards.cohort})"
     script:
@@ -90,8 +94,10 @@ rule draw_measures:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/draw_measures.py"),
-        target=lambda wc: cohort_of(wc).target,
+        given=named(
+            code=code_of("scripts/draw_measures.py"),
+            target=lambda wc: cohort_of(wc).target,
+        ),
     message:
         "Drawing FreeSurfer measures ({wildcards.cohort})"
     script:
@@ -120,9 +126,11 @@ rule draw_graphs:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        code=code_of("scripts/draw_graphs.py"),
-        target=lambda wc: cohort_of(wc).target,
-        stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
+        given=named(
+            code=code_of("scripts/draw_graphs.py"),
+            target=lambda wc: cohort_of(wc).target,
+            stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
+        ),
     message:
         "Drawing population graphs ({wildcards.cohort})"
     script:
@@ -159,15 +167,17 @@ rule draw_experiment:
         mem_mb=growing(2000),
         runtime=growing(20),
     params:
-        code=code_of("scripts/draw_experiment.py"),
-        target=lambda wc: cohort_of(wc).target,
-        variants=lambda wc: [
-            shown_variant(variant)
-            for variant in PLAN.experiments[wc.experiment].variants
-        ],
-        repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
-        reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-        local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
+        given=named(
+            code=code_of("scripts/draw_experiment.py"),
+            target=lambda wc: cohort_of(wc).target,
+            variants=lambda wc: [
+                shown_variant(variant)
+                for variant in PLAN.experiments[wc.experiment].variants
+            ],
+            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+            reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
+        ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"
     script:
@@ -196,9 +206,11 @@ for kind, title in PAPER_FIGURES.items():
             mem_mb=growing(3000),
             runtime=growing(20),
         params:
-            code=code_of("scripts/draw_paper_figure.py"),
-            kind=kind,
-            experiment=lambda wc: figure_outline(wc.cohort, wc.experiment),
+            given=named(
+                code=code_of("scripts/draw_paper_figure.py"),
+                kind=kind,
+                experiment=lambda wc: figure_outline(wc.cohort, wc.experiment),
+            ),
         message:
             f"Drawing {title}, {{wildcards.experiment}} ({{wildcards.cohort}})"
         script:
@@ -230,8 +242,10 @@ rule write_report:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/write_report.py"),
-        outline=lambda wc: {} if FETCHING else report_outline(wc.page),
+        given=named(
+            code=code_of("scripts/write_report.py"),
+            outline=lambda wc: {} if FETCHING else report_outline(wc.page),
+        ),
     message:
         "Writing the report {wildcards.page}"
     script:

@@ -20,8 +20,10 @@ rule simulate_atlas:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/simulate_atlas.py"),
-        settings=lambda wc: simulated_atlas_of(wc.cohort),
+        given=named(
+            code=code_of("scripts/simulate_atlas.py"),
+            settings=lambda wc: simulated_atlas_of(wc.cohort),
+        ),
     message:
         "Simulating the atlas ({wildcards.cohort})"
     script:
@@ -43,8 +45,10 @@ rule simulate_participants:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        code=code_of("scripts/simulate_participants.py"),
-        settings=lambda wc: simulation_of(wc.cohort),
+        given=named(
+            code=code_of("scripts/simulate_participants.py"),
+            settings=lambda wc: simulation_of(wc.cohort),
+        ),
     message:
         "Simulating participants ({wildcards.cohort})"
     script:
@@ -70,11 +74,13 @@ for cohort in [name for name in SIMULATED if name in LISTINGS]:
                 mem_mb=growing(1000),
                 runtime=growing(30),
             params:
-                code=code_of("scripts/simulate_scans.py"),
-                subjects=[
-                    subject.subject for subject in LISTINGS[cohort].members(shard)
-                ],
-                settings=simulation_of(cohort, shard),
+                given=named(
+                    code=code_of("scripts/simulate_scans.py"),
+                    subjects=[
+                        subject.subject for subject in LISTINGS[cohort].members(shard)
+                    ],
+                    settings=simulation_of(cohort, shard),
+                ),
             message:
                 f"Simulating scans, {shard} ({cohort})"
             script:

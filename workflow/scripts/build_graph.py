@@ -14,7 +14,7 @@ with job(snakemake) as running:
     from brainfed.training.aligned import read_features
     from brainfed.training.people import phenotypes_of, read_people
 
-    files, params = snakemake.input, snakemake.params
+    files, params = snakemake.input, running.params
     people = read_people(files.split, files.participants).drop(columns="diagnosis")
     subjects = list(people["subject"])
     phenotypes = phenotypes_of(people)

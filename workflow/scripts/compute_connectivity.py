@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     import pandas as pd
 
     from brainfed.imaging.connectivity import connectivity
@@ -19,8 +19,8 @@ with job(snakemake):
             f"{quality['problem'].iloc[0]}); mend the files or the settings that they are held against."
         )
     series, regions = load_series(snakemake.input.series, subjects)
-    settings = snakemake.params.settings
-    runs = load_runs(snakemake.input.series) if snakemake.params.by_run else {}
+    settings = running.params.settings
+    runs = load_runs(snakemake.input.series) if running.params.by_run else {}
     features = connectivity({subject: series[subject] for subject in subjects}, FeatureSettings(**settings), runs)
     write_arrays(
         snakemake.output.features,

@@ -2,12 +2,12 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.runtime.artefacts import read_arrays, write_arrays
 
     found = read_arrays(snakemake.input.measures, ["measures"])
     write_arrays(
         snakemake.output.features,
         {"features": found.arrays["measures"]},
-        {**found.metadata, "settings": snakemake.params.settings},
+        {**found.metadata, "settings": running.params.settings},
     )

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.cohort.flag_settings import FlagSettings
     from brainfed.reporting.cohort_gallery import draw_cohort
@@ -13,7 +13,7 @@ with job(snakemake):
         snakemake.input.measures,
         snakemake.input.connections,
         list(snakemake.input.coverage),
-        FlagSettings(**snakemake.params.flag),
+        FlagSettings(**running.params.flag),
         dict(snakemake.output.items()),
-        CLASS_WORDS[snakemake.params.target],
+        CLASS_WORDS[running.params.target],
     )

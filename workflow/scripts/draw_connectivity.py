@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.connectivity_gallery import draw_connectivity
 
@@ -13,6 +13,6 @@ with job(snakemake):
         files.included,
         (files.parcellation, files.labels or None) if files.get("parcellation") else None,
         dict(snakemake.output.items()),
-        CLASS_WORDS[snakemake.params.target],
-        by_run=snakemake.params.by_run,
+        CLASS_WORDS[running.params.target],
+        by_run=running.params.by_run,
     )

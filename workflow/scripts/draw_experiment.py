@@ -2,12 +2,12 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.experiment_gallery import draw_experiment
     from brainfed.reporting.variants import ShownVariant
 
-    files, params = snakemake.input, snakemake.params
+    files, params = snakemake.input, running.params
     draw_experiment(
         [ShownVariant(**variant) for variant in params.variants],
         params.repeats,

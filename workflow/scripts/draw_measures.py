@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.measure_effects import draw_measures
 
@@ -12,5 +12,5 @@ with job(snakemake):
         files.participants,
         files.included,
         dict(snakemake.output.items()),
-        CLASS_WORDS[snakemake.params.target],
+        CLASS_WORDS[running.params.target],
     )

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.reporting.paper_figures import draw
 
-    draw(snakemake.params.kind, snakemake.params.experiment, snakemake.output.figure)
+    draw(running.params.kind, running.params.experiment, snakemake.output.figure)

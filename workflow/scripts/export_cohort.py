@@ -2,10 +2,10 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.imaging.bids_export import ExportFiles, export_bids
 
-    files, params = snakemake.input, snakemake.params
+    files, params = snakemake.input, running.params
     export_bids(
         snakemake.output.folder,
         ExportFiles(files.series, files.quality, files.coverage),

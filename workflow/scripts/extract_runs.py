@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.bids_run import BidsRun
     from brainfed.cohort.settings import CohortSettings
     from brainfed.imaging.atlas import load_atlas
@@ -10,11 +10,11 @@ with job(snakemake):
     from brainfed.imaging.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
-    settings = restore(CohortSettings, {"source": "bids", **snakemake.params.settings})
+    settings = restore(CohortSettings, {"source": "bids", **running.params.settings})
     extract_bids_shard(
         {
             subject: SubjectRuns(tuple(restore(BidsRun, run) for run in runs), tr)
-            for subject, runs, tr in snakemake.params.subjects
+            for subject, runs, tr in running.params.subjects
         },
         load_atlas(settings.atlas, snakemake.input.parcellation, snakemake.input.labels or None),
         settings,

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.settings import CohortSettings
     from brainfed.imaging.atlas import load_atlas
     from brainfed.imaging.extract_shard import extract_shard
@@ -10,9 +10,9 @@ with job(snakemake):
     from brainfed.imaging.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
-    settings = restore(CohortSettings, {"source": "nifti", **snakemake.params.settings})
+    settings = restore(CohortSettings, {"source": "nifti", **running.params.settings})
     extract_shard(
-        {subject: ScanFiles(image, confounds, tr) for subject, image, confounds, tr in snakemake.params.subjects},
+        {subject: ScanFiles(image, confounds, tr) for subject, image, confounds, tr in running.params.subjects},
         load_atlas(settings.atlas, snakemake.input.parcellation, snakemake.input.labels or None),
         settings,
         ShardFiles(snakemake.output.series, snakemake.output.quality, snakemake.output.coverage),

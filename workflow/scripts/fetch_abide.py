@@ -5,4 +5,4 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     from brainfed.cohort.abide import fetch_abide
 
-    fetch_abide(snakemake.params.folder, running.progress)
+    fetch_abide(running.params.folder, running.progress)

@@ -5,4 +5,4 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     from brainfed.cohort.atlas_download import fetch_atlases
 
-    fetch_atlases(snakemake.params.names, snakemake.params.folder, running.progress)
+    fetch_atlases(running.params.names, running.params.folder, running.progress)

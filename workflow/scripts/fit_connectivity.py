@@ -13,7 +13,7 @@ with job(snakemake) as running:
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.training.aligned import read_features
 
-    files, params = snakemake.input, snakemake.params
+    files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)
     people = read_table(files.split, ["subject", "institution", "fold"]).sort_values("subject")
     subjects, institution = list(people["subject"]), people["institution"]

@@ -15,7 +15,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.streams import Streams
     from brainfed.training.inpainting_inputs import inpainting_inputs
 
-    params, files = snakemake.params, snakemake.input
+    params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
         split=files.split,
         participants=files.participants,

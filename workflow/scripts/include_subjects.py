@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     import pandas as pd
 
     from brainfed.cohort.quality import include, join_quality
@@ -15,4 +15,4 @@ with job(snakemake):
         pd.concat([read_table(path) for path in snakemake.input.quality], ignore_index=True),
         read_table(snakemake.input.measures),
     )
-    write_table(snakemake.output.included, include(measured, restore(CohortSettings, snakemake.params.settings)))
+    write_table(snakemake.output.included, include(measured, restore(CohortSettings, running.params.settings)))

@@ -2,14 +2,14 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.ingest import ingest
     from brainfed.cohort.settings import CohortSettings
     from brainfed.runtime.artefacts import write_table
     from brainfed.runtime.settings import restore
 
-    settings = restore(CohortSettings, snakemake.params.settings)
+    settings = restore(CohortSettings, running.params.settings)
     write_table(
         snakemake.output.participants,
-        ingest(snakemake.input.phenotype, settings, snakemake.params.absences, snakemake.params.confounds),
+        ingest(snakemake.input.phenotype, settings, running.params.absences, running.params.confounds),
     )

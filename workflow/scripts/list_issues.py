@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     import pandas as pd
 
     from brainfed.cohort.issues import list_issues
@@ -20,7 +20,7 @@ with job(snakemake):
         measured,
         read_table(snakemake.input.included),
         pd.concat([read_table(path) for path in snakemake.input.coverage], ignore_index=True),
-        restore(CohortSettings, snakemake.params.settings),
-        snakemake.params.strangers,
+        restore(CohortSettings, running.params.settings),
+        running.params.strangers,
     )
     write_tsv(snakemake.output.issues, issues)

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     import pandas as pd
 
     from brainfed.cohort.measures import measure
@@ -10,7 +10,7 @@ with job(snakemake):
     from brainfed.imaging.typicality import typicality
     from brainfed.runtime.artefacts import read_table, write_table
 
-    files, params = snakemake.input, snakemake.params
+    files, params = snakemake.input, running.params
     quality = pd.concat([read_table(path, ["subject", "problem"]) for path in files.quality], ignore_index=True)
     connectivity = None
     if files.series:

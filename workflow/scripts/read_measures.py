@@ -2,14 +2,14 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.settings import CohortSettings
     from brainfed.imaging.measures import write_measures
     from brainfed.imaging.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     write_measures(
-        dict(snakemake.params.subjects),
-        restore(CohortSettings, {"source": "freesurfer", **snakemake.params.settings}),
+        dict(running.params.subjects),
+        restore(CohortSettings, {"source": "freesurfer", **running.params.settings}),
         ShardFiles(snakemake.output.measures, snakemake.output.quality, snakemake.output.coverage),
     )

@@ -2,16 +2,16 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.settings import CohortSettings
     from brainfed.imaging.read_shard import read_shard
     from brainfed.imaging.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
-    listed = snakemake.params.subjects
+    listed = running.params.subjects
     read_shard(
         {subject: path for subject, path, _, _ in listed},
-        restore(CohortSettings, {"source": "timeseries", **snakemake.params.settings}),
+        restore(CohortSettings, {"source": "timeseries", **running.params.settings}),
         ShardFiles(snakemake.output.series, snakemake.output.quality, snakemake.output.coverage),
         {subject: tr for subject, _, _, tr in listed if tr is not None},
     )

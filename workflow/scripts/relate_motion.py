@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.imaging.qc_fc import relate_motion
     from brainfed.imaging.series_files import load_runs, load_series
     from brainfed.runtime.artefacts import read_table, write_table
@@ -16,5 +16,5 @@ with job(snakemake):
     moved = moved.sort_values("subject", ignore_index=True)
     moved = moved if files.series else moved.iloc[:0]
     series, regions = load_series(list(files.series), list(moved["subject"]))
-    runs = load_runs(files.series) if snakemake.params.by_run else {}
+    runs = load_runs(files.series) if running.params.by_run else {}
     write_table(snakemake.output.connections, relate_motion(series, regions, moved, runs))

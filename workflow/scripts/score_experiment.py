@@ -2,10 +2,10 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.evaluation.experiment import score_experiment
 
-    params = snakemake.params
+    params = running.params
     score_experiment(
         [(variant, repeat) for variant in params.variants for repeat in range(params.repeats)],
         list(snakemake.input.predictions),

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.graphs.settings import GraphSettings
     from brainfed.inpainting.fidelity import fidelity
     from brainfed.inpainting.fused import read_fused
@@ -11,7 +11,7 @@ with job(snakemake):
     from brainfed.runtime.streams import Streams
     from brainfed.training.inpainting_inputs import inpainting_inputs, read_cut
 
-    params, files = snakemake.params, snakemake.input
+    params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
         split=files.split,
         participants=files.participants,

@@ -2,11 +2,11 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from pathlib import Path
 
     from brainfed.cohort.settings import SimulateSettings
     from brainfed.cohort.simulate import write_atlas
     from brainfed.runtime.settings import restore
 
-    write_atlas(Path(snakemake.output.labels).parent, restore(SimulateSettings, snakemake.params.settings))
+    write_atlas(Path(snakemake.output.labels).parent, restore(SimulateSettings, running.params.settings))

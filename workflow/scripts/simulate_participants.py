@@ -2,11 +2,11 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from pathlib import Path
 
     from brainfed.cohort.settings import CohortSettings
     from brainfed.cohort.simulate import write_participants
     from brainfed.runtime.settings import restore
 
-    write_participants(Path(snakemake.output.truth).parent, restore(CohortSettings, snakemake.params.settings))
+    write_participants(Path(snakemake.output.truth).parent, restore(CohortSettings, running.params.settings))

@@ -2,10 +2,10 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.settings import CohortSettings
     from brainfed.cohort.simulate import write_scans
     from brainfed.runtime.settings import restore
 
-    files = dict(zip(snakemake.params.subjects, snakemake.output.images, strict=True))
-    write_scans(files, restore(CohortSettings, snakemake.params.settings))
+    files = dict(zip(running.params.subjects, snakemake.output.images, strict=True))
+    write_scans(files, restore(CohortSettings, running.params.settings))

@@ -2,7 +2,7 @@
 
 from brainfed.runtime.job import job
 
-with job(snakemake):
+with job(snakemake) as running:
     from brainfed.cohort.split_settings import SplitSettings
     from brainfed.cohort.splits import split
     from brainfed.runtime.artefacts import read_table, write_table
@@ -11,8 +11,8 @@ with job(snakemake):
     drawn = split(
         read_table(snakemake.input.included, ["subject", "included", "twin_group", "reason"]),
         read_table(snakemake.input.participants, ["subject", "site", "diagnosis"]),
-        SplitSettings(**snakemake.params.settings),
-        Streams(snakemake.params.seed, snakemake.params.repeat),
-        snakemake.params.target,
+        SplitSettings(**running.params.settings),
+        Streams(running.params.seed, running.params.repeat),
+        running.params.target,
     )
     write_table(snakemake.output.split, drawn)

@@ -14,7 +14,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.streams import Streams
     from brainfed.training.inpainting_inputs import inpainting_inputs
 
-    params, files = snakemake.params, snakemake.input
+    params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
         split=files.split,
         participants=files.participants,
@@ -27,7 +27,7 @@ with job(snakemake, gpu=True) as running:
     )
     keys = ("code", "settings", "graph", "protocol", "seed", "repeat", "threads")
     digest = inputs_digest(
-        {key: params[key] for key in keys}
+        {key: vars(params)[key] for key in keys}
         | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )

@@ -14,7 +14,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.training.crossings import crossings_of_features, crossings_of_graph
     from brainfed.training.results import check, history_table, predictions_table
 
-    params, files = snakemake.params, snakemake.input
+    params, files = running.params, snakemake.input
     inputs, truth = assemble(
         split=files.split,
         participants=files.participants,
@@ -25,7 +25,7 @@ with job(snakemake, gpu=True) as running:
         streams=Streams(params.seed, params.repeat),
     )
     digest = inputs_digest(
-        {key: params[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}
+        {key: vars(params)[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}
         | {"device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )

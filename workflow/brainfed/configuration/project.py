@@ -70,6 +70,12 @@ class ProjectSettings:
     cohorts: dict[str, CohortSettings] = setting(description="The cohorts by name.")
     seed: int = setting(20240101, "Seed of every random stream.", minimum=0)
     threads: int = setting(1, "Compute threads of a job; `--cores` only decides how many jobs run at once.", minimum=1)
+    library_versions: Literal["record", "rerun"] = setting(
+        "record",
+        "Results that other versions of the libraries computed. record: they are kept, and the report names the "
+        "versions and says where they differ within one table; rerun: they are computed again. A new version seldom "
+        "changes a result beyond rounding, and computing everything again may take days.",
+    )
     split: SplitSettings = setting(factory=SplitSettings, description="Institutions, folds and repeats.")
     features: FeatureSettings = setting(factory=FeatureSettings, description="Imaging features.")
     graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")

@@ -36,6 +36,10 @@ NEUTRAL_MODULES = frozenset(
         "digests",
         "sources",
         "provenance",
+        "contents",
+        "made",
+        "judging",
+        "snakemake_records",
     )
 )
 DIGEST_LENGTH = 16

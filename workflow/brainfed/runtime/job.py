@@ -4,7 +4,7 @@ A script reads:
 
     with job(snakemake, gpu=True) as running:
         from brainfed.training.federated import train  # torch is imported under the lease
-        train(..., device=running.device)
+        train(..., **running.params.settings, device=running.device)
         write_text(snakemake.output.timing, json.dumps(running.timing()))
 """
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import brainfed
@@ -26,8 +27,10 @@ from brainfed.runtime.devices import Lease, lease
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.logs import Progress, configure
+from brainfed.runtime.made import Making, roles_of
 from brainfed.runtime.memory import is_out_of_memory, out_of_memory
 from brainfed.runtime.preemption import return_to_queue
+from brainfed.runtime.provenance import imported_versions
 from brainfed.runtime.stopping import stoppable, stopped_by
 
 if TYPE_CHECKING:
@@ -62,8 +65,16 @@ class SnakemakeScript(Protocol):
         """The rule's log files."""
 
     @property
+    def input(self) -> Any:
+        """The rule's named inputs."""
+
+    @property
+    def output(self) -> Sequence[str]:
+        """The rule's outputs."""
+
+    @property
     def params(self) -> NamedList:
-        """The rule's parameters."""
+        """The rule's parameters: `given`, a mapping of names to values."""
 
     @property
     def resources(self) -> NamedList:
@@ -82,6 +93,7 @@ class Job:
         lease: the devices that it holds.
         started: seconds of the monotonic clock when it had its devices; waiting for them is no work.
         threads: compute threads.
+        params: the rule's parameters by name.
         progress: called with (done, total, what) after each unit of work.
         earlier: seconds that processes took which were stopped before it, and whose work it goes on with.
     """
@@ -89,6 +101,7 @@ class Job:
     lease: Lease
     started: float
     threads: int
+    params: SimpleNamespace
     progress: Progress = field(default_factory=Progress)
     earlier: float = 0.0
 
@@ -133,23 +146,26 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     (`runtime.stopping`) with one sentence and exit code 130, after all `finally` blocks.
 
     Args:
-        snakemake: the object that Snakemake gives a script; `params.threads` (default 1) sets the
+        snakemake: the object that Snakemake gives a script; its parameter `threads` (default 1) sets the
             compute threads, `resources.gpu` the number of GPUs.
         gpu: whether the job can use GPUs at all.
     """
     log = snakemake.log[0] if len(snakemake.log) else None
+    given = _given(snakemake)
     try:
         with stoppable():
             _open_log(log)
-            threads = int(snakemake.params.get("threads", 1))
+            threads = int(given.get("threads", 1))
             _limit_threads(threads)
             _check_package(snakemake.scriptdir)
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
                 told = Progress(job_name(getattr(snakemake, "wildcards", {})))
+                making = Making(given, roles_of(snakemake.input), list(snakemake.output))
                 with using_cuda(leased.uuids):
-                    yield Job(leased, time.monotonic(), threads, told)
+                    yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), told)
+            making.finish(imported_versions())
     except KeyboardInterrupt:
         logger.error(
             "stopped by %s before the end; the same command goes on from the last round, or file, that was finished",
@@ -160,6 +176,11 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
     except Exception as error:
         logger.error("%s", _last_words(error, snakemake, log), exc_info=_is_ours(error))
         raise SystemExit(1) from None
+
+
+def _given(snakemake: SnakemakeScript) -> dict[str, Any]:
+    """The rule's parameters by name."""
+    return dict(snakemake.params.get("given", {}))
 
 
 def _open_log(log: str | None) -> None:
@@ -184,7 +205,7 @@ def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -
     # A reader that found no memory calls its file damaged.
     for cause in (error, error.__cause__):
         if cause is not None and is_out_of_memory(cause):
-            entry = str(snakemake.params.get("entry", ""))
+            entry = str(_given(snakemake).get("entry", ""))
             asked = int(snakemake.resources.get("mem_mb", 0))
             return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory(), asked)
     if isinstance(error, UserError):

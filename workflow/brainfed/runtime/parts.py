@@ -15,6 +15,22 @@ def part_of(target: Path) -> Path:
     return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a small file that lies beside results, or remembers something between runs: whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_left_over(path)
+    written = part_of(path)
+    try:
+        written.write_text(text, encoding="utf-8")
+        written.replace(path)
+    finally:
+        written.unlink(missing_ok=True)
+
+
 def being_written(path: Path) -> bool:
     """Whether a file is a part that somebody may still be writing.
 

@@ -4,13 +4,18 @@ import hashlib
 import os
 import platform
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = (
-    "brainfed", "snakemake", "numpy", "scipy", "pandas", "pyarrow", "nibabel", "nilearn", "scikit-learn", "statsmodels",
-    "torch", "torch-geometric", "safetensors", "pydantic", "matplotlib", "opacus", "neuroHarmonize", "neuroCombat",
-)  # fmt: skip
+PACKAGES = {
+    "brainfed": "brainfed", "snakemake": "snakemake", "numpy": "numpy", "scipy": "scipy", "pandas": "pandas",
+    "pyarrow": "pyarrow", "nibabel": "nibabel", "nilearn": "nilearn", "scikit-learn": "sklearn",
+    "statsmodels": "statsmodels", "torch": "torch", "torch-geometric": "torch_geometric", "safetensors": "safetensors",
+    "pydantic": "pydantic", "matplotlib": "matplotlib", "opacus": "opacus", "neuroHarmonize": "neuroHarmonize",
+    "neuroCombat": "neuroCombat", "networkx": "networkx",
+}  # fmt: skip
+"""Package -> the module that it installs."""
 
 
 def versions() -> dict[str, str]:
@@ -22,6 +27,11 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def imported_versions() -> dict[str, str]:
+    """The same of Python and of what this process has imported: only that can have computed its results."""
+    return {name: known for name, known in versions().items() if name == "python" or PACKAGES[name] in sys.modules}
 
 
 def machine() -> dict[str, str | int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.parts import part_of, remove_left_over
+from brainfed.runtime.parts import write_whole
 
 # Of `runtime.settings.setting(...)` only the default reaches a job; its description and bounds are the manual's.
 SETTING = "setting"
@@ -116,15 +116,8 @@ def _restored(digest: str, imports: list[Any], empty: bool) -> Meaning:
 
 def _write(path: Path, meanings: Mapping[str, Meaning]) -> None:
     content = {"by": _by(), "meanings": {key: astuple(meaning) for key, meaning in meanings.items()}}
-    written = part_of(path)
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        remove_left_over(path)
-        try:
-            written.write_text(json.dumps(content), encoding="utf-8")
-            written.replace(path)
-        finally:
-            written.unlink(missing_ok=True)
+        write_whole(path, json.dumps(content))
 
 
 def _by() -> str:

@@ -1,0 +1,142 @@
+"""What is in a file: its digest, taken again only where the file system says that the file may have changed.
+
+A time of change can be set to anything (`touch -d`, `cp -p`, `rsync -a`), the time at which the file system noted a
+change (ctime) cannot. So a file whose size, both times and inode are as they were has the content that it had.
+"""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from brainfed.runtime.parts import write_whole
+
+Signature = tuple[int, int, int, int]
+"""Size in bytes, mtime and ctime in ns, inode; of a folder the sum, the latest and a check sum of its files'."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The digest of a file, and the signature that the file had when it was taken.
+
+    Attributes:
+        digest: SHA-256 as 64 hexadecimal characters; empty where the content was not the same throughout a job.
+        signature: see `Signature`.
+    """
+
+    digest: str
+    signature: Signature
+
+
+def signature(path: str | Path) -> Signature | None:
+    """What the file system says of a file (the one that a link points to) or of a folder; None where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116, as it is asked for every scan at every start
+        if stat.S_ISDIR(found.st_mode):
+            return _of_folder(Path(path))
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def content_digest(path: str | Path) -> str:
+    """SHA-256 of a file's content; of a folder, of the names and contents of its files."""
+    if Path(path).is_dir():
+        lines = (f"{file.relative_to(path).as_posix()} {content_digest(file)}\n" for file in _files(Path(path)))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def content(path: str | Path) -> Content | None:
+    """The content of a file or folder as it is now; None where there is none."""
+    found = signature(path)
+    return None if found is None else Content(content_digest(path), found)
+
+
+class Contents:
+    """The contents of many files, remembered in a file from one start to the next.
+
+    A file that is not remembered is read. A memory that cannot be read or written costs time and nothing else.
+    """
+
+    def __init__(self, memory: Path) -> None:
+        self.memory = memory
+        self._remembered: dict[str, Content] | None = None
+        self._changed = False
+        self._signature = cache(signature)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or folder."""
+        return self._signature(path) is not None
+
+    def is_still(self, path: str, known: Content) -> bool:
+        """Whether a file that exists has the content that is known of it."""
+        return self.now(path, known).digest == known.digest
+
+    def now(self, path: str, known: Content | None = None) -> Content:
+        """The content of a file that exists; `known` is what a record says of it."""
+        found = self._signature(path)
+        if known is not None and found == known.signature:
+            return known
+        if self._remembered is None:
+            self._remembered = _read(self.memory)
+        remembered = self._remembered.get(path)
+        if remembered is None or remembered.signature != found:
+            remembered = content(path) or Content("", (0, 0, 0, 0))
+            self._remembered[path] = remembered
+            self._changed = True
+        return remembered
+
+    def save(self) -> None:
+        """Remember what was read."""
+        if self._changed and self._remembered is not None:
+            _write(self.memory, {path: as_list(held) for path, held in self._remembered.items() if Path(path).exists()})
+            self._changed = False
+
+
+def as_list(held: Content) -> list[str | int]:
+    """A content as JSON holds it."""
+    return [held.digest, *held.signature]
+
+
+def from_list(values: list[str | int]) -> Content:
+    """The content that `as_list` wrote.
+
+    Raises:
+        ValueError, TypeError: it is another list.
+    """
+    digest, size, changed, noted, inode = values
+    return Content(str(digest), (int(size), int(changed), int(noted), int(inode)))
+
+
+def _of_folder(folder: Path) -> Signature:
+    held = {file.relative_to(folder).as_posix(): file.stat() for file in _files(folder)}
+    named = "".join(f"{name} {found.st_ino}\n" for name, found in held.items())
+    latest = [
+        max((getattr(found, time) for found in held.values()), default=0) for time in ("st_mtime_ns", "st_ctime_ns")
+    ]
+    check_sum = int(hashlib.sha256(named.encode()).hexdigest()[:12], 16)
+    return sum(found.st_size for found in held.values()), latest[0], latest[1], check_sum
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".snakemake_timestamp")
+
+
+def _read(path: Path) -> dict[str, Content]:
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        return {name: from_list(values) for name, values in held.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _write(path: Path, value: Mapping[str, list[str | int]]) -> None:
+    with suppress(OSError):
+        write_whole(path, json.dumps(value))

@@ -17,6 +17,7 @@ from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportO
 from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_METRICS
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.score_figures import METRIC_TITLES
+from brainfed.reporting.software import mixed_versions, software_of
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
@@ -61,6 +62,11 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
         fewest=FEWEST,
         differences=_differences(chapters),
         versions=versions(),
+        software=software_of(outline.cohorts),
+        mixed={
+            experiment.key: mixed_versions(experiment.outline)
+            for chapter in chapters for experiment in chapter.experiments
+        },
         machine=machine(),
         citations=citations(
             [cohort.name for cohort in outline.cohorts],

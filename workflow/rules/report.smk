@@ -220,8 +220,8 @@ for kind, title in PAPER_FIGURES.items():
 rule write_report:
     input:
         results=report_files,
-        captions=sorted(str(path) for path in CAPTIONS.glob("*.rst")),
-        templates=sorted(str(path) for path in TEMPLATES.iterdir()),
+        captions=files_of_the_workflow("report", "*.rst"),
+        templates=files_of_the_workflow("brainfed/reporting/templates", "*"),
     output:
         report=report(
             "results/reports/{page}.html",

@@ -2,8 +2,16 @@
 
 from types import SimpleNamespace
 
-CAPTIONS = BASE / "report"
-TEMPLATES = BASE / "brainfed" / "reporting" / "templates"
+
+
+def files_of_the_workflow(folder, pattern):
+    """Files beside the rules; those inside the project keep their names when its folder moves."""
+    here = Path.cwd()
+    found = sorted((BASE / folder).glob(pattern))
+    return [
+        str(path.relative_to(here) if path.is_relative_to(here) else path)
+        for path in found
+    ]
 
 
 def shown_variant(variant):

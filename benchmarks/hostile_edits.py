@@ -1,0 +1,67 @@
+"""Edit, swap, replace, re-date and delete what a run depends on, run again, and compare the jobs that really ran.
+
+The project holds the demo's made-up brains twice: as the demo simulates them, and as the files of a lab. Each case begins
+with a copy of the finished project. A job ran where Snakemake measured it anew.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from workflow.hostile_cases import CASES, Case
+from workflow.hostile_project import finished_jobs, hostile_project, planned_jobs, rules_that_ran
+from workflow.project import Project
+
+
+def run_case(case: Case, finished: Project, folder: Path, cores: int) -> str:
+    """What is wrong after an edit and a run; empty where nothing is."""
+    project = finished.copy(folder)
+    case.edit(project)
+    before = finished_jobs(project)
+    done = project.snakemake("--cores", str(cores), check=False, environment=case.environment)
+    if done.returncode:
+        return (done.stdout + done.stderr).strip().splitlines()[-1]
+    ran = rules_that_ran(before, finished_jobs(project))
+    if ran != case.runs:
+        return f"ran without need: {dict(ran - case.runs)}, did not run: {dict(case.runs - ran)}"
+    left = planned_jobs(project, {})
+    return f"still to do: {dict(left)}" if left else ""
+
+
+def chosen(words: Sequence[str]) -> list[Case]:
+    return [case for case in CASES if not words or any(word in case.name for word in words)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("words", nargs="*", help="only the cases with one of these words in their names")
+    arguments = parser.parse_args()
+    cases, right = chosen(arguments.words), 0
+    with tempfile.TemporaryDirectory() as folder:
+        finished = hostile_project(Path(folder) / "finished")
+        finished.snakemake("--cores", str(arguments.cores))
+        for case in cases:
+            started = time.monotonic()
+            wrong = run_case(case, finished, Path(folder) / "case", arguments.cores)
+            shutil.rmtree(Path(folder) / "case")
+            right += not wrong
+            jobs = sum(case.runs.values())
+            print(
+                f"{'wrong' if wrong else 'right'}  {jobs:3d} jobs  {time.monotonic() - started:5.1f} s  {case.name}",
+                flush=True,
+            )
+            if wrong:
+                print(f"       {wrong}", flush=True)
+    print(f"{right} of {len(cases)} edits ran exactly the jobs that they touch")
+    raise SystemExit(right < len(cases))
+
+
+if __name__ == "__main__":
+    main()

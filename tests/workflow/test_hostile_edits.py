@@ -1,0 +1,97 @@
+"""A user edits, swaps, replaces, re-dates and deletes what a run depends on: exactly the right jobs are planned.
+
+`benchmarks/hostile_edits.py` runs them too.
+"""
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.contents import Contents
+from brainfed.runtime.judging import OTHER_PARTS, verdict
+from brainfed.runtime.made import SUFFIX, read
+from workflow.hostile_cases import CASES, Case
+from workflow.hostile_project import hostile_project, planned_jobs
+from workflow.project import REPOSITORY, Project
+
+pytestmark = pytest.mark.workflow
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Project:
+    project = hostile_project(tmp_path_factory.mktemp("hostile"))
+    project.snakemake("--cores", "2")
+    return project
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_exactly_what_an_edit_touches_is_planned(case: Case, finished: Project, tmp_path: Path):
+    project = finished.copy(tmp_path / "project")
+    case.edit(project)
+    assert planned_jobs(project, case.environment) == case.runs
+
+
+def test_no_two_parameters_of_a_job_can_trade_values_unseen(finished: Project, tmp_path: Path):
+    rules, pairs = set(), 0
+    for path in (finished.folder / "results").rglob(f".*{SUFFIX}"):
+        made = read(path.with_name(path.name.removeprefix(".").removesuffix(SUFFIX)))
+        rules.add(tuple(sorted(made.parts)))
+        for one, other in combinations(made.parts, 2):
+            traded = {**made.parts, one: made.parts[other], other: made.parts[one]}
+            found = verdict(made, traded, made.inputs, list(made.outputs), Contents(tmp_path / "none"), {})
+            if made.parts[one] != made.parts[other]:
+                pairs += 1
+                assert found == OTHER_PARTS
+    assert len(rules) >= 10
+    assert pairs > 100
+
+
+def test_snakemake_itself_compares_one_named_mapping_of_every_job(finished: Project):
+    records = [path for path in (finished.folder / ".snakemake" / "metadata").rglob("*") if path.is_file()]
+    params = [json.loads(path.read_text())["params"] for path in records]
+    assert len(params) > 60
+    assert all(len(given) == 1 and given[0].startswith("{'code': '") for given in params)
+
+
+def test_every_rule_has_one_named_mapping_of_parameters_or_none():
+    found = 0
+    for file in sorted((REPOSITORY / "workflow" / "rules").glob("*.smk")):
+        lines = file.read_text().splitlines()
+        for at, line in enumerate(lines):
+            if line.strip() == "params:":
+                inner = line.index("params:") + 4
+                rest = lines[at + 1 :]
+                own = [one for one in rest[: _end(rest, inner)] if len(one) - len(one.lstrip()) == inner]
+                found += 1
+                assert own == [f"{' ' * inner}given=named(", f"{' ' * inner}),"], (file.name, at)
+    assert found >= 30
+
+
+def _end(lines: list[str], inner: int) -> int:
+    """Where a block of at least this indentation ends."""
+    return next(
+        (at for at, line in enumerate(lines) if line.strip() and len(line) - len(line.lstrip()) < inner), len(lines)
+    )
+
+
+def test_results_without_a_record_are_named_in_one_sentence(finished: Project, tmp_path: Path):
+    project = finished.copy(tmp_path / "project")
+    for path in (project.folder / "results").rglob(f".*{SUFFIX}"):
+        path.unlink()
+    said = project.snakemake("-n").stderr
+    assert "no record says what made them. BRAINFED_ADOPT=1 in the environment keeps such results as they are." in said
+
+
+def test_results_that_are_adopted_stay_adopted_and_the_report_says_so(finished: Project, tmp_path: Path):
+    project = finished.copy(tmp_path / "project")
+    for path in (project.folder / "results" / "lab" / "methods").rglob(f".*{SUFFIX}"):
+        path.unlink()
+    done = project.snakemake("--cores", "1", environment={"BRAINFED_ADOPT": "1"})
+    assert "3 result(s) kept as they are because BRAINFED_ADOPT is set" in done.stderr
+    assert not planned_jobs(project, {})
+    (project.folder / "results" / "reports" / "hostile.html").unlink()
+    project.snakemake("--cores", "1")
+    page = (project.folder / "results" / "reports" / "hostile.html").read_text()
+    assert "results were kept on request (BRAINFED_ADOPT)" in page

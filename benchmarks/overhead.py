@@ -82,6 +82,24 @@ def project(folder: Path, config: dict[str, object]) -> Path:
     return folder
 
 
+def many_series(folder: Path, subjects: int) -> Path:
+    """A project of so many small files of series, and a table that names them."""
+    (folder / "series").mkdir(parents=True)
+    rows = ["participant_id,site,age,sex,diagnosis"]
+    for number in range(subjects):
+        (folder / "series" / f"sub-{number:05d}.1D").write_text("1 2 3\n", encoding="utf-8")
+        kind = ("patient", "control")[number % 2]
+        rows.append(
+            f"sub-{number:05d},{'ab'[number // 2 % 2]},{20 + number % 9},{('male', 'female')[number % 2]},{kind}"
+        )
+    (folder / "participants.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    cohort = {"source": "timeseries", "phenotype": "participants.csv", "series": "series/{subject}.1D", "regions": 3}
+    variants = {"variants": ["ridge-central"], "reference": "ridge-central"}
+    config = {"project": "many", "cohorts": {"many": cohort}, "experiments": {"methods": variants}}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return folder
+
+
 def finish_without_computing(folder: Path) -> int:
     """Give a project results of one byte each, on record as made by the jobs of today; their number."""
     _, summary = spent(snakemake("--summary"), folder)
@@ -89,7 +107,7 @@ def finish_without_computing(folder: Path) -> int:
     for file in files:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text("0", encoding="utf-8")
-    spent(snakemake("--touch", "--cores", "64"), folder)
+    spent(["env", "BRAINFED_ADOPT=1", *snakemake("--cores", "1")], folder)
     return len(files)
 
 
@@ -133,6 +151,7 @@ def share_not_computing(folder: Path, cores: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--series", type=int, default=50_000, help="files of a large cohort; 0 leaves it out")
     parser.add_argument("--no-run", action="store_true", help="leave out the share of a whole run")
     options = parser.parse_args()
     rows: dict[str, Spent] = {}
@@ -147,6 +166,11 @@ def main() -> None:
         files = finish_without_computing(swept)
         no_op, _ = spent(snakemake("--cores", "1"), swept)
         rows[f"nothing to do, the same ({files} files)"] = no_op
+        if options.series:
+            many = many_series(Path(temporary) / "many", options.series)
+            rows[f"parse, {options.series:,} series"] = spent(snakemake("--list-target-rules"), many)[0]
+            finish_without_computing(many)
+            rows[f"nothing to do, {options.series:,} series"] = spent(snakemake("--cores", "1"), many)[0]
         for kind, method in SHOWN.items():
             rows[f"start of a job, {kind} ({method})"] = start_of("train_method", METHODS[method].entry)
         print(f"{'':44}{'clock (s)':>10}{'processors (s)':>16}")

@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ class Records:
         self.stale: dict[str, list[str]] = {}
         self.adopted: list[str] = []
         self._judged: dict[tuple[str, ...], tuple[Made | None, str]] = {}
+        self._read = cache(read)
 
     def concerns(self, job: Any) -> bool:
         """Whether a job is one of ours, with outputs that all exist."""
@@ -59,7 +61,7 @@ class Records:
 
     def checksum(self, job: Any, path: str) -> str | None:
         """SHA-256 of an input when the job ran."""
-        made = self._judge(job)[0] if self.adopting else read(str(job.output[0]))
+        made = self._judge(job)[0] if self.adopting else self._read(str(job.output[0]))
         held = made.contents.get(path) if made else None
         return held.digest if held and held.digest else None
 
@@ -67,7 +69,7 @@ class Records:
         outputs = tuple(map(str, job.output))
         if outputs not in self._judged:
             parts, inputs = parts_of(job.params.get(GIVEN)), roles_of(job.input)
-            made = read(outputs[0])
+            made = self._read(outputs[0])
             found = verdict(made, parts, inputs, outputs, self.contents, self.versions)
             if found and self.adopting:
                 made = self._adopt(made, parts, inputs, outputs)

@@ -51,7 +51,7 @@ FETCHING = any(
 
 try:
     jobs_per_gpu()
-    PLAN = load_plan(config)
+    PLAN = load_plan(config, workflow.configfiles if workflow.is_main_process else [])
 except UserError as error:
     raise WorkflowError(str(error)) from None
 

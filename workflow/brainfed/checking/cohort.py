@@ -10,7 +10,7 @@ from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity
 from brainfed.checking.found_cohorts import check_derivative, check_measures
-from brainfed.checking.people import Checked, Look, Person, people_of, twins_among
+from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.known_atlases import atlas_files
 from brainfed.cohort.listed import EXCLUDED, ListedSubject
@@ -114,10 +114,14 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
         findings.append(Finding("stops", place, sentence))
     findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]
     mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
-    people, excluded = exclude_known(content, people, looks, mean_fd, settings.exclude)
+    people, excluded, reasons = exclude_known(content, people, looks, mean_fd, settings)
     findings += excluded
-    sites = tuple(sorted({person.site for person in roster.participants.values()}))
-    return Checked(tuple(findings), people if roster.complete else (), sites, regions)
+    reasons |= {subject: str(error) for subject, error in reversed(wrong)}
+    reasons |= {one.subject: one.absence for one in roster.listed if one.absence}
+    rows = {subject: (person.site, person.diagnosis) for subject, person in roster.participants.items()}
+    sites = tuple(sorted({site for site, _ in rows.values()}))
+    leavers = leavers_among(rows, people, reasons)
+    return Checked(tuple(findings), people if roster.complete else (), sites, regions, leavers)
 
 
 def _look_at_all(

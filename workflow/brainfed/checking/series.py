@@ -9,6 +9,7 @@ from brainfed.checking.people import Look
 from brainfed.cohort.listed import ListedSubject
 from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.read_shard import SeriesReader
+from brainfed.imaging.region_signal import varying_regions
 from brainfed.imaging.series_files import shared_regions
 from brainfed.imaging.shard import checksum
 from brainfed.runtime.errors import Refuse, UserError
@@ -45,7 +46,8 @@ class SeriesCheck:
             refuse(error)
             return None
         self._used.add(listed.shard)
-        return Look(len(series), checksum(series))
+        silent = int((~varying_regions(series)).sum())
+        return Look(len(series), checksum(series), silent_regions=silent)
 
     def remarks(self, place: str) -> Iterator[Finding]:
         """Parts that name their regions differently."""

@@ -97,8 +97,8 @@ def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray
         column = int(np.flatnonzero(lost)[0])
         raise UserError(
             f"{where}: expected a signal that single precision can hold, found values in column {column + 1} that "
-            f"range over {spread[column]:.3g} at about {largest[column]:.3g} ({int(lost.sum())} such columns); subtract "
-            "its mean from each column."
+            f"range over {spread[column]:.3g} at about {largest[column]:.3g} ({int(lost.sum())} such columns); "
+            "subtract its mean from each column."
         )
 
 

@@ -92,7 +92,7 @@ def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray
         return
     error = np.abs(exact - rounded)
     lost = (error.max(axis=0) > LOST * spread) & (spread > OF_FLOAT64 * largest)
-    lost &= (error > OF_FLOAT32 * np.abs(exact)).any(axis=0)
+    lost &= (error > OF_FLOAT32 * np.abs(exact)).any(axis=0) | (np.ptp(rounded, axis=0) < spread / 2)
     if lost.any():
         column = int(np.flatnonzero(lost)[0])
         raise UserError(

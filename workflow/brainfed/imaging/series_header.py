@@ -15,7 +15,8 @@
 | other integers, 5 or more, ascending | mostly fractions | a header |
 | other integers, ascending | mostly integers, or fewer than 5 columns | refused |
 | other integers, not ascending | mostly fractions | refused |
-| other integers, not ascending | mostly integers | a volume |
+| other integers, not ascending | mostly integers, most columns beyond the first value | a volume |
+| other integers, not ascending | mostly integers, most columns on one side of the first value | refused |
 | two integers | mostly integers | a volume |
 
 Five integers ascend by chance once in 120 volumes, twenty practically never; a table of integers (scanner units) has
@@ -37,6 +38,7 @@ FEWEST_COUNTED = 3
 """Columns from which on integers may be labels above integers."""
 FEWEST_ASCENDING = 5
 """Columns from which on ascending integers above fractions are labels."""
+ROWS_COMPARED = 50
 SHOWN = 4
 
 
@@ -118,7 +120,7 @@ def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: 
             return True
     elif ascending and fractions and len(labels) >= FEWEST_ASCENDING:
         return True
-    if ascending or fractions:
+    if ascending or fractions or _stands_apart(labels, text):
         shown = " ".join(cells[:SHOWN]) + (" ..." if len(cells) > SHOWN else "")
         raise UserError(
             f"{where}: expected region names or a volume, found integers that may be either ({shown}); set "
@@ -137,6 +139,17 @@ def _goes_on(labels: Sequence[int], second: Sequence[str]) -> bool:
         return False
     below = [int(cell) for cell in second]
     return _ascends(below) and below[0] > labels[0]
+
+
+def _stands_apart(labels: Sequence[int], text: SeriesText) -> bool:
+    """Whether most columns have all their values below the first line on one side of the value in it."""
+    rows = [cells_of(line, text.separator) for _, line in text.filled()[:ROWS_COMPARED]]
+    try:
+        columns = list(zip(*[[int(cell) for cell in row] for row in rows], strict=True))
+    except ValueError:
+        return False
+    apart = sum(not min(column) <= label <= max(column) for label, column in zip(labels, columns, strict=False))
+    return bool(rows) and apart > len(labels) / 2
 
 
 def _mostly_fractions(text: SeriesText, columns: int) -> bool:

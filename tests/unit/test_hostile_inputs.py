@@ -46,17 +46,21 @@ def without_site_b(cohort, how):
         if how == "volumes":
             path.write_text("\n".join(lines[:55]) + "\n")
             cohort.settings |= {"exclude": {"min_volumes": 56}}
+        elif how == "seconds":
+            path.write_text("\n".join(lines[:55]) + "\n")
+            cohort.settings |= {"tr": {"a": 2.0, "b": 2.0}, "exclude": {"min_kept_seconds": 115}}
         elif how == "damaged":
             path.write_text("\n".join([*lines[:9], "x\t1\t2\t3", *lines[9:]]) + "\n")
             cohort.settings |= {"on_invalid": "drop"}
-        elif how == "silent":
+        else:
             values = np.loadtxt(path, skiprows=1)
             values[:, 0] = 7
             np.savetxt(path, values, delimiter="\t", fmt="%.6f")
-            cohort.settings |= {"constant_regions": "drop_subject"}
+            rule = {"constant_regions": "drop_subject"} if how == "silent" else {"exclude": {"min_coverage": 0.8}}
+            cohort.settings |= rule
 
 
-@pytest.mark.parametrize("how", ["mean FD", "volumes", "damaged", "silent"])
+@pytest.mark.parametrize("how", ["mean FD", "volumes", "seconds", "damaged", "silent", "coverage"])
 def test_a_site_that_everybody_leaves_stops_the_check_as_the_run(tmp_path, how):
     cohort = series_cohort(tmp_path)
     without_site_b(cohort, how)

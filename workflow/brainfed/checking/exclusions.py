@@ -32,7 +32,7 @@ def exclude_known(
     findings: list[Finding] = []
     for one in people:
         try:
-            reasons[one.subject] = reason_to_leave(_known(one, looks, mean_fd), settings)
+            reasons[one.subject] = reason_to_leave(_known(one, looks, mean_fd, settings), settings)
         except UserError as error:
             reasons[one.subject] = ""
             findings.append(Finding("stops", place, str(error), (one.subject,)))
@@ -44,21 +44,26 @@ def exclude_known(
             "loosen the rules."
         )
         findings.append(Finding("stops", place, sentence))
-    if asked(settings.exclude).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
+    headers_alone = any(look.silent_regions is None for look in looks.values())
+    if headers_alone and asked(settings.exclude).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
         sentence = "exclude: rules of coverage, signal and tSNR need the scans themselves and were not judged here."
         findings.append(Finding("notes", place, sentence))
     return stay, findings, {subject: reason for subject, reason in reasons.items() if reason}
 
 
-def _known(person: Person, looks: Mapping[str, Look], mean_fd: Mapping[str, float]) -> dict[str, object]:
+def _known(
+    person: Person, looks: Mapping[str, Look], mean_fd: Mapping[str, float], settings: CohortSettings
+) -> dict[str, object]:
     """What the run will decide by, as far as it is known."""
     look = looks.get(person.subject)
     known: dict[str, object] = {"mean_fd": mean_fd.get(person.subject, float("nan"))}
     if look is not None and person.timepoints:
-        known |= {"timepoints": person.timepoints, "kept_seconds": person.timepoints * look.tr}
+        tr = settings.tr.get(person.site, look.tr)
+        known |= {"timepoints": person.timepoints, "kept_seconds": person.timepoints * tr}
     silent = None if look is None else look.silent_regions
-    if silent is not None:
-        known["silent_regions"] = silent
+    if look is not None and silent is not None:
+        barely = silent if settings.min_coverage > 0 else 0
+        known |= {"silent_regions": silent, "barely_seen_regions": barely, "coverage": 1 - silent / look.regions}
     return {
         "subject": person.subject,
         "absence": "",

@@ -62,12 +62,14 @@ class Look:
         twin: the same for files with the same content.
         tr: repetition time in s, NaN where it is not known.
         silent_regions: number of regions without signal, None where the head alone was read.
+        regions: number of regions, 0 where the head alone was read.
     """
 
     timepoints: int
     twin: str
     tr: float = float("nan")
     silent_regions: int | None = None
+    regions: int = 0
 
 
 def people_of(participants: Mapping[str, Participant], looks: Mapping[str, Look]) -> tuple[Person, ...]:

@@ -47,7 +47,7 @@ class SeriesCheck:
             return None
         self._used.add(listed.shard)
         silent = int((~varying_regions(series)).sum())
-        return Look(len(series), checksum(series), silent_regions=silent)
+        return Look(len(series), checksum(series), silent_regions=silent, regions=series.shape[1])
 
     def remarks(self, place: str) -> Iterator[Finding]:
         """Parts that name their regions differently."""

@@ -113,7 +113,8 @@ def shard_files(folder, name):
 def run_shard(listing, name, settings, out):
     members = listing.members(name)
     if settings.source == "timeseries":
-        read_shard({one.subject: one.series for one in members}, settings, out)
+        tr = {one.subject: settings.tr[one.site] for one in members if one.site in settings.tr}
+        read_shard({one.subject: one.series for one in members}, settings, out, tr)
         return
     scans = {one.subject: ScanFiles(one.series, one.confounds) for one in members}
     extract_shard(scans, load_atlas("atlas", listing.parcellation, listing.labels), settings, out)

@@ -31,7 +31,7 @@ COMPARES = {"series_files", "connectivity", "settings", "standardise", "region_s
 @pytest.mark.parametrize(
     ("script", "modules"),
     [
-        ("read_series", WRITES | {"read_shard", "roi_series", "region_table"}),
+        ("read_series", WRITES | {"read_shard", "roi_series", "series_text", "series_header", "region_table"}),
         ("extract_series", WRITES | EXTRACTS),
         ("extract_runs", WRITES | EXTRACTS | EXTRACTS_RUNS),
         ("ingest_phenotypes", set()),

@@ -136,3 +136,67 @@ def test_a_damaged_series_may_be_dropped_with_a_line_in_the_issues(project):
     excluded = issues[issues["kind"] == "series unusable (damaged, short or not finite)"]
     assert excluded["subject"].tolist() == ["sub-011"]
     assert "expected at least 50 time points, found 29" in excluded["detail"].iloc[0]
+
+
+def test_a_key_that_stands_twice_stops_before_any_job(project):
+    path = project.folder / "config.yaml"
+    path.write_text(path.read_text() + "seed: 1\nthreads: 1\nseed: 2\n")
+    lines = path.read_text().splitlines()
+    first, second = (at for at, line in enumerate(lines, start=1) if line.startswith("seed"))
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    found = sentence(output, "expected every key once")
+    assert f"config.yaml: expected every key once, found the key 'seed' in lines {first} and {second}; remove" in found
+    assert "rule " not in output
+
+
+def test_a_key_that_stands_twice_in_the_file_below_is_found_too(project):
+    (project.folder / "base.yaml").write_text("split: {folds: 2, count: 2, folds: 3}\n")
+    project.configure(extends="base.yaml")
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    assert "base.yaml: expected every key once, found the key 'folds' in lines 1 and 1" in output
+
+
+@pytest.mark.parametrize("subject", ["s{x}", "s<x>", "s{", "{cohort}", "<results>"])
+def test_an_id_that_snakemake_would_read_as_a_wildcard_is_named(project, subject):
+    project.add_subject(subject, "alpha", "23", "male", "patient")
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    found = sentence(output, "expected a path without braces")
+    assert f"Cohort 'tiny', subject {subject}: expected a path without braces and angle brackets" in found
+    assert f"found resources/series/{subject}.1D; rename the file or folder (1 such subjects)" in found
+    assert "rule " not in output
+
+
+def test_braces_in_an_id_without_a_file_of_that_name_are_no_matter(project):
+    path = project.folder / "resources" / "participants.csv"
+    path.write_text(path.read_text().replace("participant_id,", "id,file,").replace("sub-", "s{x}-"))
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    files = [[row[0], row[0].replace("s{x}-", "sub-"), *row[1:]] for row in rows[1:]]
+    path.write_text("\n".join(",".join(row) for row in [rows[0], *files]) + "\n")
+    project.configure(cohorts={"tiny": TINY | {"columns": {"subject": "id", "file": "file"}}})
+    project.snakemake("-n", "tables")
+
+
+@pytest.mark.parametrize(
+    ("key", "cohort"),
+    [
+        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "../../x"}}),
+        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "{x}"}}),
+        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "<x>"}}),
+        ("cohorts.tiny.atlas", {"tiny": TINY | {"atlas": "a" * 300}}),
+        ("cohorts", {"../x": TINY}),
+    ],
+)
+def test_a_name_that_would_lie_outside_the_project_is_refused(project, key, cohort):
+    project.configure(cohorts=cohort)
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    assert f"config: {key}: expected a name of letters, digits" in sentence(output, "expected a name of letters")
+    assert "rule " not in output
+
+
+def test_a_table_in_a_folder_with_braces_is_named(project):
+    folder = project.folder / "resources" / "{mine}"
+    folder.mkdir()
+    (project.folder / "resources" / "participants.csv").rename(folder / "participants.csv")
+    project.configure(cohorts={"tiny": TINY | {"phenotype": "resources/{mine}/participants.csv"}})
+    output = complaint(project.snakemake("-n", "tables", check=False))
+    assert "found resources/{mine}/participants.csv; rename the file or folder" in output

@@ -53,7 +53,7 @@ FETCHING = any(
 
 try:
     jobs_per_gpu()
-    PLAN = load_plan(config)
+    PLAN = load_plan(config, workflow.configfiles if workflow.is_main_process else [])
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
@@ -87,6 +87,7 @@ if workflow.is_main_process:
         Path(".snakemake") / "brainfed-contents.json",
         versions() if PROJECT.library_versions == "rerun" else {},
         writing=lambda: not workflow.dryrun,
+        pages=["write_report"],
     )
     install(RECORDS)
 

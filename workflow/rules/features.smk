@@ -106,7 +106,13 @@ rule read_series:
             code=code_of("scripts/read_series.py"),
             subjects=shard_subjects,
             settings=lambda wc: settings_of(
-                wc, "atlas", "labels", "regions", "min_timepoints", "on_invalid"
+                wc,
+                "atlas",
+                "labels",
+                "regions",
+                "header",
+                "min_timepoints",
+                "on_invalid",
             ),
         ),
     message:

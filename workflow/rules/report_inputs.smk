@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 
-
 def files_of_the_workflow(folder, pattern):
     """Files beside the rules; those inside the project keep their names when its folder moves."""
     here = Path.cwd()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from brainfed.checking import images, table
@@ -9,8 +10,8 @@ from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity
 from brainfed.checking.found_cohorts import check_derivative, check_measures
-from brainfed.checking.people import Checked, Look, Person, people_of, twins_among
-from brainfed.checking.series import look_at_series
+from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
+from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.known_atlases import atlas_files
 from brainfed.cohort.listed import EXCLUDED, ListedSubject
 from brainfed.cohort.settings import CohortSettings
@@ -19,8 +20,6 @@ from brainfed.cohort.simulated_phenotype import simulate_subjects
 from brainfed.cohort.unmet import unmet
 from brainfed.imaging.atlas import Atlas, load_atlas
 from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
-from brainfed.imaging.read_shard import check_names
-from brainfed.imaging.region_table import read_region_table
 from brainfed.runtime.errors import Refuse, UserError
 from brainfed.runtime.streams import Streams
 
@@ -37,25 +36,14 @@ def check_cohort(name: str, settings: CohortSettings) -> Checked:
 
 def check_series(name: str, settings: CohortSettings) -> Checked:
     """A cohort of region series in text files."""
+    series = SeriesCheck(name, settings)
     place = _place(name, "parcellation")
-    names, mistakes = _region_names(settings, place)
-    regions = settings.regions if names is None else len(names)
-    first: list[tuple[str, tuple[str, ...]]] = []
+    mistakes = tuple(Finding("stops", place, str(error)) for error in series.mistakes)
 
-    def look(listed: ListedSubject, refuse: Refuse) -> Look | None:
-        file = str(listed.series)
-        try:
-            seen, header = look_at_series(listed.subject, file, regions, settings.min_timepoints)
-            if names is None:
-                first[:] = first or [(file, header)]
-                check_names(listed.subject, file, header, *first[0])
-        except UserError as error:
-            refuse(error)
-            return None
-        return seen
-
-    checked = _check_table(name, settings, look, None, regions or 0)
-    return Checked((*mistakes, *checked.findings), checked.people, checked.sites, checked.regions)
+    checked = _check_table(
+        name, settings, series.look, lambda *_: series.remarks(_place(name, "series")), series.regions
+    )
+    return replace(checked, findings=(*mistakes, *checked.findings))
 
 
 def check_images(name: str, settings: CohortSettings) -> Checked:
@@ -71,7 +59,7 @@ def check_images(name: str, settings: CohortSettings) -> Checked:
         return images.remarks(looks, listed, settings, space, place)
 
     checked = _check_table(name, settings, look, remarks, len(atlas.regions) if atlas else 0)
-    return Checked((*mistakes, *checked.findings), checked.people, checked.sites, checked.regions)
+    return replace(checked, findings=(*mistakes, *checked.findings))
 
 
 def check_simulation(settings: CohortSettings) -> Checked:
@@ -126,10 +114,14 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
         findings.append(Finding("stops", place, sentence))
     findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]
     mean_fd = {subject: person.mean_fd for subject, person in roster.participants.items()}
-    people, excluded = exclude_known(content, people, looks, mean_fd, settings.exclude)
+    people, excluded, reasons = exclude_known(content, people, looks, mean_fd, settings)
     findings += excluded
-    sites = tuple(sorted({person.site for person in roster.participants.values()}))
-    return Checked(tuple(findings), people if roster.complete else (), sites, regions)
+    reasons |= {subject: str(error) for subject, error in reversed(wrong)}
+    reasons |= {one.subject: one.absence for one in roster.listed if one.absence}
+    rows = {subject: (person.site, person.diagnosis) for subject, person in roster.participants.items()}
+    sites = tuple(sorted({site for site, _ in rows.values()}))
+    leavers = leavers_among(rows, people, reasons)
+    return Checked(tuple(findings), people if roster.complete else (), sites, regions, leavers)
 
 
 def _look_at_all(
@@ -145,15 +137,6 @@ def _look_at_all(
         if seen is not None and not wrong:
             looks[listed.subject] = seen
     return looks, mistakes
-
-
-def _region_names(settings: CohortSettings, place: str) -> tuple[tuple[str, ...] | None, list[Finding]]:
-    if settings.labels is None or not Path(settings.labels).is_file():
-        return None, []
-    try:
-        return read_region_table(settings.labels)[1], []
-    except UserError as error:
-        return None, [Finding("stops", place, str(error))]
 
 
 def _atlas(settings: CohortSettings, place: str) -> tuple[Atlas | ProbabilisticAtlas | None, list[Finding]]:

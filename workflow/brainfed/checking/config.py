@@ -1,6 +1,6 @@
 """Every mistake of a config, and as much of it as can be used to look at its cohorts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from brainfed.checking.finding import Finding
 from brainfed.cohort.settings import CohortSettings
 from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.plan import make_plan
-from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.stages import Experiment
 from brainfed.configuration.sweeps import expand
 from brainfed.configuration.validation import mistakes, validate
@@ -61,17 +61,33 @@ def _experiments(project: ProjectSettings) -> tuple[tuple[Experiment, ...], list
     except UserError as error:
         whole = str(error)
     variants, sentences = _valid_variants(project)
+    broken = [name for name in project.variants if name not in variants]
     resolved: list[Experiment] = []
     for name, settings in project.experiments.items():
-        named = tuple(
-            variant for variant in settings.variants if variant in variants or variant not in project.variants
-        )
-        alone = replace(project, variants=variants, experiments={name: replace(settings, variants=named)})
+        usable = _without(broken, settings)
+        if usable is None:
+            continue
+        alone = replace(project, variants=variants, experiments={name: usable})
         try:
             resolved += make_plan(alone).experiments.values()
         except UserError as error:
             sentences.append(str(error))
     return tuple(resolved), list(dict.fromkeys(sentences)) or [whole]
+
+
+def _without(broken: Sequence[str], settings: ExperimentSettings) -> ExperimentSettings | None:
+    """An experiment without the variants that are broken, swept ones included; None where nothing is left of it."""
+
+    def stays(variant: str) -> bool:
+        return not any(variant == name or variant.startswith(f"{name}-") for name in broken)
+
+    named = tuple(filter(stays, settings.variants))
+    if settings.variants and not named:
+        return None
+    kept = replace(settings, variants=named)
+    if not stays(settings.reference):
+        kept = replace(kept, reference=named[0] if named else ExperimentSettings().reference)
+    return kept if stays(settings.local) else replace(kept, local=ExperimentSettings().local)
 
 
 def _valid_variants(project: ProjectSettings) -> tuple[dict[str, dict[str, Any]], list[str]]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Look, Person
-from brainfed.cohort.exclusion import RULES, asked, exclusion, exclusion_kind
-from brainfed.cohort.exclusion_settings import ExclusionSettings
+from brainfed.cohort.exclusion import RULES, asked, exclusion_kind
+from brainfed.cohort.quality import reason_to_leave
+from brainfed.cohort.settings import CohortSettings
+from brainfed.runtime.errors import UserError
 
 UNKNOWN = {rule.measure: float("nan") for rule in RULES.values()}
 
@@ -15,44 +17,70 @@ def exclude_known(
     people: Sequence[Person],
     looks: Mapping[str, Look],
     mean_fd: Mapping[str, float],
-    settings: ExclusionSettings,
-) -> tuple[tuple[Person, ...], list[Finding]]:
-    """Those who stay, and one finding a rule for those who do not; who has no look is not judged by volumes.
+    settings: CohortSettings,
+) -> tuple[tuple[Person, ...], list[Finding], dict[str, str]]:
+    """Those who stay, one finding a rule for those who do not, and the reason for each of these.
 
     Args:
         place: heading of the findings.
         people: who takes part otherwise.
-        looks: what the heads of their files say, by subject.
+        looks: what their files say, by subject; who has none is judged by mean FD alone.
         mean_fd: mean framewise displacement by subject, mm, NaN where no table tells it.
-        settings: the limits.
+        settings: the cohort's settings.
     """
-    reasons = {one.subject: exclusion(_measures(one, looks, mean_fd), settings) for one in people}
+    reasons: dict[str, str] = {}
+    findings: list[Finding] = []
+    for one in people:
+        try:
+            reasons[one.subject] = reason_to_leave(_known(one, looks, mean_fd, settings), settings)
+        except UserError as error:
+            reasons[one.subject] = ""
+            findings.append(Finding("stops", place, str(error), (one.subject,)))
     stay = tuple(one for one in people if not reasons[one.subject])
-    findings = list(_by_rule(place, reasons, len(people)))
+    findings += _by_rule(place, reasons, len(people))
     if people and not stay:
         sentence = (
             f"Cohort: expected a subject that the rules under `exclude` leave in, found none among {len(people)}; "
             "loosen the rules."
         )
         findings.append(Finding("stops", place, sentence))
-    if asked(settings).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
+    headers_alone = any(look.silent_regions is None for look in looks.values())
+    if headers_alone and asked(settings.exclude).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
         sentence = "exclude: rules of coverage, signal and tSNR need the scans themselves and were not judged here."
         findings.append(Finding("notes", place, sentence))
-    return stay, findings
+    return stay, findings, {subject: reason for subject, reason in reasons.items() if reason}
 
 
-def _measures(person: Person, looks: Mapping[str, Look], mean_fd: Mapping[str, float]) -> dict[str, float]:
-    known = UNKNOWN | {"mean_fd": mean_fd.get(person.subject, float("nan"))}
-    if person.subject in looks and person.timepoints:
-        known |= {"timepoints": person.timepoints, "kept_seconds": person.timepoints * looks[person.subject].tr}
-    return known
+def _known(
+    person: Person, looks: Mapping[str, Look], mean_fd: Mapping[str, float], settings: CohortSettings
+) -> dict[str, object]:
+    """What the run will decide by, as far as it is known."""
+    look = looks.get(person.subject)
+    known: dict[str, object] = {"mean_fd": mean_fd.get(person.subject, float("nan"))}
+    if look is not None and person.timepoints:
+        tr = settings.tr.get(person.site, look.tr)
+        known |= {"timepoints": person.timepoints, "kept_seconds": person.timepoints * tr}
+    silent = None if look is None else look.silent_regions
+    if look is not None and silent is not None:
+        barely = silent if settings.min_coverage > 0 else 0
+        known |= {"silent_regions": silent, "barely_seen_regions": barely, "coverage": 1 - silent / look.regions}
+    return {
+        "subject": person.subject,
+        "absence": "",
+        "problem": "",
+        "diagnosis": person.diagnosis,
+        "constant_regions": silent or 0,
+        "empty_regions": 0,
+        **UNKNOWN,
+        **known,
+    }
 
 
 def _by_rule(place: str, reasons: Mapping[str, str], total: int) -> Iterator[Finding]:
     for kind in dict.fromkeys(exclusion_kind(reason) for reason in reasons.values() if reason):
-        subjects = tuple(subject for subject, reason in reasons.items() if exclusion_kind(reason) == kind)
-        first = subjects[0]
+        subjects = tuple(one for one, reason in reasons.items() if reason and exclusion_kind(reason) == kind)
+        first, rule = subjects[0], "exclude" if kind else "constant_regions"
         sentence = (
-            f"{len(subjects)} of {total} subjects are left out by `exclude`, the first is {first}: {reasons[first]}."
+            f"{len(subjects)} of {total} subjects are left out by `{rule}`, the first is {first}: {reasons[first]}."
         )
         yield Finding("drops", place, sentence, subjects)

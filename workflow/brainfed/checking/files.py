@@ -9,6 +9,7 @@ from brainfed.cohort.listed import ListedSubject
 from brainfed.cohort.listing import absent_files, named_series
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.unlisted import unlisted_files
+from brainfed.cohort.usable_paths import unusable_paths
 
 
 def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
@@ -16,6 +17,9 @@ def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSett
     if not listed:
         return
     yield from _absent(name, listed, settings, place)
+    yield from (
+        Finding("stops", place, str(mistake)) for mistake in unusable_paths(name, settings.tables, settings, listed)
+    )
     unnamed = tuple(one.subject for one in listed if one.absence == "no series")
     if unnamed:
         sentence = f"{len(unnamed)} of {len(listed)} rows name no file and are left out: {named(unnamed)}."

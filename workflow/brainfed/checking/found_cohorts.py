@@ -8,7 +8,7 @@ import pandas as pd
 from brainfed.checking import images
 from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.finding import Finding, Severity, named
-from brainfed.checking.people import Checked, Look, Person, twins_among
+from brainfed.checking.people import Checked, Look, Person, leavers_among, twins_among
 from brainfed.checking.runs import look_at_runs
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.listed import EXCLUDED, Absence, ListedSubject, Listing
@@ -46,7 +46,7 @@ def check_derivative(
 
     checked = _check(name, settings, look_at_all, place)
     regions = 0 if atlas is None else len(atlas.regions)
-    return Checked((*mistakes, *checked.findings), checked.people, checked.sites, regions)
+    return replace(checked, findings=(*mistakes, *checked.findings), regions=regions)
 
 
 def check_measures(name: str, settings: CohortSettings) -> Checked:
@@ -76,9 +76,21 @@ def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: s
     looks, found = look_at_all(listing)
     everybody = _people(participants, listing.subjects, looks, settings)
     mean_fd = dict(zip(participants["subject"], participants["mean_fd"].astype("float64"), strict=True))
-    people, excluded = exclude_known(place, everybody, looks, mean_fd, settings.exclude)
+    people, excluded, reasons = exclude_known(place, everybody, looks, mean_fd, settings)
+    reasons |= {subject: one.sentence for one in reversed(found) for subject in one.subjects}
+    reasons |= listing.absences
     findings = [*_left_out(listing, tables, settings), *found, *twins_among(place, everybody), *excluded]
-    return Checked(tuple(findings), people, tuple(sorted(set(participants["site"]))), 0)
+    sites = tuple(sorted(set(participants["site"])))
+    return Checked(tuple(findings), people, sites, 0, leavers_among(_labels(participants), people, reasons))
+
+
+def _labels(participants: pd.DataFrame) -> dict[str, tuple[str, int | None]]:
+    """Subject -> site and label."""
+    rows = participants[["subject", "site", "diagnosis"]].astype({"diagnosis": "float64"})
+    return {
+        subject: (site, int(label) if label in (0, 1) else None)
+        for subject, site, label in rows.itertuples(index=False)
+    }
 
 
 def _people(

@@ -25,6 +25,16 @@ class Person:
 
 
 @dataclass(frozen=True)
+class Leaver:
+    """One subject with a label that will take no part, and the reason."""
+
+    subject: str
+    site: str
+    diagnosis: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Checked:
     """What was seen of a cohort.
 
@@ -33,21 +43,33 @@ class Checked:
         people: who takes part once what stops the run is mended; nobody where rows of the table cannot be used.
         sites: of everybody in the table.
         regions: of the parcellation, 0 where it is not known.
+        leavers: those with a label who do not take part.
     """
 
     findings: tuple[Finding, ...]
     people: tuple[Person, ...]
     sites: tuple[str, ...]
     regions: int
+    leavers: tuple[Leaver, ...] = ()
 
 
 @dataclass(frozen=True)
 class Look:
-    """What the head of one subject's file says; `twin` is the same for files with the same content, `tr` in s."""
+    """What one subject's file says.
+
+    Attributes:
+        timepoints: length of the series, 0 where it is not known.
+        twin: the same for files with the same content.
+        tr: repetition time in s, NaN where it is not known.
+        silent_regions: number of regions without signal, None where the head alone was read.
+        regions: number of regions, 0 where the head alone was read.
+    """
 
     timepoints: int
     twin: str
     tr: float = float("nan")
+    silent_regions: int | None = None
+    regions: int = 0
 
 
 def people_of(participants: Mapping[str, Participant], looks: Mapping[str, Look]) -> tuple[Person, ...]:
@@ -55,6 +77,18 @@ def people_of(participants: Mapping[str, Participant], looks: Mapping[str, Look]
     return tuple(
         Person(subject, participants[subject].site, participants[subject].diagnosis, look.twin, look.timepoints)
         for subject, look in sorted(looks.items())
+    )
+
+
+def leavers_among(
+    everybody: Mapping[str, tuple[str, int | None]], people: Sequence[Person], reasons: Mapping[str, str]
+) -> tuple[Leaver, ...]:
+    """Those of the table (subject -> site and label) who have a label and do not take part."""
+    stay = {person.subject for person in people}
+    return tuple(
+        Leaver(subject, site, label, reasons.get(subject, ""))
+        for subject, (site, label) in everybody.items()
+        if label is not None and subject not in stay
     )
 
 

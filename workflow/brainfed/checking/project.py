@@ -12,7 +12,7 @@ from brainfed.checking.split import check_harmonisation, check_splits
 def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
     """Everything that headers and tables say will go wrong, as far as one mistake does not hide another.
 
-    Voxels and the numbers of a series are not read, except in files that look odd.
+    Region series are read as the jobs read them; of images the headers are, and voxels only where a file looks cut off.
     """
     usable, findings = check_config(config)
     found: list[Finding] = []
@@ -23,7 +23,7 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
         if checked.people:
-            found += check_splits(checked.people, checked.sites, experiments, usable.seed, place)
+            found += check_splits(checked, experiments, usable.seed, place)
         found += check_harmonisation(experiments, place)
         needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *check_disk(needed, results, "disk")]

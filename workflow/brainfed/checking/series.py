@@ -1,48 +1,61 @@
-"""Region series in text files: names, columns, length and foreign characters, without parsing a number."""
+"""Region series in text files, read as the jobs read them: part by part, by the same reader."""
 
-import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
+from brainfed.checking.finding import Finding
 from brainfed.checking.people import Look
-from brainfed.imaging.roi_series import SeriesHead, read_head, read_roi_series
-from brainfed.imaging.shard import check_length
+from brainfed.cohort.listed import ListedSubject
+from brainfed.cohort.settings import CohortSettings
+from brainfed.imaging.read_shard import SeriesReader
+from brainfed.imaging.region_signal import varying_regions
+from brainfed.imaging.series_files import shared_regions
+from brainfed.imaging.shard import checksum
+from brainfed.runtime.errors import Refuse, UserError
 
-FIGURES = b"0123456789+-.eE "
 
+class SeriesCheck:
+    """Looks at the series of a cohort.
 
-def look_at_series(subject: str, file: str, regions: int | None, least: int) -> tuple[Look, tuple[str, ...]]:
-    """The length of one subject's series and the names of its header.
-
-    The whole file is taken to memory but not parsed: only what is odd in it makes the job's own reader read it, which
-    says what is wrong. A region that is constant is not seen.
-
-    Raises:
-        UserError: the file cannot be used.
+    Attributes:
+        mistakes: what is wrong with the region table; the series are then read without it.
+        regions: number of regions, 0 where it is not known.
     """
-    head = read_head(subject, file)
-    content = Path(file).read_bytes()
-    body = content.partition(b"\n")[2] if head.names else content
-    rows = _rows(body, head, regions)
-    names = head.names
-    if rows is None:
-        series = read_roi_series(subject, file, regions)
-        rows, names = len(series.series), series.regions
-    check_length(subject, rows, least)
-    return Look(rows, hashlib.blake2b(body).hexdigest()), names
 
+    def __init__(self, name: str, settings: CohortSettings) -> None:
+        self.mistakes: list[UserError] = []
+        usable = settings.labels is not None and Path(settings.labels).is_file()
+        self._settings = settings if usable else replace(settings, labels=None)
+        try:
+            self.regions = len(SeriesReader(self._settings).regions)
+        except UserError as error:
+            self.mistakes.append(error)
+            self._settings = replace(settings, labels=None)
+            self.regions = settings.regions or 0
+        self._folder = Path("results") / name / "timeseries" / settings.atlas
+        self._readers: dict[str, SeriesReader] = {}
+        self._used: set[str] = set()
 
-def _rows(body: bytes, head: SeriesHead, regions: int | None) -> int | None:
-    """Number of rows, None if anything is unusual."""
-    mark = head.separator.encode()
-    columns = regions or len(head.names)
-    if len(mark) > 1 or head.before or not columns or (head.names and len(head.names) != columns):
-        return None
-    body = body.replace(b"\r\n", b"\n").removesuffix(b"\n") + b"\n"
-    rows = body.count(b"\n")
-    if body.translate(None, FIGURES) != (mark * (columns - 1) + b"\n") * rows:
-        return None
-    marks = np.frombuffer(b"\n" + body, dtype=np.uint8)
-    between = (marks == mark[0]) | (marks == ord("\n"))
-    return None if (between[1:] & between[:-1]).any() else rows
+    def look(self, listed: ListedSubject, refuse: Refuse) -> Look | None:
+        """The length and the content of one subject's series; None where it cannot be used."""
+        reader = self._readers.setdefault(listed.shard, SeriesReader(self._settings))
+        try:
+            series = reader.read(listed.subject, str(listed.series)).series
+        except UserError as error:
+            refuse(error)
+            return None
+        self._used.add(listed.shard)
+        silent = int((~varying_regions(series)).sum())
+        return Look(len(series), checksum(series), silent_regions=silent, regions=series.shape[1])
+
+    def remarks(self, place: str) -> Iterator[Finding]:
+        """Parts that name their regions differently."""
+        parts = (
+            (self._folder / f"{shard}.safetensors", reader.regions, shard in self._used)
+            for shard, reader in sorted(self._readers.items())
+        )
+        try:
+            shared_regions(parts)
+        except UserError as error:
+            yield Finding("stops", place, str(error))

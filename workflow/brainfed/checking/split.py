@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 
 from brainfed.checking.finding import Finding, named
-from brainfed.checking.people import Person
+from brainfed.checking.people import Checked, Leaver, Person
 from brainfed.cohort.split_settings import SplitSettings, institution_of_site
 from brainfed.cohort.splits import draw_institutions
 from brainfed.configuration.names import TWIN
@@ -15,9 +15,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 
-def check_splits(
-    people: Sequence[Person], sites: Sequence[str], experiments: Sequence[Experiment], seed: int, place: str
-) -> list[Finding]:
+def check_splits(checked: Checked, experiments: Sequence[Experiment], seed: int, place: str) -> list[Finding]:
     """Draw every split of the experiments; those that only a target asks for stop nobody else."""
     findings: list[Finding] = []
     for name in dict.fromkeys(experiment.regime.split for experiment in experiments):
@@ -28,7 +26,7 @@ def check_splits(
         concerns = "" if usual else f" This concerns `snakemake {' '.join(targets)}` alone."
         findings += [
             Finding("stops" if usual else "notes", place, sentence + concerns)
-            for sentence in _mistakes(people, sites, settings, seed)
+            for sentence in _mistakes(checked, settings, seed)
         ]
     return findings
 
@@ -49,12 +47,12 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
             )
 
 
-def _mistakes(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings, seed: int) -> list[str]:
+def _mistakes(checked: Checked, settings: SplitSettings, seed: int) -> list[str]:
     sentences: list[str] = []
     try:
-        for members, known, alone in _institutions(people, sites, settings):
+        for members, known, alone in _institutions(checked.people, checked.sites, settings):
             for repeat in range(settings.repeats if settings.institutions == "random" else 1):
-                sentence = _mistake(members, known, alone, Streams(seed, repeat))
+                sentence = _mistake(members, checked.leavers, known, alone, Streams(seed, repeat))
                 if sentence:
                     sentences.append(sentence)
                     break
@@ -63,9 +61,17 @@ def _mistakes(people: Sequence[Person], sites: Sequence[str], settings: SplitSet
     return sentences
 
 
-def _mistake(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings, streams: Streams) -> str:
-    seen = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
-    included = pd.DataFrame({"subject": seen["subject"], "included": True, "twin_group": seen["twin"]})
+def _mistake(
+    people: Sequence[Person],
+    leavers: Sequence[Leaver],
+    sites: Sequence[str],
+    settings: SplitSettings,
+    streams: Streams,
+) -> str:
+    stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
+    leave = pd.DataFrame(map(vars, leavers), columns=["subject", "site", "diagnosis", "reason"])
+    seen = pd.concat([stay.assign(included=True, reason=""), leave.assign(included=False, twin="")], ignore_index=True)
+    included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])
     participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
     others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
     try:

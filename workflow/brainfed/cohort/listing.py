@@ -18,6 +18,7 @@ from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.simulated_listing import list_simulated
 from brainfed.cohort.unlisted import unlisted_files
 from brainfed.cohort.unmet import unmet
+from brainfed.cohort.usable_paths import unusable_paths
 from brainfed.runtime.errors import UserError, pass_over
 
 
@@ -26,8 +27,17 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
 
     Raises:
         UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
-            exists at all, or a series or confound file is absent and `on_invalid` is `error`.
+            exists at all, a series or confound file is absent and `on_invalid` is `error`, or Snakemake cannot take
+            the path of a file.
     """
+    listing = _listing(name, settings, root)
+    tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
+    for mistake in unusable_paths(name, tables, settings, listing.subjects):
+        raise mistake
+    return listing
+
+
+def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     if settings.source == "simulate":
         return list_simulated(name, settings, f"{root}/{name}/simulated")
     if settings.source == "bids":

@@ -4,6 +4,7 @@ Identical series, and connectivity that is nearly the same (spec evaluation, ite
 a copying mistake: they form a twin group that no split may part.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -51,7 +52,7 @@ def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
     Raises:
         UserError: regions without signal where the settings say `error`, or nobody left.
     """
-    reasons = _without_copies(measured, [_reason(row, settings) for row in measured.to_dict("records")])
+    reasons = _without_copies(measured, [reason_to_leave(row, settings) for row in measured.to_dict("records")])
     included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
     included["twin_group"] = _twin_groups(measured, included["included"])
     included["reason"] = pd.Series(reasons, dtype="str")
@@ -63,8 +64,16 @@ def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
     return included
 
 
-def _reason(row: dict[Any, Any], settings: CohortSettings) -> str:
-    """Why a subject is left out; empty: it stays."""
+def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
+    """Why a subject is left out, apart from being a copy; empty: it stays.
+
+    Args:
+        row: subject, absence, problem, diagnosis, constant_regions, empty_regions and the measures of one subject.
+        settings: the cohort's settings.
+
+    Raises:
+        UserError: a region has no signal and the settings say `error`.
+    """
     if row["absence"]:
         return str(row["absence"])
     if row["problem"]:

@@ -176,7 +176,14 @@ class CohortSettings:
         "Path of the region table: tab-separated, columns index (a label, or the number of a map) and name; none: "
         "regions are named by number.",
     )
-    regions: int | None = setting(None, "Number of regions that every series must have (timeseries).", minimum=2)
+    regions: int | None = setting(
+        None, "Number of regions that every series must have (timeseries).", minimum=2, maximum=100_000
+    )
+    header: bool | None = setting(
+        None,
+        "Whether the first line of every series names the regions (timeseries); none: decided for each file, and a "
+        "line of integers that may be labels or a volume is refused.",
+    )
     columns: ColumnSettings = setting(factory=ColumnSettings, description="Names of the phenotype table's columns.")
     codes: CodeSettings = setting(factory=CodeSettings, description="What the phenotype table's codes mean.")
     target: Target = setting(

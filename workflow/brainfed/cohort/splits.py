@@ -55,10 +55,8 @@ def split(
     subjects, institution = draw_institutions(included, participants, settings, streams, target)
     labelled = subjects["diagnosis"].to_numpy() >= 0
     if settings.validation == "leave_one_site_out":
-        ranked = sorted(participants.loc[participants["diagnosis"].notna(), "site"].dropna().unique())
-        _refuse_emptied(sorted(set(ranked) - set(institution[labelled])), included, participants)
         fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
-        fold[labelled] = _site_folds(institution[labelled], ranked)
+        fold[labelled] = _site_folds(institution[labelled], _tested_sites(participants))
     else:
         fold = _stratified_folds(subjects, institution, settings.folds, streams)
     return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
@@ -79,7 +77,9 @@ def draw_institutions(
     subjects = _eligible(included, participants)
     if settings.validation == "leave_one_site_out":
         institution = _site(subjects, "leave_one_site_out")
-        _refuse_one_site(institution[(subjects["diagnosis"] >= 0).to_numpy()])
+        tested = set(institution[(subjects["diagnosis"] >= 0).to_numpy()])
+        _refuse_one_site(tested)
+        _refuse_emptied(sorted(set(_tested_sites(participants)) - tested), included, participants)
         return subjects, institution
     institution = _institutions(subjects, _sites(participants), settings, streams)
     drawn = institution != OUTSIDE
@@ -91,6 +91,11 @@ def draw_institutions(
 
 def _sites(participants: pd.DataFrame) -> list[str]:
     return sorted(participants["site"].dropna().unique())
+
+
+def _tested_sites(participants: pd.DataFrame) -> list[str]:
+    """The sites where somebody has a diagnosis, each of which is left out in turn."""
+    return sorted(participants.loc[participants["diagnosis"].notna(), "site"].dropna().unique())
 
 
 def _eligible(included: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
@@ -216,10 +221,10 @@ def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings
             )
 
 
-def _refuse_one_site(site: NDArray[np.object_]) -> None:
-    if len(set(site)) < 2:
+def _refuse_one_site(sites: set[str]) -> None:
+    if len(sites) < 2:
         raise UserError(
-            f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(set(site))}; "
+            f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(sites)}; "
             "use `validation: folds`."
         )
 

@@ -1,5 +1,6 @@
-"""The text of a table that a person saved: what it is not, is said in a sentence."""
+"""The text of a file that a person saved: whatever it is not, a sentence says so."""
 
+import re
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -8,8 +9,13 @@ from brainfed.runtime.errors import UserError
 
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """First bytes of .xlsx (a zip archive) and .xls files."""
+GZIP = b"\x1f\x8b"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """Byte order marks of what Excel calls Unicode text."""
+EXCEL_SEPARATOR = re.compile(r'"?sep=.?"?', re.IGNORECASE)
+"""A first line that tells Excel, and nobody else, how cells are separated."""
+SAMPLE = 1000
+"""Bytes that show whether every other one is 0, as in UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ def read_table_text(path: str | Path) -> TableText:
     """Read a UTF-8 or UTF-16 file, or one of an unknown encoding of single bytes (Latin-1, Windows-1252).
 
     Raises:
-        UserError: the file is an Excel workbook, or is empty.
+        UserError: the file is an Excel workbook or no text, is empty, or begins with Excel's `sep=`.
     """
     content = Path(path).read_bytes()
     if content.startswith(WORKBOOKS):
@@ -39,9 +45,45 @@ def read_table_text(path: str | Path) -> TableText:
         )
     if not content.strip(b"\xef\xbb\xbf \t\r\n"):
         raise UserError(f"{path}: expected a header and one row a subject, found an empty file; is it the whole table?")
+    foreign = foreign_content(content)
+    if foreign:
+        raise UserError(f"{path}: expected a csv or tsv table, found {foreign}.")
     certain = True
     try:
-        text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
+        text = decoded(content)
     except UnicodeDecodeError:
         text, certain = content.decode("latin-1"), False
-    return TableText(list(StringIO(text, newline="")), certain)
+    lines = list(StringIO(text, newline=""))
+    if EXCEL_SEPARATOR.fullmatch(lines[0].strip()):
+        raise UserError(f"{path}, line 1: expected a header, found {excel_line(lines[0])}.")
+    return TableText(lines, certain)
+
+
+def decoded(content: bytes) -> str:
+    """UTF-8 or UTF-16 text without its byte order mark; bytes of another encoding raise UnicodeDecodeError."""
+    return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
+
+
+def foreign_content(content: bytes) -> str:
+    """The kind of a file that is no readable text, and the way to make it one; empty: it may be text."""
+    if content.startswith(WORKBOOKS):
+        return "an Excel workbook or a zip archive; save or unpack it as text"
+    if content.startswith(GZIP):
+        return "a gzip file; unpack it"
+    if content.startswith(UTF_16):
+        try:
+            decoded(content)
+        except UnicodeDecodeError:
+            return "damaged UTF-16 text; save it as UTF-8"
+        return ""
+    if b"\0" not in content:
+        return ""
+    sample = content[: SAMPLE - SAMPLE % 2]
+    if any(sample[start::2].count(0) > 0.4 * len(sample[start::2]) for start in (0, 1)):
+        return "UTF-16 text without a byte order mark; save it as UTF-8"
+    return "a binary file (it holds zero bytes); save it as text"
+
+
+def excel_line(line: str) -> str:
+    """Excel's first line and the way to be rid of it."""
+    return f"Excel's line {line.strip()!r}; remove this line"

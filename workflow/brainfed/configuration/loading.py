@@ -1,23 +1,28 @@
 """From the dictionary that Snakemake read to a plan, or one sentence that says what to change."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from brainfed.configuration.plan import Plan, make_plan
 from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.unique_keys import read_yaml
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
 
 
-def load_plan(config: Mapping[str, Any]) -> Plan:
+def load_plan(config: Mapping[str, Any], files: Iterable[str | Path] = ()) -> Plan:
     """Validate a whole config and resolve its stages.
+
+    Args:
+        config: the keys that Snakemake read.
+        files: where it read them, which it does not refuse for a key that stands twice.
 
     Raises:
         UserError: names the key, the value found, what is allowed and the nearest valid name.
     """
+    for file in files:
+        read_config(Path(file))
     return make_plan(validate(ProjectSettings, extended(config), "config"))
 
 
@@ -44,23 +49,25 @@ def read_config(path: Path) -> Mapping[str, Any]:
     """The keys of a YAML file.
 
     Raises:
-        UserError: the file does not exist, is no YAML, or holds no keys.
+        UserError: the file does not exist, is no YAML, holds no keys, or one of them twice.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: expected YAML ({' '.join(str(error).split())}); mend the file.") from None
+    content = read_yaml(path)
     if not isinstance(content, Mapping):
         raise UserError(f"{path}: expected keys with values, found {content!r}; mend the file.")
     return content
 
 
 def overlay(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    """`top` over `base`: mappings are merged key by key, or removed by null; everything else is replaced."""
+    """`top` over `base`: mappings are merged key by key, or removed by null; everything else is replaced.
+
+    Keys are compared as text: the code 1 of one file is the code "1" of the other.
+    """
     merged = dict(base)
-    for key, value in top.items():
+    written = {str(key): key for key in base}
+    for own, value in top.items():
+        key = written.get(str(own), own)
         below = merged.get(key)
         if isinstance(below, Mapping) and value is None:
             del merged[key]

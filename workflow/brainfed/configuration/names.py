@@ -11,6 +11,8 @@ from brainfed.runtime.errors import UserError
 Value = TypeVar("Value")
 
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+LONGEST = 150
+"""Characters of a name: a file name may have 255, and endings follow."""
 RESERVED_COHORTS = ("reports",)
 PAPER = "paper"
 """The target that stands for every experiment which is no part of a plain run."""
@@ -31,7 +33,10 @@ def check_names(project: ProjectSettings) -> None:
     Raises:
         UserError: a name that cannot be one, or whose files would be another's; nothing named at all.
     """
-    _usable("project", project.project)
+    check_name("project", project.project)
+    for cohort, settings in project.cohorts.items():
+        if settings.kind == "connectivity":
+            check_name(f"cohorts.{cohort}.atlas", settings.atlas)
     named: dict[str, Mapping[str, object]] = {
         "cohorts": project.cohorts,
         "variants": project.variants,
@@ -41,7 +46,7 @@ def check_names(project: ProjectSettings) -> None:
         if not table and key != "variants":
             raise UserError(f"config: {key}: expected at least one, found none; add it.")
         for name in table:
-            _usable(key, name)
+            check_name(key, name)
     for name in RESERVED_COHORTS:
         if name in project.cohorts:
             raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
@@ -73,8 +78,14 @@ def known(name: str, table: Mapping[str, Value], where: str, what: str) -> Value
     return table[name]
 
 
-def _usable(key: str, name: str) -> None:
-    if not ALLOWED.fullmatch(name):
+def check_name(key: str, name: str) -> None:
+    """Refuse a name that cannot be a part of a path and of a rule's wildcards: it would lie elsewhere, or nowhere.
+
+    Raises:
+        UserError: it has other characters, or too many.
+    """
+    if not ALLOWED.fullmatch(name) or len(name) > LONGEST:
         raise UserError(
-            f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, found {name!r}; rename it."
+            f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, at most {LONGEST}, found {name!r}; "
+            "rename it."
         )

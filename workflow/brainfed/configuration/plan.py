@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.configuration.figures import check_figure
-from brainfed.configuration.names import TWIN, check_names, known
+from brainfed.configuration.names import TWIN, check_name, check_names, known
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.stages import (
     Experiment,
@@ -64,7 +64,10 @@ def make_plan(project: ProjectSettings) -> Plan:
     definitions = expand({**SHIPPED_VARIANTS, **project.variants})
     for name, definition in definitions.single.items():
         check_definition(project, name, definition)
+        check_name("variants", name)
     experiments = _experiments(project, definitions)
+    for name in experiments:
+        check_name("experiments", name)
     variants = [variant for experiment in experiments.values() for variant in experiment.variants]
     fused = [variant.fused for variant in variants if variant.fused]
     return Plan(

@@ -14,7 +14,7 @@ from brainfed.imaging.connectivity import split_runs, to_matrices
 from brainfed.imaging.region_signal import varying_regions
 from brainfed.imaging.series_files import load_runs, load_series
 from brainfed.imaging.typicality import defined_connectivity
-from brainfed.runtime.artefacts import read_table, write_text
+from brainfed.runtime.artefacts import read_table, write_text, write_tsv
 
 BIDS_VERSION = "1.10.0"
 
@@ -124,7 +124,7 @@ def _write_matrix(stem: Path, matrix: NDArray[np.float64], regions: Sequence[str
 
 
 def _write_tsv(path: Path, frame: pd.DataFrame) -> None:
-    write_text(path, frame.to_csv(sep="\t", index=False, na_rep="n/a", float_format="%.8g", lineterminator="\n"))
+    write_tsv(path, frame, na_rep="n/a", float_format="%.8g")
 
 
 def _write_json(path: Path, content: Mapping[str, object]) -> None:

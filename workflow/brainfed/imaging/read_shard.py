@@ -9,9 +9,59 @@ from brainfed.cohort.settings import CohortSettings
 from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.region_signal import varying_regions
 from brainfed.imaging.region_table import read_region_table
-from brainfed.imaging.roi_series import read_roi_series
-from brainfed.imaging.shard import ShardFiles, write_shard
+from brainfed.imaging.roi_series import NamedSeries, read_roi_series
+from brainfed.imaging.shard import ShardFiles, check_series, write_shard
 from brainfed.runtime.errors import UserError
+
+
+class SeriesReader:
+    """Reads the files of one part one after the other, and holds each against the region table or the first file.
+
+    The jobs and `brainfed check` read series in this way alone. A cohort's region table names the regions; else the
+    header of a file does, else its number of columns.
+
+    Raises:
+        UserError: the region table cannot be used.
+    """
+
+    def __init__(self, settings: CohortSettings) -> None:
+        self._settings = settings
+        self._table = None if settings.labels is None else read_region_table(settings.labels)
+        self._expected = settings.regions if self._table is None else len(self._table[1])
+        self._first: tuple[str | Path, tuple[str, ...]] | None = None
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Names of the regions, once a file was read; before, those of the region table or numbers."""
+        if self._first is not None:
+            return self._first[1]
+        if self._table is not None:
+            return self._table[1]
+        return tuple(str(index) for index in range(1, (self._expected or 0) + 1))
+
+    def read(self, subject: str, file: str | Path) -> NamedSeries:
+        """One subject's series under the names of the cohort's regions.
+
+        Raises:
+            UserError: the file cannot be used, or names other regions than the table or the first file.
+        """
+        indices = None if self._table is None else self._table[0].tolist()
+        named = read_roi_series(subject, file, self._expected, self._settings.header, indices)
+        if self._table is not None:
+            named = NamedSeries(named.series, self._of_table(subject, file, named.regions))
+        self._first = self._first or (file, named.regions)
+        check_names(subject, file, named.regions, *self._first)
+        check_series(subject, named.series, self._settings.min_timepoints)
+        return named
+
+    def _of_table(self, subject: str, file: str | Path, header: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of the table, unless the header has the same regions in another order."""
+        assert self._table is not None
+        indices, names = self._table
+        for known in (names, tuple(map(str, indices.tolist()))):
+            if header != known and sorted(header) == sorted(known):
+                check_names(subject, file, header, str(self._settings.labels), known)
+        return names
 
 
 def read_shard(
@@ -25,20 +75,14 @@ def read_shard(
         UserError: a file cannot be used and `on_invalid` is `error`; the headers of two files differ.
     """
     known = tr or {}
-    names = None if settings.labels is None else read_region_table(settings.labels)[1]
-    expected = settings.regions if names is None else len(names)
-    headers: dict[str, tuple[str, ...]] = {}
+    reader = SeriesReader(settings)
 
     def load(subject: str) -> RegionSeries:
-        named = read_roi_series(subject, files[subject], expected)
-        headers[subject] = named.regions if names is None else names
-        first = next(iter(headers))
-        check_names(subject, files[subject], headers[subject], files[first], headers[first])
-        coverage = np.where(varying_regions(named.series), 1.0, 0.0)
-        return RegionSeries(named.series, coverage, known.get(subject, float("nan")))
+        series = reader.read(subject, files[subject]).series
+        coverage = np.where(varying_regions(series), 1.0, 0.0)
+        return RegionSeries(series, coverage, known.get(subject, float("nan")))
 
-    by_number = tuple(str(index) for index in range(1, (expected or 0) + 1))
-    write_shard(sorted(files), load, lambda: next(iter(headers.values()), by_number), settings.atlas, settings, out)
+    write_shard(sorted(files), load, lambda: reader.regions, settings.atlas, settings, out)
 
 
 def check_names(

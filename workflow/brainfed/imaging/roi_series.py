@@ -1,22 +1,29 @@
 """Read region series that already exist: ABIDE's and ADHD-200's `.1D` files, or csv and tsv tables."""
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from brainfed.imaging.series_header import cells_of, read_header
+from brainfed.imaging.series_text import DECIMAL_COMMA, SeriesText, read_series_text
 from brainfed.runtime.errors import UserError
 
 ROI_STATS = ("file", "sub-brick")
 """Columns that AFNI's 3dROIstats (ADHD-200, Athena) writes before those of the regions, `Mean_1` ..."""
 
-
-MISSING = frozenset({"", "n/a", "na", "null", "none", "-", "."})
-FEWEST_COUNTED = 3
-"""Columns from which on a first line 0 1 2 ... or 1 2 3 ... is taken for their numbers, as pandas writes them."""
+LOST = 0.02
+"""Largest rounding error of a region's values as a fraction of their range, where float32 is to hold the signal."""
+LARGEST = float(np.finfo(np.float32).max)
+EPSILON = float(np.finfo(np.float32).eps)
+OF_FLOAT32 = 1e-8
+"""Values that float32 wrote, with nine digits or more, differ from float32 by less than this fraction."""
+OF_FLOAT64 = 1e-12
+"""A range below this fraction of the values is float64's own rounding."""
 
 
 @dataclass(frozen=True)
@@ -27,131 +34,128 @@ class NamedSeries:
     regions: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SeriesHead:
-    """How a text file begins.
-
-    Attributes:
-        separator: between its cells, a regular expression.
-        names: of the regions, empty where the first line holds values only.
-        before: columns in front of those of the regions.
-    """
-
-    separator: str
-    names: tuple[str, ...]
-    before: int = 0
-
-
-def read_head(subject: str, file: str | Path) -> SeriesHead:
-    """Read the first line of a text file of region series.
-
-    Raises:
-        UserError: the file is absent or no text, or its first line is neither a header nor a volume.
-    """
-    try:
-        with Path(file).open(encoding="utf-8-sig") as lines:
-            first = lines.readline()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"Subject {subject}, {file}: expected a text file of region series, found none that reads ({error})."
-        ) from error
-    separator = max(",;\t", key=first.count) if any(mark in first for mark in ",;\t") else r"\s+"
-    names = _header(f"Subject {subject}, {file}", first, separator)
-    before = len(ROI_STATS) if tuple(name.casefold() for name in names[:2]) == ROI_STATS else 0
-    names = [name.removeprefix("Mean_") for name in names[before:]] if before else names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UserError(
-            f"Subject {subject}, {file}, line 1: expected every region once, found {twice!r} again; rename one."
-        )
-    return SeriesHead(separator, tuple(names), before)
-
-
-def read_roi_series(subject: str, file: str | Path, regions: int | None) -> NamedSeries:
+def read_roi_series(
+    subject: str,
+    file: str | Path,
+    regions: int | None,
+    header: bool | None = None,
+    indices: Sequence[int] | None = None,
+) -> NamedSeries:
     """Read one text file, a row a volume, a column a region.
 
-    The header, if there is one, is a first line that is not all numbers (`#1 <tab> #2 ...`), or counts the columns.
-    In AFNI's 3dROIstats
-    tables the columns File and Sub-brick are no regions.
+    Blank lines, a byte order mark and the kind of line ends do not matter. `series_header` decides whether the first
+    line names the regions. In AFNI's 3dROIstats tables the columns File and Sub-brick are no regions.
+
+    Args:
+        subject: whose series it is.
+        file: path of the file.
+        regions: number of regions, None: as many as the file has.
+        header: whether the first line names the regions, None: decide by rule.
+        indices: those of the cohort's region table, None where it has none.
 
     Raises:
-        UserError: the file is absent or empty, holds text, NaN or infinite values, a ragged row, or
-            another number of regions than `regions`.
+        UserError: the file is absent, empty or no text, its first line may be names or numbers, it holds text, NaN or
+            infinite values, values whose differences float32 cannot hold, a ragged row, or another number of regions
+            than `regions`.
     """
     where = f"Subject {subject}, {file}"
-    head = read_head(subject, file)
-    skipped = 1 if head.names else 0
-    kept = range(head.before, head.before + len(head.names)) if head.before else None
-    values = _read_fast(file, head.separator, skipped, kept)
-    if values is None:
-        values = _read_careful(where, file, head.separator, skipped, kept)
-    names = head.names
-    found = values.shape[1]
+    text = read_series_text(subject, file)
+    names = read_header(subject, file, text, header, indices)
+    before = len(ROI_STATS) if tuple(name.casefold() for name in names[:2]) == ROI_STATS else 0
+    names = tuple(name.removeprefix("Mean_") for name in names[before:]) if before else names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"{where}, line {text.line}: expected every region once, found {twice!r} again; rename one.")
+    rows = text.rest if names else f"{text.first}\n{text.rest}"
+    kept = range(before, before + len(names)) if before else None
+    exact = _read_fast(rows, text.separator, kept)
+    if exact is None:
+        exact = _read_careful(where, rows, text, bool(names), kept)
+    values = exact.astype(np.float32)
+    _refuse_other_width(where, values.shape[1], names, regions)
+    _refuse_lost_signal(where, exact, values)
+    return NamedSeries(values, names or tuple(str(index) for index in range(1, values.shape[1] + 1)))
+
+
+def _refuse_other_width(where: str, found: int, names: Sequence[str], regions: int | None) -> None:
     expected = regions if regions is not None else len(names) or found
-    if found != expected or len(names or range(found)) != found:
+    under = f" under {len(names)} names" if names and len(names) != found else ""
+    if found != expected or under:
+        raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; is it another atlas?")
+
+
+def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray[np.float32]) -> None:
+    """Refuse what varies so little about so large a value that rounding to float32 loses it."""
+    top, bottom = exact.max(axis=0), exact.min(axis=0)
+    largest, spread = np.maximum(np.abs(top), np.abs(bottom)), top - bottom
+    if (LOST * spread >= EPSILON * largest).all():
+        return
+    error = np.abs(exact - rounded)
+    lost = (error.max(axis=0) > LOST * spread) & (spread > OF_FLOAT64 * largest)
+    lost &= (error > OF_FLOAT32 * np.abs(exact)).any(axis=0) | (np.ptp(rounded, axis=0) < spread / 2)
+    if lost.any():
+        column = int(np.flatnonzero(lost)[0])
         raise UserError(
-            f"{where}: expected {expected} regions, found {found} columns"
-            f"{f' under {len(names)} names' if len(names or range(found)) != found else ''}; is it another atlas?"
+            f"{where}: expected a signal that single precision can hold, found values in column {column + 1} that "
+            f"range over {spread[column]:.3g} at about {largest[column]:.3g} ({int(lost.sum())} such columns); "
+            "subtract its mean from each column."
         )
-    return NamedSeries(values, names or tuple(str(index) for index in range(1, found + 1)))
 
 
-def _header(where: str, line: str, separator: str) -> list[str]:
-    """Names in the first line without their `#`, or nothing if it is a volume."""
-    cells = re.split(separator, line.strip())
-    numeric = [_is_number(cell) for cell in cells]
-    if all(numeric):
-        count = len(cells)
-        counted = [[str(start + place) for place in range(count)] for start in (0, 1)]
-        return counted[1] if count >= FEWEST_COUNTED and cells in counted else []
-    names = [cell.strip().strip('"').lstrip("#").strip() for cell in cells]
-    if len(names) > 1:
-        for place, name in enumerate(names, start=1):
-            if not name or (name.casefold() in MISSING and any(numeric)):
-                raise UserError(
-                    f"{where}, line 1: expected a name or a finite number in every column, found {name!r} in column "
-                    f"{place}; fill it in, or remove the column if it counts the rows."
-                )
-    return names
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_fast(file: str | Path, separator: str, skipped: int, kept: range | None) -> NDArray[np.float32] | None:
-    """All numbers of the table, or None if any cell is not a finite one."""
+def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.float64] | None:
+    """All numbers of the table, or None if any cell is not one that float32 can hold."""
     try:
         table = pd.read_csv(
-            file, sep=separator, header=None, skiprows=skipped, usecols=kept, engine="c", dtype=np.float64
+            BytesIO(rows.encode()),
+            sep=separator,
+            header=None,
+            usecols=kept,
+            engine="c",
+            dtype=np.float64,
+            low_memory=False,
         )
     except (ValueError, OSError):
         return None
-    values: NDArray[np.float32] = table.to_numpy(dtype=np.float32)
-    return values if np.isfinite(values).all() else None
+    values: NDArray[np.float64] = table.to_numpy()
+    return values if (np.abs(values) <= LARGEST).all() else None
 
 
-def _read_careful(
-    where: str, file: str | Path, separator: str, skipped: int, kept: range | None
-) -> NDArray[np.float32]:
+def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: range | None) -> NDArray[np.float64]:
     """Read cell by cell, to name the first one that is not a finite number."""
+    filled = text.filled() if named else [(text.line, text.first), *text.filled()]
     try:
         table = pd.read_csv(
-            file, sep=separator, header=None, skiprows=skipped, usecols=kept, engine="c", dtype=str, na_filter=False
+            BytesIO(rows.encode()),
+            sep=text.separator,
+            header=None,
+            usecols=kept,
+            engine="c",
+            dtype=str,
+            na_filter=False,
         )
     except (ValueError, OSError) as error:
-        raise UserError(f"{where}: expected rows of equal length, found a broken table ({error}).") from error
-    numbers = table.apply(pd.to_numeric, errors="coerce")
-    values: NDArray[np.float32] = numbers.to_numpy(dtype=np.float32)
-    bad = np.argwhere(~np.isfinite(values))
+        raise UserError(_broken(where, filled, text.separator, error)) from error
+    numbers: NDArray[np.float64] = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.argwhere(~(np.abs(numbers) <= LARGEST))
     if len(bad):
         row, column = bad[0]
+        cell = str(table.iat[row, column])
+        remedy = "write points for decimal commas" if DECIMAL_COMMA.fullmatch(cell) else "repair the file"
+        line = f", line {filled[row][0]}" if len(table) == len(filled) else ""
         raise UserError(
-            f"{where}, line {row + skipped + 1}: expected a finite number in column {table.columns[column] + 1}, found "
-            f"{table.iat[row, column]!r} ({len(bad)} such cells); repair the file or drop the subject."
+            f"{where}{line}: expected a finite number in column {table.columns[column] + 1}, found {cell!r} "
+            f"({len(bad)} such cells); {remedy} or drop the subject."
         )
-    return values
+    return numbers
+
+
+def _broken(where: str, filled: Sequence[tuple[int, str]], separator: str, error: Exception) -> str:
+    """Why a table does not read: the first row that is longer than the first."""
+    widths = [(number, len(cells_of(line, separator))) for number, line in filled]
+    for number, width in widths:
+        if width > widths[0][1]:
+            return (
+                f"{where}, line {number}: expected rows of equal length, found {width} cells below {widths[0][1]}; "
+                "repair the file or drop the subject."
+            )
+    return f"{where}: expected rows of equal length, found a broken table ({' '.join(str(error).split())}); repair it."

@@ -1,6 +1,6 @@
 """Read the region series of a cohort back from its parts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,24 +19,36 @@ def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[d
         UserError: a subject is in no part, or two parts name their regions differently.
     """
     wanted, series = set(subjects), dict[str, Series]()
-    regions: tuple[str, ...] | None = None
+    parts: list[tuple[str | Path, tuple[str, ...], bool]] = []
     for path in files:
         part = read_arrays(path)
-        names = tuple(part.metadata["regions"])
-        if part.arrays and regions is not None and names != regions:
-            raise UserError(
-                f"{path}: expected the {len(regions)} regions of {files[0]}, found other names or another order; bring "
-                "the source files into one order."
-            )
-        regions = names if part.arrays or regions is None else regions
+        parts.append((path, tuple(part.metadata["regions"]), bool(part.arrays)))
         series.update({subject: array for subject, array in part.arrays.items() if subject in wanted})
+    regions = shared_regions(parts)
     absent = [subject for subject in subjects if subject not in series]
     if absent:
         raise UserError(
             f"Subject {absent[0]}: expected its series in one of {len(files)} parts, found none "
             f"({len(absent)} such subjects); delete the time series and run again."
         )
-    return {subject: series[subject] for subject in sorted(series)}, regions or ()
+    return {subject: series[subject] for subject in sorted(series)}, regions
+
+
+def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) -> tuple[str, ...]:
+    """The region names of all parts: path, names, and whether it holds a series; parts without one do not count.
+
+    Raises:
+        UserError: two parts name their regions differently.
+    """
+    everything = list(parts)
+    used = [(path, names) for path, names, holds in everything if holds]
+    for path, names in used:
+        if names != used[0][1]:
+            raise UserError(
+                f"{path}: expected the {len(used[0][1])} regions of {used[0][0]}, found other names or another order; "
+                "bring the source files into one order."
+            )
+    return next((names for _, names in used or [part[:2] for part in everything]), ())
 
 
 def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:

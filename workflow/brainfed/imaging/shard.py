@@ -56,8 +56,7 @@ def write_shard(
     for done, subject in enumerate(subjects, start=1):
         try:
             found = load(subject)
-            check_length(subject, len(found.series), settings.min_timepoints)
-            _check_signal(subject, found.series)
+            check_series(subject, found.series, settings.min_timepoints)
         except UserError as error:
             if settings.on_invalid == "error":
                 raise
@@ -87,6 +86,16 @@ def write_shard(
     )
 
 
+def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
+    """Refuse a (time, R) series of fewer than `least` volumes, or without a region that varies.
+
+    Raises:
+        UserError: it is one of these.
+    """
+    check_length(subject, len(series), least)
+    _check_signal(subject, series)
+
+
 def check_length(subject: str, timepoints: int, least: int) -> None:
     """Refuse a series of fewer than `least` volumes.
 
@@ -98,6 +107,11 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
             f"Subject {subject}: expected at least {least} time points, found {timepoints}; lower "
             "min_timepoints, or let on_invalid: drop leave the subject out."
         )
+
+
+def checksum(series: NDArray[np.float32]) -> str:
+    """The same for series with the same bytes."""
+    return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
 
 
 def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
@@ -116,7 +130,7 @@ def _quality(subject: str, found: RegionSeries | None, problem: str) -> dict[str
     else:
         constant, empty = int(constant_regions(found.series).sum()), int(empty_regions(found.series).sum())
         runs = len(found.runs) or 1
-        digest = hashlib.sha256(np.ascontiguousarray(found.series).tobytes()).hexdigest()
+        digest = checksum(found.series)
     return {
         "subject": subject,
         "timepoints": len(found.series),

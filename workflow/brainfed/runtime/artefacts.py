@@ -22,6 +22,8 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.parts import part_of, remove_left_over
 
 METADATA_KEY = "brainfed"
+FORMULA = "=+-@\t\r"
+"""First characters of what a spreadsheet runs as a formula."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,30 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_bytes(content)
 
 
-def write_tsv(path: str | Path, frame: pd.DataFrame) -> None:
-    """Write a table that a person reads: tab-separated, missing values empty."""
-    write_text(path, frame.to_csv(sep="\t", index=False, lineterminator="\n"))
+def write_tsv(path: str | Path, frame: pd.DataFrame, **layout: Any) -> None:
+    """Write a table that a person reads: tab-separated, missing values empty, no text that a spreadsheet would run.
+
+    Args:
+        path: of the file.
+        frame: the table.
+        layout: what `DataFrame.to_csv` is to do otherwise.
+    """
+    safe = frame.rename(columns=_without_formula)
+    for at, kind in enumerate(safe.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            safe.isetitem(at, [_without_formula(cell) for cell in safe.iloc[:, at]])
+    write_text(path, safe.to_csv(sep="\t", index=False, lineterminator="\n", **layout))
+
+
+def _without_formula(cell: Any) -> Any:
+    """A cell as it is; text that begins like a formula and is no number gets an apostrophe in front.
+
+    A spreadsheet runs `=1+1`, `+x` and `@x`, whoever wrote them into a table of phenotypes or regions.
+    """
+    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in FORMULA:
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

@@ -9,7 +9,7 @@ sense.
 import atexit
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ ADOPT = "BRAINFED_ADOPT"
 """Set to 1: results are taken for those of today's config, code and data, whatever made them."""
 GIVEN = "given"
 """The one parameter of a rule: a mapping of names to values."""
+ADOPTED = "results behind them are taken as they are"
 UNEXPECTED = (NO_RECORD, CHANGED, OTHER_INPUT, OTHER_VERSIONS)
 """What a person cannot know from what they edited."""
 
@@ -35,9 +36,13 @@ class Records:
         memory: a file for the digests of contents that were read.
         versions: the libraries' versions where a result of others is computed again; empty where it is kept.
         writing: whether this run may write; a dry run adopts nothing.
+        pages: rules whose outputs say what was adopted: they are adopted never, and run where anything was.
     """
 
-    def __init__(self, memory: Path, versions: Mapping[str, str], writing: Callable[[], bool]) -> None:
+    def __init__(
+        self, memory: Path, versions: Mapping[str, str], writing: Callable[[], bool], pages: Collection[str] = ()
+    ) -> None:
+        self.pages = frozenset(pages)
         self.contents = Contents(memory)
         self.versions = versions
         self.writing = writing
@@ -61,7 +66,9 @@ class Records:
 
     def checksum(self, job: Any, path: str) -> str | None:
         """SHA-256 of an input when the job ran."""
-        made = self._judge(job)[0] if self.adopting else self._read(str(job.output[0]))
+        made = (
+            self._judge(job)[0] if self.adopting and job.rule.name not in self.pages else self._read(str(job.output[0]))
+        )
         held = made.contents.get(path) if made else None
         return held.digest if held and held.digest else None
 
@@ -71,7 +78,10 @@ class Records:
             parts, inputs = parts_of(job.params.get(GIVEN)), roles_of(job.input)
             made = self._read(outputs[0])
             found = verdict(made, parts, inputs, outputs, self.contents, self.versions)
-            if found and self.adopting:
+            page = job.rule.name in self.pages
+            if page and self.adopted:
+                found = found or ADOPTED
+            if found and self.adopting and not page:
                 made = self._adopt(made, parts, inputs, outputs)
                 self.adopted.append(outputs[0])
                 found = ""

@@ -1,0 +1,44 @@
+"""YAML in which no key stands twice: YAML's own readers let the last one win and lose the first."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from brainfed.runtime.errors import UserError
+
+
+class _TwiceError(yaml.YAMLError):
+    """A key that stands twice, and the lines in which it does."""
+
+    def __init__(self, key: str, first: int, second: int) -> None:
+        super().__init__(f"the key {key!r} in lines {first} and {second}")
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader; keys are compared as the text that they are read as later: 1 and "1" are one code."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                line = key.start_mark.line + 1
+                if key.value in lines:
+                    raise _TwiceError(key.value, lines[key.value], line)
+                lines[key.value] = line
+        return node
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML or JSON file.
+
+    Raises:
+        UserError: it is none, is not UTF-8, or has a key twice.
+    """
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except _TwiceError as error:
+        raise UserError(f"{path}: expected every key once, found {error}; remove or rename one of them.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: expected YAML ({' '.join(str(error).split())}); mend the file.") from None

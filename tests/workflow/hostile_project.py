@@ -160,7 +160,7 @@ def _lay_out(folder: Path, scans: list[Path]) -> None:
         row["fd"] = f"{0.1 + number / 100:.2f}"
     for name, part in (("first.csv", rows[::2]), ("second.csv", rows[1::2])):
         with (resources / name).open("w", newline="") as file:
-            table = csv.DictWriter(file, list(rows[0]))
+            table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             table.writeheader()
             table.writerows(part)
 

@@ -9,5 +9,5 @@ with job(snakemake):
     write_arrays(
         snakemake.output.features,
         {"features": found.arrays["measures"]},
-        {**found.metadata, "settings": snakemake.params.settings},
+        {**found.metadata, "settings": snakemake.params.settings, "crossings": []},
     )

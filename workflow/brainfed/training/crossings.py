@@ -33,20 +33,24 @@ def sizes_of(institution: IntArray) -> dict[int, int]:
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
-def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger) -> None:
+def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger, *, shared: bool) -> None:
     """What an institution without training subjects is given by the others, in the stack's first fold.
 
-    The others' means and deviations scale its subjects. Where no global model exists, their models
-    score them: `weights` holds (M, F, ...) tensors by name then, and nothing otherwise.
+    The others' means and deviations scale its subjects. The global model scores them, which the server sends, or
+    where models are not `shared`, those of all others. `weights` holds (M, F, ...) tensors by name.
     """
     seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
     sizes = {index: len(member.nodes) for index, member in enumerate(stack.members)}
     first = stack.members[0]
     sent = {"feature-mean": first.mean, "feature-sd": first.sd}
     content = {name: (moment.shape[1:], moment.itemsize) for name, moment in sent.items() if moment is not None}
-    content |= {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
+    model = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
     helpers = {index: size for index, size in sizes.items() if seen[index]}
-    record_help(ledger, helpers, {index: size for index, size in sizes.items() if not seen[index]}, content)
+    helped = {index: size for index, size in sizes.items() if not seen[index]}
+    record_help(ledger, helpers, helped, content if shared else content | model)
+    for index, size in helped.items() if shared else ():
+        for name, (shape, itemsize) in model.items():
+            ledger.record(name, shape, itemsize, direction="download", round_index=0, institution=index, subjects=size)
 
 
 def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:

@@ -62,7 +62,10 @@ def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPE
                 "local_epochs": 10,
                 "operations": 29_000_000_000_000,
             }
-            crossings = [_crossing("encoder-0.weight", "features x hidden-0", way) for way in ("upload", "download")]
+            crossings = [
+                _crossing("inpainting", "encoder-0.weight", "features x hidden-0", way)
+                for way in ("upload", "download")
+            ]
             write_text(cost, canonical_json({"counts": counts, "crossings": crossings}))
             timing_of = {"seconds": 300.0 + 20 * repeat, "peak_memory_mb": 900.0, "device": "cpu"}
             write_text(timing, canonical_json(timing_of))
@@ -71,14 +74,14 @@ def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPE
     return outline
 
 
-def _crossing(name: str, axes: str, direction: str) -> dict[str, Any]:
-    return {"name": name, "direction": direction, "axes": axes, "shape": "66x256", "tensors": 150, "rounds": 30,
-            "bytes": 10_137_600}  # fmt: skip
+def _crossing(stage: str, name: str, axes: str, direction: str) -> dict[str, Any]:
+    return {"stage": stage, "name": name, "direction": direction, "to": "server", "axes": axes, "shape": "66x256",
+            "tensors": 150, "rounds": 30, "bytes": 10_137_600}  # fmt: skip
 
 
 def _write_training(folder: Path, settings: Mapping[str, Any], repeat: int) -> None:
     counts = {"parameters": 474_594, "rounds": 10, "local_epochs": 10, "first_layer_operations": 127_543_680_000}
-    crossings = [_crossing("weight-0", "features x hidden-0", "upload")]
+    crossings = [_crossing("classifier", "weight-0", "features x hidden-0", "upload")]
     write_text(folder / "cost.json", canonical_json({"counts": counts, "crossings": crossings}))
     seconds = {"seconds": 40.0 + repeat, "peak_memory_mb": 500.0, "device": "cpu"}
     write_text(folder / "timing.json", canonical_json(seconds))

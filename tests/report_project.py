@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.cohort.flag_settings import FlagSettings
 from brainfed.cohort.measures import measure
 from brainfed.configuration.shipped import shipped_settings
@@ -145,6 +146,9 @@ def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
     moved = people[decided["included"]]
     found = relate_motion({subject: series[subject] for subject in moved["subject"]}, regions, moved)
     write_table(cohort / "qc-fc.parquet", found)
+    likeness = crossings_of_likeness(people, list(series), REGIONS)
+    for job, rows in {"quality": likeness, "included": crossings_of_checksums(people, list(series))}.items():
+        write_text(cohort / f"{job}-crossings.json", canonical_json({"crossings": list(rows)}))
     return people[decided["included"]].reset_index(drop=True)
 
 
@@ -212,7 +216,17 @@ def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.D
         "fedni": [("weight-0", "upload", "features x hidden-0")],
     }.get(name, [])
     rows = [
-        {"name": tensor, "direction": way, "axes": axes, "shape": "91x64", "tensors": 6, "rounds": 3, "bytes": 2048}
+        {
+            "stage": "classifier",
+            "name": tensor,
+            "direction": way,
+            "to": "server" if way == "upload" else "institutions",
+            "axes": axes,
+            "shape": "91x64",
+            "tensors": 6,
+            "rounds": 3,
+            "bytes": 2048,
+        }
         for tensor, way, axes in crossings
     ]
     write_text(folder / "cost.json", canonical_json({"counts": {"parameters": 4096}, "crossings": rows}))
@@ -249,8 +263,8 @@ def _write_generator(folder: Path, subjects: int) -> None:
     """100 generated nodes, and what a generator's training leaves behind."""
     write_fused(folder / "fused.safetensors", 0.35, folder, subjects)
     rows = [
-        {"name": name, "direction": way, "axes": "features x encoder-0", "shape": "91x256", "tensors": 6, "rounds": 30,
-         "bytes": 1_000_000}
+        {"stage": "inpainting", "name": name, "direction": way, "to": "server" if way == "upload" else "institutions",
+         "axes": "features x encoder-0", "shape": "91x256", "tensors": 6, "rounds": 30, "bytes": 1_000_000}
         for name in ("encoder_0.weight", "encoder_0.bias") for way in ("upload", "download")
     ]  # fmt: skip
     counts = {"parameters": 81920, "discriminator_parameters": 20480, "rounds": 30, "operations": 2_000_000_000}
@@ -316,6 +330,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "quality": [str(cohort / "shard-quality.parquet")],
         "measures": str(cohort / "quality.parquet"),
         "connections": str(cohort / "qc-fc.parquet"),
+        "crossings": [str(cohort / f"{job}-crossings.json") for job in ("quality", "included")],
         "flag": asdict(FlagSettings()),
         "figures": {name: str(figures / f"{name}.svg") for name in shown},
         "experiments": [experiment],

@@ -113,10 +113,11 @@ def train_generators_by_loops(inputs, owners, settings, draw_keep):
     optimisers = {code: torch.optim.Adam(weights, lr=settings.learning_rate) for code, weights in generators.items()}
     for number in range(settings.rounds):
         for owner in owners:
+            noisy = with_noise(inputs, owner, settings.noise, number)
             loss = sum(
                 visit(
                     inputs,
-                    owner.weights,
+                    owner.weights if host is owner else noisy,
                     frozen[host.code],
                     host,
                     settings,
@@ -128,6 +129,17 @@ def train_generators_by_loops(inputs, owners, settings, draw_keep):
             optimisers[owner.code].zero_grad()
             loss.backward()
             optimisers[owner.code].step()
+
+
+def with_noise(inputs, owner, scale, number):
+    """fGen's weights as others get them: normal noise on each tensor, through which gradients pass."""
+    fold = -1 if inputs.part == "all" else int(inputs.part[5:])
+    noisy = {}
+    for name, weight in owner.weights.items():
+        if name.startswith("fgen."):
+            key = ("weight-noise", owner.code, fold, number, name.removeprefix("fgen."))
+            noisy[name] = weight + scale * normal(inputs.streams, weight.shape, *key).double()
+    return noisy
 
 
 def visit(inputs, weights, z, host, settings, draw_keep, key):

@@ -33,7 +33,9 @@ def contents(project):
     """Path -> bytes of all results but measurements."""
     results = project.folder / "results"
     files = (path for path in results.rglob("*") if path.is_file())
-    kept = (path for path in files if "benchmarks" not in path.parts and not path.name.endswith("timing.json"))
+    kept = (
+        path for path in files if "benchmarks" not in path.parts and not path.name.endswith(("timing.json", ".made"))
+    )
     return {path.relative_to(results).as_posix(): path.read_bytes() for path in kept}
 
 

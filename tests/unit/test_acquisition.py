@@ -35,7 +35,7 @@ class Cohort:
         self.write(self.people)
         drawn = pd.DataFrame({"subject": SUBJECTS, "institution": self.institution, "fold": FOLD})
         write_table(folder / "split.parquet", drawn)
-        metadata = {"subjects": SUBJECTS[::-1], "regions": [f"r{index}" for index in range(5)]}
+        metadata = {"subjects": SUBJECTS[::-1], "regions": [f"r{index}" for index in range(5)], "crossings": []}
         write_arrays(folder / "all.safetensors", {"features": self.features[::-1]}, metadata)
 
     def write(self, people):

@@ -16,6 +16,7 @@ from bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, writ
 from brainfed.cohort.bids_settings import BidsSettings, ConfoundSettings
 from brainfed.cohort.listing import list_cohort
 from brainfed.cohort.settings import CohortSettings, ExtractionSettings
+from brainfed.federation.exchange import Ledger
 from brainfed.imaging.atlas import load_atlas
 from brainfed.imaging.bids_extraction import SubjectRuns, extract_bids_shard, extract_subject
 from brainfed.imaging.connectivity import connectivity
@@ -245,7 +246,7 @@ def test_a_region_that_one_run_saw_has_the_connections_of_that_run_in_an_average
     first, second = (np.corrcoef(run.T)[np.triu_indices(3, 1)] for run in runs)
     np.testing.assert_allclose(found, [(first[0] + second[0]) / 2, first[1], first[2]], atol=1e-6)
     assert connectivity({"s": joined.series}, FeatureSettings())[0, 1:].tolist() == [0, 0]
-    assert np.isfinite(tangent_features({"s": joined.series}, ["s"], ["a"], np.ones(1, dtype=bool))).all()
+    assert np.isfinite(tangent_features({"s": joined.series}, ["s"], ["a"], np.ones(1, dtype=bool), Ledger({}))).all()
 
 
 def write_header_trs(derivative, tr):

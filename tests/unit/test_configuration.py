@@ -227,6 +227,16 @@ def test_noise_off_is_no_noise(written):
     assert isinstance(quick.settings["noise"], float)
 
 
+@pytest.mark.parametrize("method", ["fedni", "fedsage-plus"])
+def test_the_noise_of_a_generator_is_switched_off_by_the_same_word(method):
+    written = f"  quiet: {{method: {method}, inpainting: {{noise: off}}}}"
+    content = yaml.safe_load(CONFIG)
+    content.setdefault("variants", {}).update(yaml.safe_load(written))
+    content["experiments"]["methods"]["variants"] = ["ridge-central", "quiet", method]
+    _, quiet, plain = load_plan(content).experiments["methods"].variants
+    assert (quiet.fused.inpainting.settings["noise"], plain.fused.inpainting.settings["noise"]) == (0, 0.01)
+
+
 def test_none_and_null_are_the_same():
     for written in ("none", "null"):
         content = yaml.safe_load(CONFIG.replace("{source: simulate}", f"{{source: nifti, confounds: {written}}}"))

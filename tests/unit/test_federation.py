@@ -138,21 +138,33 @@ def ledger():
 
 
 def record(book, name, shape, subjects=20, **changes):
-    options = {"direction": "upload", "round_index": 0, "subjects": subjects} | changes
+    options = {"direction": "upload", "round_index": 0, "institution": 0, "subjects": subjects} | changes
     book.record(name, shape, 4, **options)
 
 
 def test_the_ledger_counts_bytes_by_name_and_direction():
     book = ledger()
     for number in range(3):
-        record(book, "w", (7, 5), round_index=number)
-        record(book, "w", (7, 5), round_index=number, times=2)
+        record(book, "w", (7, 5), round_index=number, institution=10)
+        record(book, "w", (7, 5), round_index=number, institution=2, times=2)
         record(book, "w", (7, 5), round_index=number, direction="download")
-    common = {"name": "w", "axes": "features x hidden", "shape": "7x5", "rounds": 3}
+    common = {"stage": "classifier", "name": "w", "axes": "features x hidden", "shape": "7x5", "rounds": 3}
+    down = {"direction": "download", "to": "institutions", "institutions": "0"}
+    up = {"direction": "upload", "to": "server", "institutions": "2 10"}
     assert book.rows() == (
-        common | {"direction": "download", "tensors": 3, "bytes": 3 * 7 * 5 * 4},
-        common | {"direction": "upload", "tensors": 9, "bytes": 9 * 7 * 5 * 4},
+        common | down | {"tensors": 3, "bytes": 3 * 7 * 5 * 4},
+        common | up | {"tensors": 9, "bytes": 9 * 7 * 5 * 4},
     )
+
+
+@pytest.mark.parametrize("settings", [{"weighting": "subjects"}, {"batch": 4}])
+def test_what_needs_the_number_of_training_subjects_sends_it_once(settings):
+    inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
+    plain = {row["name"] for row in fedgcn.train(inputs, QUICK, Run()).crossings}
+    rows = {row["name"]: row for row in fedgcn.train(inputs, replace(QUICK, **settings), Run()).crossings}
+    assert rows.keys() - plain == {"training-subjects"}
+    sent = rows["training-subjects"]
+    assert (sent["direction"], sent["tensors"], sent["bytes"], sent["institutions"]) == ("upload", 3, 12, "0 1 2")
 
 
 def test_the_bytes_of_a_federated_run_are_those_counted_by_hand():

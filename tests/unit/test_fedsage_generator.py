@@ -1,6 +1,6 @@
 """FedSage+'s generator: who is hidden, the losses, what crosses, resuming, and what the trained generator answers."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -8,16 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.federation import state
+from brainfed.federation import privacy, state
 from brainfed.graphs.graph import Graph
-from brainfed.inpainting import fedsage
+from brainfed.inpainting import fedsage, fedsage_visit
 from brainfed.inpainting.fedsage_crossings import RAW_CROSSES, SUMMED_CROSSES
 from brainfed.inpainting.fedsage_losses import count_loss
 from brainfed.inpainting.fedsage_owner import bounded, hidden_nodes, owners_of, row_normalised
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_training import Draws
 from brainfed.inpainting.fusing import fuse
-from brainfed.inpainting.settings import FusingSettings
+from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.fedsage_plus import FEDSAGE
 from brainfed.models.fedsage_generator import GeneratorShape, MissingNeighbourGenerator
 from brainfed.runtime.artefacts import ArrayFile
@@ -29,6 +29,8 @@ from reference.fedsage import PlainOwner, hidden_neighbours, smooth_l1, train_ge
 CPU = torch.device("cpu")
 DOUBLE = Run(precision="float64")
 QUICK = FedSageSettings(local_epochs=2, rounds=2, targets=3, fgen_width=8, hidden_fraction=0.2, learning_rate=0.01)
+
+NOISY = (FedSageSettings, InpaintingSettings)
 
 
 def cohort(subjects=45, **options):
@@ -182,22 +184,64 @@ def plain_owners(inputs, settings):
     return owners
 
 
+@pytest.mark.parametrize("part", ["all", "fold-2"])
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.5])
 @pytest.mark.parametrize("block", [4, 512])
-def test_training_owner_by_owner_equals_the_rounds_of_the_plain_loop(block, monkeypatch):
+def test_training_owner_by_owner_equals_the_rounds_of_the_plain_loop(block, noise, part, monkeypatch):
     monkeypatch.setattr(fedsage, "CPU_BLOCK", block)
-    inputs = cohort(46, seed=4)
-    trained = fedsage.train(inputs, QUICK, DOUBLE)
-    owners = plain_owners(inputs, QUICK)
-    draws = Draws(inputs.streams, "all", QUICK.dropout)
+    inputs = cohort(46, seed=4, part=part)
+    settings = replace(QUICK, noise=noise)
+    trained = fedsage.train(inputs, settings, DOUBLE)
+    owners = plain_owners(inputs, settings)
+    draws = Draws(inputs.streams, part, QUICK.dropout)
 
     def keep(rows, width, *key):
         return draws.keep(torch.zeros(rows, 1, dtype=torch.float64), width, *key)
 
-    train_generators_by_loops(inputs, owners, QUICK, keep)
+    train_generators_by_loops(inputs, owners, settings, keep)
     for owner in owners:
         for name, weight in owner.weights.items():
             found = trained.arrays[f"{owner.code}/{name}"]
             np.testing.assert_allclose(found, weight.detach().numpy(), atol=1e-8, rtol=0, err_msg=name)
+
+
+def test_the_setting_of_noise_is_fednis():
+    own, fednis = (next(field for field in fields(kind) if field.name == "noise") for kind in NOISY)
+    assert (own.type, own.default, dict(own.metadata)) == (fednis.type, fednis.default, dict(fednis.metadata))
+
+
+def test_without_noise_nothing_is_drawn_and_no_weight_is_copied(monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(fedsage_visit, "noisy_copy", refuse)
+    fedsage.train(cohort(), replace(QUICK, noise=0.0), Run())
+    with pytest.raises(AssertionError):
+        fedsage.train(cohort(), QUICK, Run())
+
+
+def test_noise_is_on_what_others_are_sent_and_not_on_the_owners_own_weights(monkeypatch):
+    """Drawn once a round and owner; after a round without learning the owner's weights are those of before."""
+    drawn = []
+
+    def noisy_copy(weights, scale, streams, institution, fold, number):
+        drawn.append((institution, fold, number))
+        found = real(weights, scale, streams, institution, fold, number)
+        for name, weight in weights.items():
+            apart = (found[name] - weight).detach()
+            assert apart.abs().min() > 0
+            if apart.numel() > 1000:
+                assert float(apart.std()) == pytest.approx(0.01, rel=0.1)
+        return found
+
+    real = privacy.noisy_copy
+    monkeypatch.setattr(fedsage_visit, "noisy_copy", noisy_copy)
+    still = replace(QUICK, learning_rate=0.0)
+    trained, start = (fedsage.train(cohort(), settings, Run()).arrays for settings in (still, replace(still, rounds=0)))
+    assert {name: value.tobytes() for name, value in trained.items()} == {
+        name: value.tobytes() for name, value in start.items()
+    }
+    assert drawn == [(institution, -1, number) for institution in range(3) for number in range(2)]
 
 
 def test_all_owners_start_alike_and_no_generator_is_averaged():

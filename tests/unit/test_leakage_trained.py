@@ -109,4 +109,5 @@ def test_a_site_without_training_subjects_is_helped_by_declared_tensors():
     assert tensors.keys() == METHODS["localgcn"].crosses.keys()
     by_fold = {(row["name"], row["direction"]): row["tensors"] for row in outcome_of("fedmlp", inputs).crossings}
     assert by_fold["weight-0", "upload"] == 3 * 2
+    assert by_fold["weight-0", "download"] == 3 * 2 + 1
     assert by_fold["feature-sd", "upload"] == 2

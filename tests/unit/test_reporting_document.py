@@ -154,7 +154,7 @@ def test_the_page_says_what_the_generated_nodes_do(outline):
         "FedNI minus FedNI (random nodes), as many nodes drawn at random:",
         "neither on the uploads of the generator (inpainting) nor on those of the classifier",
         "preparation inpainting classifier together",
-        "FedNI inpainting encoder (2 tensors) 2.0 MB 2.0 MB 0.01",
+        "FedNI inpainting encoder (2 tensors) a server 2.0 MB 2.0 MB 0.01",
         "Subgraph federated learning with missing neighbor generation",
     ):
         assert said in text

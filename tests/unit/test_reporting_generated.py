@@ -23,7 +23,9 @@ def page_tests(outline):
 
 def cohort_with(figures):
     nothing = dict.fromkeys((field.name for field in fields(CohortOutline) if field.default is MISSING), "")
-    return CohortOutline(**nothing | {"name": "toy", "quality": (), "flag": {}, "figures": figures, "experiments": ()})
+    return CohortOutline(
+        **nothing | {"name": "toy", "quality": (), "crossings": (), "flag": {}, "figures": figures, "experiments": ()}
+    )
 
 
 def test_generated_nodes_are_counted_from_the_fused_graph(tmp_path):
@@ -85,7 +87,7 @@ def test_both_phases_of_an_exchange_stand_apart(tmp_path):
     rows = [(variant_outline(tmp_path, name, name), 0.6, 0.6) for name in ("fedgcn", "fedni")]
     variants = read_experiment(experiment(tmp_path, "none", rows)).variants
     found = read_exchanges(variants)
-    assert [(one.variant.name, one.phase) for one in found] == [
+    assert [(one.variant.name, one.stage) for one in found] == [
         ("fedgcn", "classifier"), ("fedni", "inpainting"), ("fedni", "classifier")
     ]  # fmt: skip
     inpainting = found[1]

@@ -147,10 +147,12 @@ def variant_with(tmp_path, rows, family="federated"):
     return ShownVariant("x", "x", "X", family, {"noise": 0.01}, (str(tmp_path / "cost.json"),), timings)
 
 
-def crossing(name, axes, direction="upload", size=1000):
+def crossing(name, axes, direction="upload", size=1000, stage="classifier", to="server"):
     return {
+        "stage": stage,
         "name": name,
         "direction": direction,
+        "to": to,
         "axes": axes,
         "shape": "3x2",
         "tensors": 2,
@@ -164,6 +166,24 @@ def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):
     (found,) = read_exchanges([variant_with(tmp_path, rows)])
     assert found.patients_leave
     assert found.patient_level == ["features"]
+
+
+def test_every_stage_that_sends_has_a_row_and_says_to_whom(tmp_path):
+    rows = [
+        crossing("tangent-reference", "regions x other-regions", stage="features", to="institutions"),
+        crossing("features", "subjects x features", stage="graph", to="centre"),
+        crossing("labels", "subjects", stage="classifier", to="centre", size=120),
+    ]
+    found = read_exchanges([variant_with(tmp_path, rows)])
+    assert [(one.stage, one.to, one.volume("upload")) for one in found] == [
+        ("features", "the other institutions", 1000), ("graph", "one centre", 1000), ("classifier", "one centre", 120)
+    ]  # fmt: skip
+    assert [one.patients_leave for one in found] == [False, True, True]
+
+
+def test_a_method_that_sends_nothing_has_a_row_that_says_so(tmp_path):
+    (found,) = read_exchanges([variant_with(tmp_path, [])])
+    assert (found.stage, found.crossings, found.to) == ("classifier", (), "")
 
 
 def test_weights_alone_do_not(tmp_path):

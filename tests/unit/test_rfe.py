@@ -203,7 +203,7 @@ class Files:
             pd.DataFrame({"subject": SUBJECTS, "institution": institution, "fold": FOLD}),
         )
         self.connectivity = connectivity(series, FeatureSettings())
-        shared = {"subjects": SUBJECTS[::-1], "regions": [f"r{index}" for index in range(8)]}
+        shared = {"subjects": SUBJECTS[::-1], "regions": [f"r{index}" for index in range(8)], "crossings": []}
         write_arrays(folder / "all.safetensors", {"features": self.connectivity[::-1]}, shared)
         people = {"subject": SUBJECTS, "site": institution, "age": 20.0, "sex": "male", "mean_fd": 0.1}
         write_table(folder / "participants.parquet", pd.DataFrame({**people, "diagnosis": diagnosis}))

@@ -6,9 +6,10 @@ from nilearn.connectome import ConnectivityMeasure
 from scipy.linalg import expm
 from sklearn.covariance import LedoitWolf
 
+from brainfed.federation.exchange import Ledger
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.standardise import standardised
-from brainfed.imaging.tangent import displacement, tangent_features
+from brainfed.imaging.tangent import CROSSES, displacement, tangent_features
 
 SUBJECTS = tuple(f"s{i}" for i in range(9))
 INSTITUTION = ("a",) * 4 + ("b",) * 4 + ("c",)
@@ -23,6 +24,10 @@ def series(seed, regions=5, time=60):
 
 def cohort():
     return {subject: series(seed) for seed, subject in enumerate(SUBJECTS)}
+
+
+def fitted(data, subjects, institution, training, ledger=None):
+    return tangent_features(data, subjects, institution, training, ledger or Ledger(CROSSES, stage="features"))
 
 
 def covariance(values):
@@ -42,7 +47,7 @@ def test_two_regions_by_hand():
     # sqrt((1-r)(1-s)); the displacement's off-diagonal is half the difference of the log eigenvalues.
     pair = {"one": series(1, 2), "two": series(2, 2)}
     r, s = (covariance(values)[0, 1] for values in pair.values())
-    features = tangent_features(pair, ("one", "two"), ("a", "a"), np.array([True, True]))
+    features = fitted(pair, ("one", "two"), ("a", "a"), np.array([True, True]))
     expected = 0.25 * (np.log((1 + r) / (1 + s)) - np.log((1 - r) / (1 - s)))
     assert features[:, 0] == pytest.approx([expected, -expected], abs=1e-5)
 
@@ -52,23 +57,23 @@ def test_one_institution_is_nilearns_tangent_space():
     values = [standardised(one) for one in data.values()]
     measure = ConnectivityMeasure(LedoitWolf(), kind="tangent", standardize=False).fit(values[:6])
     expected = measure.transform(values)[(slice(None), *UPPER)]
-    features = tangent_features(data, SUBJECTS, ("a",) * 9, np.arange(9) < 6)
+    features = fitted(data, SUBJECTS, ("a",) * 9, np.arange(9) < 6)
     assert features.dtype == np.float32
     assert np.abs(features - expected).max() < 1e-5
 
 
 def test_a_test_subject_moves_no_other_row():
-    before = tangent_features(cohort(), SUBJECTS, INSTITUTION, TRAINING)
+    before = fitted(cohort(), SUBJECTS, INSTITUTION, TRAINING)
     for tested in np.flatnonzero(~TRAINING):
-        after = tangent_features({**cohort(), SUBJECTS[tested]: series(99)}, SUBJECTS, INSTITUTION, TRAINING)
+        after = fitted({**cohort(), SUBJECTS[tested]: series(99)}, SUBJECTS, INSTITUTION, TRAINING)
         others = np.arange(9) != tested
         assert np.array_equal(before[others], after[others])
         assert not np.allclose(before[tested], after[tested])
 
 
 def test_a_training_subject_moves_its_own_institution_only():
-    before = tangent_features(cohort(), SUBJECTS, INSTITUTION, TRAINING)
-    after = tangent_features({**cohort(), "s0": series(99)}, SUBJECTS, INSTITUTION, TRAINING)
+    before = fitted(cohort(), SUBJECTS, INSTITUTION, TRAINING)
+    after = fitted({**cohort(), "s0": series(99)}, SUBJECTS, INSTITUTION, TRAINING)
     assert not np.allclose(before[:4], after[:4])
     assert np.array_equal(before[4:8], after[4:8])
 
@@ -76,7 +81,7 @@ def test_a_training_subject_moves_its_own_institution_only():
 def test_an_unseen_institution_uses_the_mean_of_the_references():
     # One training subject an institution: each reference is that subject's covariance.
     training = np.array([True, False, False, False] * 2 + [False])
-    features = tangent_features(cohort(), SUBJECTS, INSTITUTION, training)
+    features = fitted(cohort(), SUBJECTS, INSTITUTION, training)
     mean = (covariance(cohort()["s0"]) + covariance(cohort()["s4"])) / 2
     values, vectors = np.linalg.eigh(mean)
     expected = displacement(covariance(cohort()["s8"]), (vectors / np.sqrt(values)) @ vectors.T)
@@ -89,18 +94,34 @@ def test_a_region_without_signal_leaves_everything_finite(silent):
     data = cohort()
     data["s0"] = data["s0"].copy()
     data["s0"][:, 2] = silent
-    features = tangent_features(data, SUBJECTS, INSTITUTION, TRAINING)
+    features = fitted(data, SUBJECTS, INSTITUTION, TRAINING)
     assert np.isfinite(features).all()
     constant = {**cohort(), "s0": np.where(np.arange(5) == 2, 0, cohort()["s0"]).astype(np.float32)}
-    assert np.array_equal(features, tangent_features(constant, SUBJECTS, INSTITUTION, TRAINING))
+    assert np.array_equal(features, fitted(constant, SUBJECTS, INSTITUTION, TRAINING))
 
 
 def test_more_regions_than_time_points_are_fine():
     data = {f"s{i}": series(i, regions=30, time=20) for i in range(4)}
-    features = tangent_features(data, tuple(data), ("a",) * 4, np.array([True, True, True, False]))
+    features = fitted(data, tuple(data), ("a",) * 4, np.array([True, True, True, False]))
     assert np.isfinite(to_matrices(features, diagonal=0)).all()
 
 
 def test_without_training_subjects_there_is_no_reference():
     with pytest.raises(ValueError, match="at least one training subject"):
-        tangent_features(cohort(), SUBJECTS, INSTITUTION, np.zeros(9, dtype=bool))
+        fitted(cohort(), SUBJECTS, INSTITUTION, np.zeros(9, dtype=bool))
+
+
+def test_the_references_that_an_unseen_institution_is_given_are_on_the_record():
+    ledger = Ledger(CROSSES, stage="features")
+    fitted(cohort(), SUBJECTS, INSTITUTION, TRAINING, ledger)
+    found = [(row["direction"], row["to"], row["institutions"], row["tensors"], row["bytes"]) for row in ledger.rows()]
+    assert found == [
+        ("download", "institutions", "2", 2, 2 * 5 * 5 * 8), ("upload", "institutions", "0 1", 2, 2 * 5 * 5 * 8)
+    ]  # fmt: skip
+    assert {(row["stage"], row["name"]) for row in ledger.rows()} == {("features", "tangent-reference")}
+
+
+def test_where_every_institution_has_training_subjects_no_reference_crosses():
+    ledger = Ledger(CROSSES, stage="features")
+    fitted(cohort(), SUBJECTS, INSTITUTION, np.arange(9) % 4 != 3, ledger)
+    assert ledger.rows() == ()

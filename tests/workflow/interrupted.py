@@ -193,13 +193,13 @@ def finish(project: Project, cores: int) -> float:
 
 
 def results_of(project: Project) -> dict[str, bytes]:
-    """Path -> bytes of all results but seconds and peaks of memory, which no two runs share."""
+    """Path -> bytes of all results but seconds, peaks of memory and the records of times, which no two runs share."""
     root = project.folder / "results"
     files = (path for path in sorted(root.rglob("*")) if path.is_file())
     return {
         path.relative_to(root).as_posix(): COST_SECTION.sub(b"", path.read_bytes())
         for path in files
-        if not path.name.endswith("timing.json") and "benchmarks" not in path.parts
+        if not path.name.endswith(("timing.json", ".made")) and "benchmarks" not in path.parts
     }
 
 

@@ -49,7 +49,7 @@ def test_every_subject_is_scored_and_the_tables_are_written(simulated):
         assert np.isfinite(predictions["score"]).all()
     summary = pd.read_csv(results / "tables" / "methods.tsv", sep="\t")
     assert set(summary["variant"]) == {"ridge-central", "quick"}
-    assert {path.name for path in (results / "tables").iterdir()} == {
+    assert {path.name for path in (results / "tables").glob("*.tsv")} == {
         "methods.tsv",
         "methods-runs.tsv",
         "methods-tests.tsv",

@@ -45,6 +45,7 @@ rule measure_quality:
         coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
     output:
         measures="results/{cohort}/cohort/quality.parquet",
+        crossings="results/{cohort}/cohort/quality-crossings.json",
     log:
         "logs/{cohort}/measure_quality.log",
     benchmark:
@@ -75,6 +76,7 @@ rule include_subjects:
         quality=lambda wc: shard_files(wc, "-quality.parquet"),
     output:
         included="results/{cohort}/cohort/included.parquet",
+        crossings="results/{cohort}/cohort/included-crossings.json",
     log:
         "logs/{cohort}/include_subjects.log",
     benchmark:

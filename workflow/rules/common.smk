@@ -277,8 +277,3 @@ def lists_of_issues():
 
 def variant_of(wildcards):
     return PLAN.variant(wildcards.regime, wildcards.variant)
-
-
-def graph_scope(variant):
-    """`local`, `global` or `global_cut`; empty for methods without a graph."""
-    return variant.graph.settings.scope if variant.graph else ""

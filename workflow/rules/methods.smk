@@ -34,7 +34,6 @@ rule train_method:
             entry=lambda wc: variant_of(wc).method.entry,
             settings_class=lambda wc: class_path(variant_of(wc).method.settings),
             settings=lambda wc: variant_of(wc).settings,
-            graph_scope=lambda wc: graph_scope(variant_of(wc)),
             labels=lambda wc: PLAN.regimes[wc.regime].labels,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),

@@ -236,6 +236,10 @@ def cohort_outline(cohort, experiments):
         "issues": f"results/{cohort}/cohort/issues.tsv",
         "measures": f"results/{cohort}/cohort/quality.parquet",
         "connections": f"results/{cohort}/cohort/qc-fc.parquet",
+        "crossings": [
+            f"results/{cohort}/cohort/{job}-crossings.json"
+            for job in ("quality", "included")
+        ],
         "flag": asdict(PROJECT.cohorts[cohort].flag),
         "connectivity": f"results/{cohort}/figures/{'connectivity' if kind == 'connectivity' else 'measures'}.json",
         "site_trace": (

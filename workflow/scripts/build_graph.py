@@ -36,6 +36,7 @@ with job(snakemake) as running:
         arrays |= {"cut_row": graph.cut.row, "cut_column": graph.cut.column}
         arrays["cut_weight"] = graph.cut.weight.astype(np.float32)
     metadata = {"subjects": subjects, "settings": params.settings, "sigma": list(graph.sigma)}
+    metadata["crossings"] = list(graph.crossings)
     if graph.selected:
         metadata["selected"] = [columns.tolist() for columns in graph.selected]
     write_arrays(snakemake.output.graph, arrays, metadata)

@@ -25,5 +25,5 @@ with job(snakemake) as running:
     write_arrays(
         snakemake.output.features,
         {"features": features},
-        {"subjects": subjects, "regions": list(regions), "settings": settings},
+        {"subjects": subjects, "regions": list(regions), "settings": settings, "crossings": []},
     )

@@ -9,5 +9,5 @@ with job(snakemake) as running:
     write_arrays(
         snakemake.output.features,
         {"features": found.arrays["measures"]},
-        {**found.metadata, "settings": running.params.settings},
+        {**found.metadata, "settings": running.params.settings, "crossings": []},
     )

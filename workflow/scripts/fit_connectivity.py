@@ -5,11 +5,12 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     from brainfed.cohort.acquisition import read_acquisition
     from brainfed.cohort.training_labels import training_labels
+    from brainfed.federation.exchange import Ledger
     from brainfed.imaging.combat import harmonised
     from brainfed.imaging.rfe import select_features
     from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.tangent import tangent_features
+    from brainfed.imaging.tangent import CROSSES, tangent_features
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.training.aligned import read_features
 
@@ -19,10 +20,13 @@ with job(snakemake) as running:
     subjects, institution = list(people["subject"]), people["institution"]
     training = (people["fold"] != params.fold).to_numpy()
     if files.whole:
-        features, regions = read_features(files.whole, subjects), read_arrays(files.whole, []).metadata["regions"]
+        features, whole = read_features(files.whole, subjects), read_arrays(files.whole, []).metadata
+        regions, crossings = whole["regions"], list(whole["crossings"])
     else:
         series, regions = load_series(files.series, subjects)
-        features = tangent_features(series, subjects, list(institution), training)
+        ledger = Ledger(CROSSES, stage="features")
+        features = tangent_features(series, subjects, list(institution), training, ledger)
+        crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
     if settings.harmonise == "combat":
         scanned = read_acquisition(files.participants, subjects, settings.harmonise_covariates)
@@ -35,6 +39,8 @@ with job(snakemake) as running:
         labels = training_labels(files.split, files.participants, subjects, params.fold)
         selection = select_features(features, labels, institution.factorize()[0], settings.selected)
         features = features[:, selection.columns]
-        metadata |= {"columns": selection.columns.tolist(), "crossings": list(selection.crossings)}
+        metadata |= {"columns": selection.columns.tolist()}
+        crossings += selection.crossings
+    metadata |= {"crossings": crossings}
     write_arrays(snakemake.output.features, {"features": features}, metadata)
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

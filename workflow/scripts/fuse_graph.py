@@ -36,6 +36,10 @@ with job(snakemake, gpu=True) as running:
     write_arrays(
         snakemake.output.fused,
         {field.name: getattr(fused, field.name) for field in fields(fused)},
-        {"subjects": list(inputs.subjects), "settings": params.settings},
+        {
+            "subjects": list(inputs.subjects),
+            "settings": params.settings,
+            "crossings": read_arrays(files.graph, []).metadata["crossings"],
+        },
     )
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

@@ -5,9 +5,10 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     import pandas as pd
 
+    from brainfed.cohort.crossings import crossings_of_checksums
     from brainfed.cohort.quality import include, join_quality
     from brainfed.cohort.settings import CohortSettings
-    from brainfed.runtime.artefacts import read_table, write_table
+    from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
     from brainfed.runtime.settings import restore
 
     measured = join_quality(
@@ -16,3 +17,5 @@ with job(snakemake) as running:
         read_table(snakemake.input.measures),
     )
     write_table(snakemake.output.included, include(measured, restore(CohortSettings, running.params.settings)))
+    crossings = crossings_of_checksums(measured, list(measured.loc[measured["checksum"].fillna("") != "", "subject"]))
+    write_text(snakemake.output.crossings, canonical_json({"crossings": list(crossings)}) + "\n")

@@ -5,17 +5,20 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     import pandas as pd
 
+    from brainfed.cohort.crossings import crossings_of_likeness
     from brainfed.cohort.measures import measure
     from brainfed.imaging.series_files import load_runs, load_series
     from brainfed.imaging.typicality import typicality
-    from brainfed.runtime.artefacts import read_table, write_table
+    from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
 
     files, params = snakemake.input, running.params
     quality = pd.concat([read_table(path, ["subject", "problem"]) for path in files.quality], ignore_index=True)
-    connectivity = None
+    connectivity, crossings = None, ()
     if files.series:
-        series, _ = load_series(list(files.series), list(quality.loc[quality["problem"] == "", "subject"]))
+        series, regions = load_series(list(files.series), list(quality.loc[quality["problem"] == "", "subject"]))
         connectivity = typicality(series, params.alike, load_runs(files.series) if params.by_run else {})
+        people = read_table(files.participants, ["subject", "site"])
+        crossings = crossings_of_likeness(people, list(series), len(regions))
     measures = measure(
         read_table(files.participants, ["subject", "mean_fd", "fd_source"]),
         quality,
@@ -24,3 +27,4 @@ with job(snakemake) as running:
         connectivity,
     )
     write_table(snakemake.output.measures, measures)
+    write_text(snakemake.output.crossings, canonical_json({"crossings": list(crossings)}) + "\n")

@@ -11,7 +11,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.training.assemble import assemble
-    from brainfed.training.crossings import crossings_of_features, crossings_of_graph
+    from brainfed.training.crossings import crossings_of_files, in_order
     from brainfed.training.results import check, history_table, predictions_table
 
     params, files = running.params, snakemake.input
@@ -43,11 +43,11 @@ with job(snakemake, gpu=True) as running:
         canonical_json(
             {
                 "counts": outcome.counts,
-                "crossings": [
-                    *outcome.crossings,
-                    *crossings_of_features(files.get("features", [])),
-                    *crossings_of_graph(inputs, params.graph_scope),
-                ],
+                "crossings": in_order(
+                    crossings_of_files(files.get("features", [])),
+                    crossings_of_files([*files.get("graphs", []), *files.get("fused", [])]),
+                    outcome.crossings,
+                ),
             }
         )
         + "\n",

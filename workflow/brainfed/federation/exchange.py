@@ -1,6 +1,6 @@
 """The ledger of everything that leaves an institution.
 
-A tensor may cross only under a name that the method declared, with the axes that it declared, and
+A tensor may cross only under a name that the stage declared, with the axes that it declared, and
 never with an axis as long as the institution has subjects unless that axis is declared `subjects`.
 """
 
@@ -10,6 +10,17 @@ from typing import Literal
 
 Direction = Literal["upload", "download"]
 DIRECTIONS: tuple[Direction, ...] = ("download", "upload")
+
+Stage = Literal["cohort", "features", "graph", "inpainting", "classifier"]
+STAGES: tuple[Stage, ...] = ("cohort", "features", "graph", "inpainting", "classifier")
+"""In the order in which they run."""
+
+Receiver = Literal["server", "centre", "institutions"]
+"""`server` averages what it gets, `centre` holds the data of everybody, `institutions` are others of the federation."""
+
+ENTRY_BYTES: Mapping[str, int] = {"labels": 1, "sex": 1, "site": 2, "age": 8, "mean_fd": 8, "checksum": 32}
+"""One subject's entry on the wire: int8 codes, an int16 code of the site, float64 measures, a SHA-256. Everything else
+has the size of the type in which it is held."""
 
 
 class UndeclaredCrossing(RuntimeError):  # noqa: N818
@@ -25,10 +36,12 @@ class Ledger:
     Attributes:
         declared: name -> names of the tensor's axes.
         axes: sizes of the axes that are known, for example `{"features": 7381, "hidden": 64}`.
+        stage: of the pipeline that sends.
     """
 
     declared: Mapping[str, tuple[str, ...]]
     axes: Mapping[str, int] = field(default_factory=dict)
+    stage: Stage = "classifier"
     _rows: dict[tuple[str, str], dict[str, int | str]] = field(default_factory=dict)
 
     def record(
@@ -39,15 +52,31 @@ class Ledger:
         *,
         direction: Direction,
         round_index: int,
+        institution: int,
         subjects: int,
+        to: Receiver | None = None,
         times: int = 1,
     ) -> None:
-        """Count `times` tensors of `shape`, sent in `round_index` by (or to) institutions of `subjects` people.
+        """Count `times` tensors of `shape`, sent in `round_index` by (or to) an institution of `subjects` people.
+
+        Args:
+            name: as declared.
+            shape: of one tensor.
+            itemsize: bytes of one entry; that of `ENTRY_BYTES` where the name is there.
+            direction: as the institution sees it.
+            round_index: 0 for what is sent once.
+            institution: its code.
+            subjects: how many people it has.
+            to: who receives it; by default a server an upload, the institution a download.
+            times: how often.
 
         Raises:
-            UndeclaredCrossing: the name is not declared, the axes differ, or one looks like people.
+            UndeclaredCrossing: the name is not declared, the axes or the size of an entry differ, or an axis looks
+                like people.
         """
         axes = self._declared_axes(name)
+        if ENTRY_BYTES.get(name, itemsize) != itemsize:
+            raise UndeclaredCrossing(f"{name}: an entry has {ENTRY_BYTES[name]} bytes everywhere, found {itemsize}")
         if len(axes) != len(shape):
             raise UndeclaredCrossing(f"{name}: declared with the axes {axes}, found the shape {tuple(shape)}")
         for axis, size in zip(axes, shape, strict=True):
@@ -62,8 +91,11 @@ class Ledger:
         row = self._rows.setdefault(
             (name, direction),
             {
+                "stage": self.stage,
                 "name": name,
                 "direction": direction,
+                "to": to or ("server" if direction == "upload" else "institutions"),
+                "institutions": "",
                 "axes": " x ".join(axes),
                 "shape": "x".join(str(length) for length in shape),
                 "tensors": 0,
@@ -71,12 +103,13 @@ class Ledger:
                 "bytes": 0,
             },
         )
+        row["institutions"] = _with_code(str(row["institutions"]), institution)
         row["tensors"] = int(row["tensors"]) + times
         row["rounds"] = max(int(row["rounds"]), round_index + 1)
         row["bytes"] = int(row["bytes"]) + times * size
 
     def rows(self) -> tuple[dict[str, int | str], ...]:
-        """One row for each kind of tensor that crossed."""
+        """One row for each kind of tensor that crossed; `institutions` lists the codes of its senders or receivers."""
         return tuple(self._rows[key] for key in sorted(self._rows))
 
     def restore(self, rows: Iterable[Mapping[str, int | str]]) -> None:
@@ -88,6 +121,11 @@ class Ledger:
             if declared == name:
                 return axes
         raise UndeclaredCrossing(f"{name} may not leave an institution: declared are {_listing(self.declared)}")
+
+
+def _with_code(codes: str, institution: int) -> str:
+    """`0 2` with 1: `0 1 2`."""
+    return " ".join(map(str, sorted({*map(int, codes.split()), institution})))
 
 
 def _listing(names: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ guarantee, and the report says so.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -36,16 +37,37 @@ def add_weight_noise(
     if scale == 0:
         return
     slots = [
-        (name, institution, position)
+        _Slot(stack[institution, position], institution, folds[position], name)
         for name, stack in stacks.items()
         for institution in range(stack.shape[0])
         for position in range(len(folds))
     ]
+    _add(slots, scale, streams, round_index)
 
-    def add(slot: tuple[str, int, int]) -> None:
-        name, institution, position = slot
-        weights = stacks[name][institution, position]
-        noise = normal(streams, weights.shape, "weight-noise", institution, folds[position], round_index, name)
+
+@torch.no_grad()
+def noisy_copy(
+    weights: Mapping[str, Tensor], scale: float, streams: Streams, institution: int, fold: int, round_index: int
+) -> dict[str, Tensor]:
+    """What one institution uploads of its `weights`: a copy with `add_weight_noise`'s noise, by the same streams."""
+    copies = {name: weight.detach().clone() for name, weight in weights.items()}
+    _add([_Slot(copy, institution, fold, name) for name, copy in copies.items()], scale, streams, round_index)
+    return copies
+
+
+class _Slot(NamedTuple):
+    """A tensor with a stream of its own."""
+
+    weights: Tensor
+    institution: int
+    fold: int
+    name: str
+
+
+def _add(slots: Sequence[_Slot], scale: float, streams: Streams, round_index: int) -> None:
+    def add(slot: _Slot) -> None:
+        weights, institution, fold, name = slot
+        noise = normal(streams, weights.shape, "weight-noise", institution, fold, round_index, name)
         weights.add_(noise.to(weights), alpha=scale)
 
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:

@@ -22,6 +22,9 @@ from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.stopping import whole
 from brainfed.runtime.streams import Streams
 
+SIZE_BYTES = 4
+"""An institution's number of training subjects, int32."""
+
 
 def run_rounds(
     model: StackedModel,
@@ -156,6 +159,8 @@ def _communicate(
     stacks = model.stacks()
     add_weight_noise(stacks, settings.noise, streams, number, folds)
     trains = chosen & (counts[:, 0] > 0)
+    if number == 0 and (settings.weighting == "subjects" or settings.batch):
+        _record_sizes(counts, subjects, ledger)
     for institution in torch.nonzero(trains)[:, 0].tolist():
         for name, stack in stacks.items():
             for direction in DIRECTIONS:
@@ -165,6 +170,7 @@ def _communicate(
                     stack.element_size(),
                     direction=direction,
                     round_index=number,
+                    institution=institution,
                     subjects=subjects[institution],
                 )
     weights = institution_weights(counts, chosen, settings.weighting)
@@ -173,3 +179,17 @@ def _communicate(
         for name, mean in means.items():
             mean[position] = before[name][position]
     model.load(means)
+
+
+def _record_sizes(counts: Tensor, subjects: Sequence[int], ledger: Ledger) -> None:
+    """Weights n_m / n, and as many steps everywhere as the largest institution needs, take everybody's number."""
+    for institution in torch.nonzero(counts[:, 0] > 0)[:, 0].tolist():
+        ledger.record(
+            "training-subjects",
+            (),
+            SIZE_BYTES,
+            direction="upload",
+            round_index=0,
+            institution=institution,
+            subjects=subjects[institution],
+        )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.noise_settings import NOISE, NOISE_DESCRIPTION
 from brainfed.runtime.settings import setting
 
 
@@ -14,12 +15,7 @@ class FederationSettings:
     local_epochs: int = setting(10, "Local epochs E between two communications.", minimum=1)
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
     weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
-    noise: float = setting(
-        0.01,
-        "Standard deviation of the noise on uploaded weights, 0 or `off` for none. "
-        "Without an accountant it is no formal privacy guarantee.",
-        minimum=0,
-    )
+    noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)
     fraction: float = setting(1.0, "Fraction C of the institutions drawn in each round.", minimum=0, maximum=1)
     batch: int = setting(
         0,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.graphs.crossings import crossings_of
 from brainfed.graphs.embedding import FloatArray, Projection, fit_projection, fit_scaled_projection
 from brainfed.graphs.neighbours import Edges, nearest, symmetric
 from brainfed.graphs.rfe import selected_features, selecting_projection
@@ -35,6 +36,7 @@ class PopulationGraph:
         cut: under scope `global_cut` the edges between institutions that were removed, in the same order; else None.
         selected: under the embedding `rfe` the features that it takes, a list for each sigma; empty where the labels
             lack a class and principal components stand in. Else none.
+        crossings: rows of the ledger; none under scope `local`.
     """
 
     row: IntArray
@@ -44,6 +46,7 @@ class PopulationGraph:
     sigma: tuple[float, ...]
     cut: Edges | None = None
     selected: tuple[IntArray, ...] = ()
+    crossings: tuple[dict[str, int | str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ def build_graph(
         tuple(part.sigma for part in parts),
         cut,
         selected,
+        crossings_of(features, institution, settings),
     )
 
 

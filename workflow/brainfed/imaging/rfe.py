@@ -20,6 +20,9 @@ PENALTY = 1.0
 DROPPED = 0.1
 """Share of the remaining features that a step drops, at least one."""
 
+INDEX_BYTES = 4
+"""A rank or the number of a feature, int32."""
+
 CROSSES = {"feature-rank": ("features",), "selected-features": ("selected",)}
 
 FloatMatrix = NDArray[np.float32] | NDArray[np.float64]
@@ -93,15 +96,31 @@ def select_features(features: FloatMatrix, labels: IntArray, institution: IntArr
         raise UserError(
             f"features.selected: expected at most {dimensions}, the number of features, found {selected}; lower it."
         )
-    ledger = Ledger(CROSSES, {"features": dimensions, "selected": selected})
+    ledger = Ledger(CROSSES, {"features": dimensions, "selected": selected}, "features")
     ranks = []
     for code in np.unique(institution).tolist():
         members = np.flatnonzero(institution == code)
         own = members[labels[members] >= 0]
         if both_classes(labels[own]):
             ranks.append(elimination_ranks(features[own], labels[own]))
-            ledger.record("feature-rank", (dimensions,), 4, direction="upload", round_index=0, subjects=len(members))
-        ledger.record("selected-features", (selected,), 4, direction="download", round_index=0, subjects=len(members))
+            ledger.record(
+                "feature-rank",
+                (dimensions,),
+                INDEX_BYTES,
+                direction="upload",
+                round_index=0,
+                institution=code,
+                subjects=len(members),
+            )
+        ledger.record(
+            "selected-features",
+            (selected,),
+            INDEX_BYTES,
+            direction="download",
+            round_index=0,
+            institution=code,
+            subjects=len(members),
+        )
     if not ranks:
         raise UserError(
             "features.selection: expected an institution with training subjects of both diagnoses, found none; "

@@ -9,11 +9,15 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import LedoitWolf
 
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.sharing import record_help
 from brainfed.imaging.standardise import standardised
 
 logger = logging.getLogger(__name__)
 
 Matrix = NDArray[np.float64]
+
+CROSSES = {"tangent-reference": ("regions", "other-regions")}
 
 
 def tangent_features(
@@ -21,11 +25,12 @@ def tangent_features(
     subjects: Sequence[str],
     institution: Sequence[str],
     training: NDArray[np.bool_],
+    ledger: Ledger,
 ) -> NDArray[np.float32]:
     """Deviation of every subject's covariance from its institution's reference.
 
     The reference is the geometric mean of the institution's training subjects, so no subject crosses.
-    Subjects of an institution without training subjects use the mean of the institutions' references.
+    Subjects of an institution without training subjects use the mean of the others' references, which cross for it.
     Covariances are Ledoit-Wolf of the standardised series: a region without signal keeps a positive
     variance and no correlation.
 
@@ -34,6 +39,7 @@ def tangent_features(
         subjects: n ids, the order of the rows.
         institution: (n,) names.
         training: (n,) mask of the subjects that the references are fitted on.
+        ledger: made with `CROSSES`; records the references that an institution is given by others.
 
     Returns:
         (n, R (R - 1) / 2), the strictly upper triangle of log(S^-1/2 C S^-1/2).
@@ -49,6 +55,7 @@ def tangent_features(
         members = np.flatnonzero(training & (where == name))
         references[name] = _reference([standardised(series[subjects[i]]) for i in members.tolist()])
         logger.info("tangent reference of %s from %d subjects", name, len(members))
+    _record_help(references, where, ledger)
     elsewhere = np.asarray(np.mean(list(references.values()), axis=0))
     whitening = {name: _inverse_root(references.get(name, elsewhere)) for name in sorted(set(where))}
     upper = np.triu_indices(next(iter(series.values())).shape[1], 1)
@@ -63,6 +70,17 @@ def displacement(covariance: Matrix, whitening: Matrix) -> Matrix:
     """log(W C W): the (R, R) tangent vector at the reference whose inverse square root is W."""
     values, vectors = eigh(whitening @ covariance @ whitening)
     return np.asarray((vectors * np.log(values)) @ vectors.T)
+
+
+def _record_help(references: Mapping[str, Matrix], where: NDArray[np.str_], ledger: Ledger) -> None:
+    """Institutions without a reference are given those of the others."""
+    names, counts = np.unique(where, return_counts=True)
+    sizes = dict(enumerate(counts.tolist()))
+    fitted = {code for code, name in enumerate(names.tolist()) if name in references}
+    helpers = {code: size for code, size in sizes.items() if code in fitted}
+    helped = {code: size for code, size in sizes.items() if code not in fitted}
+    reference = next(iter(references.values()))
+    record_help(ledger, helpers, helped, {"tangent-reference": (reference.shape, reference.itemsize)})
 
 
 def _reference(series: list[Matrix]) -> Matrix:

@@ -92,6 +92,7 @@ def _average(
                     stack.element_size(),
                     direction=direction,
                     round_index=number,
+                    institution=institution.number,
                     subjects=len(institution.members),
                 )
     equal = torch.full((len(institutions), 1), 1 / len(institutions), dtype=torch.float64)

@@ -48,7 +48,7 @@ class Federation:
             StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
         )
         self.wide = WideLayers(Products(settings.precision), CPU_BLOCK if device.type == "cpu" else width)
-        self.ledger = Ledger(crossings_by(settings), axes_of(width, self.generators.modules[0]))
+        self.ledger = Ledger(crossings_by(settings), axes_of(width, self.generators.modules[0]), "inpainting")
         self._optimisers = [
             [
                 Adam(list(stack.modules[place].parameters()), settings.learning_rate)

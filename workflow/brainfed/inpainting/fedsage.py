@@ -45,7 +45,7 @@ def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> Trai
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     owners = owners_of(inputs, settings, device, dtype)
     generators = _generators(inputs, settings, device, dtype)
-    state = TrainingState(generators, Ledger(crosses_of(settings), _axes(inputs, settings)))
+    state = TrainingState(generators, Ledger(crosses_of(settings), _axes(inputs, settings), "inpainting"))
     _run(state, owners, _steps(owners, settings), inputs, settings, run)
     shares = [(owner.institution, 1, "hidden_fraction", 1 - owner.visible / owner.subjects) for owner in owners]
     return TrainedGenerator(

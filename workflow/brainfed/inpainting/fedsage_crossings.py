@@ -3,8 +3,8 @@
 Under `exchange: gradients`, owner i sends fGen's parameters, and owner j returns their gradient, summed over its
 own nodes. Under `exchange: raw`, owner j sends the embeddings of its nodes, owner i the vectors that it generates
 from them, and j returns one gradient a vector: 2 (generated - true) up to a known factor, which is as good as its
-patients' features. Both give the same numbers. The sum hides one patient among others only by their number: it
-carries no formal guarantee.
+patients' features. Both give the same numbers, with the same noise on fGen's weights (see `fedsage_visit`). The sum
+hides one patient among others only by their number: it carries no formal guarantee.
 """
 
 from collections.abc import Mapping

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.noise_settings import NOISE, NOISE_DESCRIPTION
 from brainfed.runtime.settings import setting
 
 
@@ -13,6 +14,7 @@ class FedSageSettings:
     local_epochs: int = setting(20, "Epochs of the local generator.", minimum=1)
     rounds: int = setting(20, "Federated rounds, in which only the feature generator trains.", minimum=0)
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
+    noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)
     hidden_fraction: float = setting(0.10, "Fraction of the nodes that is hidden.", minimum=0, maximum=1)
     targets: int = setting(5, "At most so many hidden neighbours a node, and so many generated ones.", minimum=1)
     dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=0.95)

@@ -15,7 +15,7 @@ from brainfed.federation.privacy import normal
 from brainfed.inpainting.fedsage_losses import count_loss
 from brainfed.inpainting.fedsage_owner import Owner
 from brainfed.inpainting.fedsage_settings import FedSageSettings
-from brainfed.inpainting.fedsage_visit import record_visit
+from brainfed.inpainting.fedsage_visit import record_visit, sent_copy, wearing
 from brainfed.inpainting.fedsage_wide import Targets, WideOutput
 from brainfed.models.fedsage_generator import ENCODER_WIDTH, FeatureGenerator, MissingNeighbourGenerator
 from brainfed.runtime.streams import Streams
@@ -85,6 +85,8 @@ def federated_gradient(
 ) -> dict[str, float]:
     """Add to fGen's gradient that of its loss at home and at every other owner that has something to compare.
 
+    To others it goes with noise on its weights, and the gradients of that copy come back.
+
     Args:
         fgen: of `visitor`.
         visitor: whose feature generator trains.
@@ -100,13 +102,15 @@ def federated_gradient(
         `feature`: the loss at home; `feature_elsewhere`: the sum of the others'.
     """
     values = {"feature": 0.0, "feature_elsewhere": 0.0}
+    sent = sent_copy(fgen, visitor, settings, draws.streams, draws.part, number)
     for host in owners:
         if len(host.targeted) == 0:
             continue
         key = (visitor.institution, "federated", number, host.institution)
-        expanded = _expanded(fgen, embeddings[host.institution], draws, settings, key)
-        loss, back = wide.add_gradients(fgen.output, expanded.detach(), _targets(host))
-        expanded.backward(back)  # type: ignore[no-untyped-call]
+        with wearing(fgen, {} if host is visitor else sent):
+            expanded = _expanded(fgen, embeddings[host.institution], draws, settings, key)
+            loss, back = wide.add_gradients(fgen.output, expanded.detach(), _targets(host))
+            expanded.backward(back)  # type: ignore[no-untyped-call]
         if host is visitor:
             values["feature"] = float(loss)
         else:

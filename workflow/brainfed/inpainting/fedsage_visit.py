@@ -1,17 +1,51 @@
-"""One visit of an owner's fGen to another owner in the ledger: what the visitor sends and the host returns."""
+"""One visit of an owner's fGen to another owner: the noise that it wears there, and its rows in the ledger.
 
-from collections.abc import Mapping
+The noise is FedNI's, on the weights that leave: one noisy copy a round, the same for all hosts, for several would be
+averaged. At home fGen is trained as it is. What hosts return carries none: gradients are orders of magnitude
+smaller than weights, and noise of this size would leave nothing of them. Under `exchange: raw` weights stay
+at home, and the vectors that leave are the noisy copy's, so that both exchanges give the same numbers.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from torch import Tensor
 
 from brainfed.federation.exchange import Direction, Ledger
+from brainfed.federation.privacy import noisy_copy
 from brainfed.inpainting.fedsage_crossings import RAW_CROSSES, SUMMED_CROSSES
 from brainfed.inpainting.fedsage_owner import Owner
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.models.fedsage_generator import LATENT, FeatureGenerator
+from brainfed.runtime.streams import Streams
 
 
 def crosses_of(settings: FedSageSettings) -> Mapping[str, tuple[str, ...]]:
     """What a training with these settings may send."""
     return SUMMED_CROSSES if settings.exchange == "gradients" else RAW_CROSSES
+
+
+def sent_copy(
+    fgen: FeatureGenerator, visitor: Owner, settings: FedSageSettings, streams: Streams, part: str, number: int
+) -> dict[str, Tensor]:
+    """The weights that `visitor` sends in round `number`, by name; none where they are sent as they are."""
+    if settings.noise == 0:
+        return {}
+    fold = -1 if part == "all" else int(part.removeprefix("fold-"))
+    return noisy_copy(dict(fgen.named_parameters()), settings.noise, streams, visitor.institution, fold, number)
+
+
+@contextmanager
+def wearing(fgen: FeatureGenerator, weights: Mapping[str, Tensor]) -> Iterator[None]:
+    """Compute with `weights` in place of fGen's own; gradients are added to those of its own."""
+    own = {name: parameter.data for name, parameter in fgen.named_parameters()}
+    try:
+        for name, parameter in fgen.named_parameters():
+            parameter.data = weights.get(name, parameter.data)
+        yield
+    finally:
+        for name, parameter in fgen.named_parameters():
+            parameter.data = own[name]
 
 
 def record_visit(
@@ -39,5 +73,7 @@ def record_visit(
                     host.missing.element_size(),
                     direction=direction,
                     round_index=number,
+                    institution=owner.institution,
                     subjects=owner.subjects,
+                    to="institutions",
                 )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.noise_settings import NOISE, NOISE_DESCRIPTION
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -14,12 +15,7 @@ class InpaintingSettings:
     rounds: int = setting(30, "Communication rounds T.", minimum=1)
     local_epochs: int = setting(10, "Local epochs E between two communications.", minimum=1)
     learning_rate: float = setting(1e-3, "Adam's learning rate, of generator and discriminator.", minimum=0)
-    noise: float = setting(
-        0.01,
-        "Standard deviation of the noise on uploaded weights, 0 or `off` for none. "
-        "Without an accountant it is no formal privacy guarantee.",
-        minimum=0,
-    )
+    noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)
     federated: Literal["generator", "both", "discriminator", "none"] = setting(
         "generator", "What is averaged over institutions (FedNI Fig. 3: FL-G, FL-G-D, FL-D, NoFL-G-D)."
     )

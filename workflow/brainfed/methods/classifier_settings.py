@@ -33,6 +33,9 @@ SKIP_DESCRIPTION = (
     "graph that misleads can be bypassed."
 )
 
+SIZES_CROSS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
+"""With `weighting: subjects`, and with `batch`, whose number of steps the largest institution decides."""
+
 MOMENTS_CROSS: Mapping[str, tuple[str, ...]] = {
     "feature-mean": ("features",),
     "feature-sd": ("features",),

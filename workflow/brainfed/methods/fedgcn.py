@@ -6,6 +6,7 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import (
     MOMENTS_CROSS,
     NETWORK_CROSSES,
+    SIZES_CROSS,
     SKIP_CROSSES,
     SKIP_DESCRIPTION,
     STANDARDISE_DESCRIPTION,
@@ -50,6 +51,6 @@ METHOD = Method(
     family="federated",
     graph="local",
     gpu=True,
-    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **MOMENTS_CROSS},
+    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.classifier_settings import (
+    MOMENTS_CROSS,
+    NETWORK_CROSSES,
+    SIZES_CROSS,
+    STANDARDISE_DESCRIPTION,
+    Standardise,
+)
 from brainfed.methods.method import Method
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
@@ -25,6 +31,6 @@ METHOD = Method(
     entry="brainfed.training.fedmlp:train",
     family="federated",
     gpu=True,
-    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
+    crosses={**NETWORK_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
     variants={"fedmlp": {}},
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SKIP_CROSSES
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SIZES_CROSS, SKIP_CROSSES
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
@@ -32,6 +32,6 @@ METHOD = Method(
     graph="local",
     inpainter=FEDNI,
     gpu=True,
-    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **MOMENTS_CROSS},
+    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from brainfed.federation.schedule import FederationSettings
 from brainfed.inpainting.fedsage_crossings import FEDSAGE_CROSSES
 from brainfed.inpainting.fedsage_settings import FedSageSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.classifier_settings import (
+    MOMENTS_CROSS,
+    NETWORK_CROSSES,
+    SIZES_CROSS,
+    STANDARDISE_DESCRIPTION,
+    Standardise,
+)
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
@@ -44,6 +50,7 @@ METHOD = Method(
         **NETWORK_CROSSES,
         "weight-own-0": ("features", "hidden-0"),
         "weight-own-1": ("hidden-0", "hidden-1"),
+        **SIZES_CROSS,
         **MOMENTS_CROSS,
     },
     variants={"fedsage-plus": {}},

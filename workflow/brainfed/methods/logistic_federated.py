@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, SIZES_CROSS, STANDARDISE_DESCRIPTION, Standardise
 from brainfed.methods.method import Method
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
@@ -24,6 +24,6 @@ METHOD = Method(
     entry="brainfed.training.logistic_federated:train",
     family="federated",
     gpu=True,
-    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",), **MOMENTS_CROSS},
+    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",), **SIZES_CROSS, **MOMENTS_CROSS},
     variants={"logistic-federated": {}},
 )

@@ -23,6 +23,6 @@ METHOD = Method(
     entry="brainfed.training.floors:phenotype",
     family="floor",
     features=False,
-    crosses={"phenotypes": ("subjects", "columns"), "labels": ("subjects",)},
+    crosses=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
     variants={"phenotype": {}},
 )

@@ -12,6 +12,7 @@ import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
 from brainfed.cohort.flag_settings import FlagSettings
+from brainfed.reporting.exchange_table import Crossing, read_crossings
 from brainfed.reporting.outline import CohortOutline
 from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
 from brainfed.reporting.pictures import Picture, read_pictures
@@ -69,6 +70,7 @@ class CohortSection:
             features.
         embedded_by_labels: whether an embedding is.
         site_rows: how well sites are told from the embeddings of the graphs.
+        crossings: what crossed before any method.
         pictures: by name.
     """
 
@@ -97,6 +99,7 @@ class CohortSection:
     by_labels: list[str]
     embedded_by_labels: bool
     site_rows: list[SiteRow]
+    crossings: tuple[Crossing, ...]
     pictures: dict[str, Picture]
 
     @property
@@ -154,6 +157,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         by_labels=_by_labels(outline, "graph.embedding", "features.selection"),
         embedded_by_labels=bool(_by_labels(outline, "graph.embedding")),
         site_rows=site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else [],
+        crossings=tuple(crossing for path in outline.crossings for crossing in read_crossings(path)),
         pictures=read_pictures(outline.figures, captions, f"cohort {outline.name}"),
     )
 

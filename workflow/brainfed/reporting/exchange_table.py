@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from brainfed.federation.exchange import STAGES
 from brainfed.reporting.variants import PATIENT_LEVEL, ShownVariant, by_family
 
 GPU_MEMORY = "peak_gpu_memory_mb"
@@ -16,10 +17,12 @@ GPU_MEMORY = "peak_gpu_memory_mb"
 
 @dataclass(frozen=True)
 class Crossing:
-    """One kind of tensor that crossed institutions."""
+    """One kind of tensor that crossed institutions, as a row of the ledger says."""
 
+    stage: str
     name: str
     direction: str
+    to: str
     axes: str
     shape: str
     tensors: int
@@ -31,19 +34,26 @@ class Crossing:
         return PATIENT_LEVEL in self.axes.split(" x ")
 
 
+TOGETHER = "together"
+"""In place of a stage: the sum of all stages of a variant."""
+
+RECEIVERS = {"server": "a server", "centre": "one centre", "institutions": "the other institutions"}
+"""Of an upload."""
+
+
 @dataclass(frozen=True)
 class Exchange:
-    """All crossings of one variant in one run.
+    """All crossings of one stage of one variant in one run.
 
     Attributes:
         variant: whose.
-        phase: `classifier`, or `inpainting` for the training of the generator that it reads.
+        stage: `features`, `graph`, `inpainting` for the training of the generator that it reads, or `classifier`.
         crossings: in the order recorded.
         noise: standard deviation of the noise on uploads; None where the method has no such setting.
     """
 
     variant: ShownVariant
-    phase: str
+    stage: str
     crossings: tuple[Crossing, ...]
     noise: float | None
 
@@ -63,6 +73,12 @@ class Exchange:
     def patient_level(self) -> list[str]:
         """Names of what has one entry a patient."""
         return list(dict.fromkeys(crossing.name for crossing in self.crossings if crossing.patient_level))
+
+    @property
+    def to(self) -> str:
+        """Who gets what the institutions send."""
+        found = dict.fromkeys(crossing.to for crossing in self.crossings if crossing.direction == "upload")
+        return " and ".join(RECEIVERS[receiver] for receiver in found)
 
     def volume(self, direction: str) -> int:
         """Bytes sent in one direction."""
@@ -124,24 +140,40 @@ class Cost:
 
 
 def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
-    """What crossed, taken from every variant's first repeat; training its generator is a row of its own above."""
+    """What crossed at each stage in every variant's first repeat; every variant has a row of its classifier."""
     found = []
     for variant in by_family(variants):
+        crossings = read_crossings(variant.costs[0])
         if variant.fused:
-            noise = variant.setting("inpainting.noise")
-            found.append(Exchange(variant, "inpainting", _crossings(variant.inpainting["costs"][0]), _sd(noise)))
-        noise = variant.settings.get("noise")
-        found.append(Exchange(variant, "classifier", _crossings(variant.costs[0]), _sd(noise)))
+            crossings += read_crossings(variant.inpainting["costs"][0])
+        noise = {"inpainting": variant.setting("inpainting.noise"), "classifier": variant.settings.get("noise")}
+        for stage in STAGES:
+            rows = tuple(crossing for crossing in crossings if crossing.stage == stage)
+            if rows or stage == "classifier" or (stage == "inpainting" and variant.fused):
+                found.append(Exchange(variant, stage, rows, _sd(noise.get(stage))))
     return found
 
 
-def _crossings(path: str) -> tuple[Crossing, ...]:
+def with_totals(exchanges: Sequence[Exchange]) -> list[Exchange]:
+    """The same with a row `together` below each variant that sends at more than one stage."""
+    found: list[Exchange] = []
+    for name in dict.fromkeys(exchange.variant.name for exchange in exchanges):
+        own = [exchange for exchange in exchanges if exchange.variant.name == name]
+        found += own
+        if sum(bool(exchange.crossings) for exchange in own) > 1:
+            crossings = tuple(crossing for exchange in own for crossing in exchange.crossings)
+            found.append(Exchange(own[0].variant, TOGETHER, crossings, None))
+    return found
+
+
+def read_crossings(path: str) -> tuple[Crossing, ...]:
+    """The rows of the ledger that a job wrote."""
     return tuple(
         Crossing(
-            str(row["name"]), str(row["direction"]), str(row["axes"]), str(row["shape"]), int(row["tensors"]),
-            int(row["bytes"]),
+            str(row["stage"]), str(row["name"]), str(row["direction"]), str(row["to"]), str(row["axes"]),
+            str(row["shape"]), int(row["tensors"]), int(row["bytes"]),
         )
-        for row in _read(path).get("crossings", [])
+        for row in _read(path)["crossings"]
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import Answer, find_answer
 from brainfed.reporting.answer_words import sentences, verdict
 from brainfed.reporting.baselines import FedNIResult, fedni_sentence, fedni_verdict, find_fedni
-from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges
+from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.fidelity_table import FidelityRow, count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.generated_nodes import GeneratedNodes, effect_sentences, read_generated
 from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
@@ -203,7 +203,7 @@ def experiment_section(
         paper=paper_rows(summary, variants, cohort.name) if as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
-        exchanges=read_exchanges(variants),
+        exchanges=with_totals(read_exchanges(variants)),
         costs=read_costs(variants),
         pictures=pictures,
         generated=read_generated(variants),

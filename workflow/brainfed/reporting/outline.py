@@ -75,6 +75,7 @@ class CohortOutline:
         quality: quality tables of all parts.
         measures: the measures of every subject's quality.
         connections: how every connection goes with motion.
+        crossings: what the search for odd scans and twins compared between sites.
         flag: the limits of what is told about subjects that stay.
         figures: name -> SVG.
         experiments: in the order of the config.
@@ -94,6 +95,7 @@ class CohortOutline:
     quality: tuple[str, ...]
     measures: str
     connections: str
+    crossings: tuple[str, ...]
     flag: dict[str, float]
     figures: dict[str, str]
     experiments: tuple[ExperimentOutline, ...]
@@ -134,7 +136,8 @@ def read_outline(values: Mapping[str, Any]) -> ReportOutline:
 
 def _cohort(values: Mapping[str, Any]) -> CohortOutline:
     experiments = tuple(read_experiment({"cohort": values["name"], **item}) for item in values["experiments"])
-    return CohortOutline(**{**values, "quality": tuple(values["quality"]), "experiments": experiments})
+    lists = {name: tuple(values[name]) for name in ("quality", "crossings")}
+    return CohortOutline(**{**values, **lists, "experiments": experiments})
 
 
 def read_experiment(values: Mapping[str, Any]) -> ExperimentOutline:

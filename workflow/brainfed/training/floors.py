@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from brainfed.federation.exchange import Ledger
+from brainfed.federation.sharing import record_help
 from brainfed.methods.majority import METHOD as MAJORITY
 from brainfed.methods.majority import MajoritySettings
 from brainfed.methods.motion import METHOD as MOTION
@@ -20,10 +21,14 @@ from brainfed.methods.motion import MotionSettings
 from brainfed.methods.phenotype import METHOD as PHENOTYPE
 from brainfed.methods.phenotype import PhenotypeSettings
 from brainfed.runtime.run import Run
+from brainfed.training.crossings import record_pooling, sizes_of
 from brainfed.training.inputs import MethodInputs, Outcome
 from brainfed.training.training_folds import require_training_subjects
 
 Columns = list[int]
+
+PREVALENCE_BYTES = 8
+"""A share of patients, float64."""
 
 
 def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:  # noqa: ARG001
@@ -45,9 +50,9 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
         for institution in np.unique(inputs.institution[inputs.tested(fold)]).tolist():
             rows = inputs.tested(fold) & (inputs.institution == institution)
             if institution not in shares and not ledger.rows():
-                ledger.record(
-                    "prevalence", (), 8, direction="upload", round_index=0, subjects=int(rows.sum()), times=len(shares)
-                )
+                sizes = sizes_of(inputs.institution)
+                helpers = {helper: sizes[helper] for helper in shares}
+                record_help(ledger, helpers, {institution: sizes[institution]}, {"prevalence": ((), PREVALENCE_BYTES)})
             scores[fold, rows] = shares.get(institution, np.mean(list(shares.values())))
         run.progress(fold + 1, inputs.folds, "fold")
     return Outcome(scores, "probability", counts={"parameters": 1}, crossings=ledger.rows())
@@ -64,8 +69,8 @@ def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Ou
     """
     known = inputs.phenotypes
     columns = np.column_stack([known.site, known.sex, known.age]).astype(np.float64)
-    ledger = Ledger(PHENOTYPE.crosses, {"columns": 3})
-    _pool(ledger, inputs, "phenotypes", columns)
+    ledger = Ledger(PHENOTYPE.crosses)
+    record_pooling(inputs, ledger, "site", "sex", "age")
     return _logistic(inputs, columns, [0, 1], [2], settings.cost, ledger, run)
 
 
@@ -78,7 +83,7 @@ def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
         UserError: a fold has no training subject.
     """
     ledger = Ledger(MOTION.crosses)
-    _pool(ledger, inputs, "mean_fd", inputs.phenotypes.mean_fd)
+    record_pooling(inputs, ledger, "mean_fd")
     return _logistic(inputs, inputs.phenotypes.mean_fd[:, None], [], [0], settings.cost, ledger, run)
 
 
@@ -116,13 +121,3 @@ def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline
         ]
     )
     return make_pipeline(design, LogisticRegression(C=cost, tol=1e-8, max_iter=1000))
-
-
-def _pool(ledger: Ledger, inputs: MethodInputs, name: str, columns: NDArray[np.float64]) -> None:
-    """Record what each institution sends once so that everybody can train on it."""
-    if len(inputs.institutions) == 1:
-        return
-    for institution in range(len(inputs.institutions)):
-        rows = inputs.members(institution)
-        for sent, values in ((name, columns[rows]), ("labels", inputs.labels[0, rows])):
-            ledger.record(sent, values.shape, values.itemsize, direction="upload", round_index=0, subjects=len(rows))

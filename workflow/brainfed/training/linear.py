@@ -16,12 +16,17 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from brainfed.federation.exchange import Ledger
+from brainfed.federation.sharing import record_help
 from brainfed.runtime.run import Run
 from brainfed.runtime.score_kinds import ScoreKind
+from brainfed.training.crossings import record_pooling, sizes_of
 from brainfed.training.dual import LinearModel, TrainingSpan, training_span
 from brainfed.training.inner_folds import twin_groups
 from brainfed.training.inputs import FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.training.training_folds import require_training_subjects
+
+MODEL_BYTES = 8
+"""A weight of a linear model, float64."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +90,7 @@ def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
     """(n,) who trains with whom; pooling sends each institution's subjects."""
     if task.training == "local":
         return inputs.institution
-    if len(inputs.institutions) > 1:
-        for institution in range(len(inputs.institutions)):
-            size = len(inputs.members(institution))
-            shape, itemsize = (size, inputs.features[0].shape[1]), inputs.features[0].itemsize
-            ledger.record("features", shape, itemsize, direction="upload", round_index=0, subjects=size)
-            itemsize = inputs.labels.itemsize
-            ledger.record("labels", (size,), itemsize, direction="upload", round_index=0, subjects=size)
+    record_pooling(inputs, ledger)
     return np.zeros_like(inputs.institution)
 
 
@@ -126,9 +125,10 @@ def _score(
             scores[rows] = _response(task, models[pool], features[rows])
             continue
         scores[rows] = np.mean([_response(task, model, features[rows]) for model in models.values()], axis=0)
-        shape = (features.shape[1] + 1,)
         if not ledger.rows():
-            ledger.record("model", shape, 8, direction="upload", round_index=0, subjects=len(rows), times=len(models))
+            sizes = sizes_of(pools)
+            helpers = {helper: sizes[helper] for helper in models}
+            record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((features.shape[1] + 1,), MODEL_BYTES)})
 
 
 def _response(task: LinearTask, model: LinearModel, features: FloatArray) -> NDArray[np.float64]:

@@ -121,7 +121,7 @@ def train_stacks(
         )
         _collect(inputs, stack, curves, folds, round_scores, losses)
         if not pooled:
-            record_help_for_unseen(stack, {} if exchange else network.stacks(), chunk_ledger)
+            record_help_for_unseen(stack, network.stacks(), chunk_ledger, shared=exchange)
         if not exchange and not pooled:
             assert isinstance(network, StackedNetwork)
             _score_unseen(inputs, stack, network, folds, round_scores)

@@ -1,0 +1,73 @@
+"""The two ways in which data cross without a round: everybody's in one place, and help for one who has nothing to fit.
+
+Both record what they stand for in the ledger: whoever reads what is another's calls one of them.
+"""
+
+from collections.abc import Mapping
+
+from brainfed.federation.exchange import ENTRY_BYTES, Ledger
+
+Content = Mapping[str, tuple[tuple[int, ...], int]]
+"""Name -> shape and bytes of one entry."""
+
+
+def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:
+    """One entry a subject of each of these, for `record_pool`."""
+    return {name: ((), ENTRY_BYTES[name]) for name in names}
+
+
+def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
+    """Every institution sends what it knows of each subject to a centre, once.
+
+    Args:
+        ledger: takes the rows.
+        sizes: institution -> number of subjects.
+        content: of one subject.
+    """
+    for institution, subjects in sizes.items():
+        for name, (shape, itemsize) in content.items():
+            ledger.record(
+                name,
+                (subjects, *shape),
+                itemsize,
+                direction="upload",
+                round_index=0,
+                institution=institution,
+                subjects=subjects,
+                to="centre",
+            )
+
+
+def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int, int], content: Content) -> None:
+    """Institutions that could fit something send it to those that could not, for lack of training subjects.
+
+    Args:
+        ledger: takes the rows.
+        helpers: institution -> number of subjects.
+        helped: the same.
+        content: what each of the helpers sends.
+    """
+    for name, (shape, itemsize) in content.items():
+        for institution, subjects in helpers.items() if helped else ():
+            ledger.record(
+                name,
+                shape,
+                itemsize,
+                direction="upload",
+                round_index=0,
+                institution=institution,
+                subjects=subjects,
+                to="institutions",
+                times=len(helped),
+            )
+        for institution, subjects in helped.items():
+            ledger.record(
+                name,
+                shape,
+                itemsize,
+                direction="download",
+                round_index=0,
+                institution=institution,
+                subjects=subjects,
+                times=len(helpers),
+            )

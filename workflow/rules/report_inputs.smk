@@ -6,12 +6,14 @@ CAPTIONS = BASE / "report"
 TEMPLATES = BASE / "brainfed" / "reporting" / "templates"
 
 
-def shown_variant(variant):
+def shown_variant(variant, experiment):
     return {
         "name": variant.name,
         "method": variant.method.name,
         "method_title": variant.method.title,
         "family": variant.method.family,
+        "topology": topology_of(variant),
+        "twins": find_twins(variant, experiment.variants),
         "settings": variant.settings,
         "shipped": shipped_settings(variant.method),
         "stages": variant.stages(),
@@ -121,7 +123,7 @@ def variant_outline(cohort, experiment, variant):
     def generators(name):
         return generator_files(cohort, experiment, variant, name)
 
-    return shown_variant(variant) | {
+    return shown_variant(variant, experiment) | {
         "costs": own("cost.json"),
         "timings": own("timing.json"),
         "histories": own("history.parquet"),
@@ -173,7 +175,6 @@ def experiment_outline(cohort, experiment):
         "protocol": experiment.regime.protocol,
         "labels": experiment.regime.labels,
         "reference": experiment.settings.reference,
-        "local": experiment.settings.local,
         "repeats": experiment.repeats,
         "split": asdict(experiment.split),
         "splits": [

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -24,6 +24,8 @@ METHOD = Method(
     settings=FedMLPSettings,
     entry="brainfed.training.fedmlp:train",
     family="federated",
+    topology="federated",
+    twins=Twins("localmlp", "centralmlp"),
     gpu=True,
     crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
     variants={"fedmlp": {}},

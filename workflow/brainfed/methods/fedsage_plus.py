@@ -7,7 +7,7 @@ from brainfed.inpainting.fedsage_crossings import FEDSAGE_CROSSES
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, STANDARDISE_DESCRIPTION, Standardise
 from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -36,6 +36,13 @@ METHOD = Method(
     settings=FedSagePlusSettings,
     entry="brainfed.training.fedsage_plus:train",
     family="federated",
+    topology="federated",
+    twins=Twins(
+        "localgcn",
+        "centralgcn",
+        "Their model is another one: FedSage+ trains GraphSAGE, and its twins are graph convolutional networks.",
+        other_model=True,
+    ),
     graph="local",
     inpainter=FEDSAGE,
     fusing={"cap": None, "rounding": "truncate", "edges": "binary"},

@@ -22,6 +22,7 @@ METHOD = Method(
     settings=PhenotypeSettings,
     entry="brainfed.training.floors:phenotype",
     family="floor",
+    topology="central",
     features=False,
     crosses={"phenotypes": ("subjects", "columns"), "labels": ("subjects",)},
     variants={"phenotype": {}},

@@ -26,9 +26,13 @@ class Scored:
     runs: pd.DataFrame
     ratio: float
 
-    def interval(self, variant: str, metric: str) -> Interval:
-        """Mean over institutions and runs with its corrected 95 % interval."""
-        return interval(self.runs, variant, metric, self.ratio)
+    def interval(self, variant: str, metric: str, scope: str = INSTITUTION) -> Interval:
+        """Mean over runs with its corrected 95 % interval; by default of the means over institutions."""
+        return interval(self.runs, variant, metric, self.ratio, scope)
+
+    def difference(self, variant: str, other: str, metric: str) -> Interval:
+        """One variant minus another, paired by run, with its corrected 95 % interval."""
+        return self.differences(other, [variant], metric)[variant][0]
 
     def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""

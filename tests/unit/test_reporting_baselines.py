@@ -119,7 +119,7 @@ def test_a_difference_from_the_reference_has_the_p_of_the_test_table(reference):
         rest = compare(runs, "fedni", "auc", "institution", 0.25).set_index("variant")["p_holm"].drop(reference)
         assert {name: told[name] for name in rest.index} == rest.to_dict()
         counted = page.counted("fedni", others, "auc")
-        assert counted.startswith("over the 4 comparisons with FedNI on this page, against ")
+        assert counted.startswith("over the 4 comparisons with FedNI on this page, metric by metric, against ")
 
 
 def test_the_p_of_the_table_counts_every_metric_and_scope():

@@ -165,7 +165,6 @@ def test_settings_that_contradict_each_other_name_their_variant():
             {"experiments__methods__cohorts": ["hours"]},
             ("experiments.methods.cohorts", "unknown cohort 'hours'", "mean 'ours'"),
         ),
-        ({"experiments__methods__local": "localgnc"}, ("experiments.methods.local", "'localgnc'", "mean 'localgcn'")),
         (
             {"experiments__methods__reference": "ridge-centrl"},
             (

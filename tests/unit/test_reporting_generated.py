@@ -61,7 +61,7 @@ def test_what_the_scores_owe_to_the_nodes(tmp_path):
     assert random.startswith("FedNI minus FedNI (random nodes), as many nodes drawn at random: 0.000 [")
     assert (
         counted
-        == "In each of the two metrics p is Holm-corrected over all 2 comparisons with FedNI in the tests below."
+        == "p is Holm-corrected over all 4 comparisons with FedNI in the tests below, methods, metrics and scopes."
     )
 
 
@@ -132,9 +132,9 @@ def test_what_repairs_the_plain_network_is_named(tmp_path):
     homophily, repairs = why_sentences(cohort_with(figures), outline, page_tests(outline))
     assert "60 % (inside; by chance 50 %)" in homophily
     assert repairs == (
-        "Beside FedGCN as it is (AUC 0.600), significantly better: FedGCN (skip) (+0.080) and FedMLP (+0.060); "
+        "Beside FedGCN as it is (AUC 0.60), significantly better: FedGCN (skip) (+0.080) and FedMLP (+0.06); "
         "significantly worse: FedGCN (paper) (\u22120.060) (4 compared, "
-        "Holm-corrected over all 4 comparisons with FedGCN in the tests below)."
+        "Holm-corrected over all 8 comparisons with FedGCN in the tests below, methods, metrics and scopes)."
     )
     assert len(why_sentences(cohort_with({}), outline, page_tests(outline))) == 1
 

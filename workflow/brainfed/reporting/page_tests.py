@@ -71,7 +71,7 @@ class PageTests:
         title, table = self._title(centre), len(self._table().dropna())
         if centre == self.reference:
             return (
-                f"over all {table} comparisons with {title} in the tests below (methods, metrics and scopes)"
+                f"over all {table} comparisons with {title} in the tests below, methods, metrics and scopes"
                 if table > 1
                 else ""
             )

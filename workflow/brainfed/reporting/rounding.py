@@ -38,7 +38,7 @@ def short(value: float, digits: int = 3) -> str:
 
 def digits_of(low: float, high: float) -> int:
     """Decimals that an interval deserves: two where it is wide or unknown, three where it is narrow."""
-    return 3 if (high - low) / 2 < WIDE else 2
+    return 3 if round((high - low) / 2, EXACT) < WIDE else 2
 
 
 def p_short(p: float) -> str:

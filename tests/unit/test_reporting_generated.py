@@ -58,7 +58,7 @@ def test_what_the_scores_owe_to_the_nodes(tmp_path):
     assert without.startswith("FedNI minus FedGCN, the same classifier without them: +0.060 [")
     assert "in accuracy (significant) and 0.000 [" in without
     assert without.endswith("in AUC (not significant).")
-    assert random.startswith("FedNI minus FedNI (random nodes), as many nodes drawn at random: 0.000 [")
+    assert random.startswith("FedNI minus FedNI (random nodes), as many nodes drawn at random: 0.00 [")
     assert (
         counted
         == "p is Holm-corrected over all 4 comparisons with FedNI in the tests below, methods, metrics and scopes."

@@ -132,6 +132,25 @@ def compare(
     return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
 
+def paired_difference(
+    runs: pd.DataFrame, variant: str, other: str, metric: str, scope: str, test_train_ratio: float
+) -> CorrectedTest:
+    """One variant minus another, paired by run, where both are defined.
+
+    Args:
+        runs: variant, repeat, fold, scope, metric, value.
+        variant: what the other is taken from.
+        other: what it is compared with.
+        metric: one metric.
+        scope: one scope.
+        test_train_ratio: n_test / n_train of a run.
+    """
+    chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope) & runs["variant"].isin([variant, other])]
+    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value").reindex(columns=[variant, other])
+    both = table.dropna().to_numpy(dtype=np.float64)
+    return corrected_t_test(both[:, 0] - both[:, 1], test_train_ratio)
+
+
 def compare_all(
     runs: pd.DataFrame,
     reference_variant: str,

@@ -8,7 +8,7 @@ import pandas as pd
 
 from brainfed.evaluation.experiment import test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.evaluation.statistics import compare
+from brainfed.evaluation.statistics import compare, paired_difference
 from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, values
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.runtime.artefacts import read_table
@@ -32,7 +32,8 @@ class Scored:
 
     def difference(self, variant: str, other: str, metric: str) -> Interval:
         """One variant minus another, paired by run, with its corrected 95 % interval."""
-        return self.differences(other, [variant], metric)[variant][0]
+        test = paired_difference(self.runs, variant, other, metric, INSTITUTION, self.ratio)
+        return Interval(test.difference, test.ci_low, test.ci_high, len(values(self.runs, variant, metric)))
 
     def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""

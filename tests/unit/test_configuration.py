@@ -156,7 +156,10 @@ def test_settings_that_contradict_each_other_name_their_variant():
     [
         ({"variants__quick__method": "fedgnc"}, ("variants.quick.method", "unknown method 'fedgnc'", "mean 'fedgcn'")),
         ({"variants__other": {"method": "fedgnc"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
-        ({"variants__other": {"rounds": 3}}, ("variants.other", "`method` is missing", "centralgcn, fedgcn")),
+        (
+            {"variants__other": {"rounds": 3}},
+            ("variants.other", "`method` is missing", "centralgcn, centralmlp, fedgcn"),
+        ),
         (
             {"experiments__methods__variants": ["quik", "ridge-central"]},
             ("experiments.methods.variants", "unknown variant 'quik'", "mean 'quick'"),

@@ -14,7 +14,7 @@ from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figu
 from brainfed.reporting.variants import ShownVariant, by_family
 
 METRIC = "auc"
-SIDES = {"alone": "minus the same model alone", "pooled": "minus the same model on pooled data"}
+SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
 
 
 def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> Figure:

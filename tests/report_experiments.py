@@ -183,7 +183,6 @@ def experiment(
         "protocol": "transductive",
         "labels": "true",
         "reference": reference or variants[0][0]["name"],
-        "local": "localgcn",
         "repeats": repeats,
         "split": {"validation": "folds", "institutions": "random", "folds": FOLDS, "count": count},
         "splits": splits,

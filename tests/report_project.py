@@ -55,6 +55,8 @@ FIGURES = {
     "graphs": ("graph", "homophily", "degrees"),
     "experiment": ("headline", "forest", "differences", "roc", "calibration", "gain", "learning"),
 }
+TWINS = {"fedgcn": "localgcn", "fedgcn-no-noise": "localgcn", "fedsage-plus": "localgcn", "fedni": "localgcn"}
+"""Federated variants whose local twin is there; no pooled one is, and none of the random nodes."""
 METHODS = {
     "majority": ("majority", "Majority class", "floor", {}),
     "ridge-local": ("ridge", "Ridge", "linear", {"training": "local"}),
@@ -280,6 +282,14 @@ def _stages(name: str, method: str) -> dict[str, Any]:
     return {"features": features, "graph": graph, **GENERATORS.get(name, {})}
 
 
+def twins_of(name: str) -> dict[str, Any]:
+    """What `configuration.twins` would say of a federated variant."""
+    if not name.startswith("fed"):
+        return {}
+    local = {"name": TWINS.get(name, ""), "missing": "" if name in TWINS else "add localgcn"}
+    return {"alone": local, "pooled": {"name": "", "missing": "add centralgcn"}}
+
+
 def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
     cohort = folder / "results" / "toy"
     figures = cohort / "figures"
@@ -293,7 +303,6 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "protocol": "transductive",
         "labels": "true",
         "reference": "ridge-central",
-        "local": "localgcn",
         "repeats": REPEATS,
         "split": {"validation": "folds", "institutions": "random", "folds": FOLDS},
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
@@ -305,6 +314,8 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
                 "method": method,
                 "method_title": title,
                 "family": family,
+                "topology": settings.get("training", KNOWN[method].topology),
+                "twins": twins_of(name),
                 "settings": asdict(KNOWN[method].settings()) | settings,
                 "shipped": shipped_settings(KNOWN[method]),
                 "stages": _stages(name, method),
@@ -361,12 +372,15 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
         for kind in ("predictions", "history")
     }
     score_experiment(
-        order, files["predictions"], splits, local="localgcn", reference="ridge-central", outputs=experiment["tables"]
+        order,
+        files["predictions"],
+        splits,
+        twins={name: {"alone": twin} for name, twin in TWINS.items()},
+        reference="ridge-central",
+        outputs=experiment["tables"],
     )
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
     variants = [read_variant(variant) for variant in experiment["variants"]]
-    draw_experiment(
-        variants, REPEATS, inputs, reference="ridge-central", local="localgcn", outputs=experiment["figures"]
-    )
+    draw_experiment(variants, REPEATS, inputs, reference="ridge-central", outputs=experiment["figures"])
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

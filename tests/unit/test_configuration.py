@@ -156,7 +156,10 @@ def test_settings_that_contradict_each_other_name_their_variant():
     [
         ({"variants__quick__method": "fedgnc"}, ("variants.quick.method", "unknown method 'fedgnc'", "mean 'fedgcn'")),
         ({"variants__other": {"method": "fedgnc"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
-        ({"variants__other": {"rounds": 3}}, ("variants.other", "`method` is missing", "centralgcn, fedgcn")),
+        (
+            {"variants__other": {"rounds": 3}},
+            ("variants.other", "`method` is missing", "centralgcn, centralmlp, fedgcn"),
+        ),
         (
             {"experiments__methods__variants": ["quik", "ridge-central"]},
             ("experiments.methods.variants", "unknown variant 'quik'", "mean 'quick'"),
@@ -165,7 +168,6 @@ def test_settings_that_contradict_each_other_name_their_variant():
             {"experiments__methods__cohorts": ["hours"]},
             ("experiments.methods.cohorts", "unknown cohort 'hours'", "mean 'ours'"),
         ),
-        ({"experiments__methods__local": "localgnc"}, ("experiments.methods.local", "'localgnc'", "mean 'localgcn'")),
         (
             {"experiments__methods__reference": "ridge-centrl"},
             (

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import GAIN_COLUMNS, read_predictions, score_experiment
+from brainfed.evaluation.experiment import read_predictions, score_experiment
 from brainfed.evaluation.experiment import test_train_ratio as ratio
-from brainfed.evaluation.statistics import TEST_COLUMNS
+from brainfed.evaluation.scores import GAIN_COLUMNS
+from brainfed.evaluation.statistics import TEST_COLUMNS, holm
 from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 
@@ -46,10 +47,13 @@ def files(tmp_path, splits):
     return paths
 
 
-def tables(tmp_path, files, local="guessing", reference="guessing"):
+TWINS = {"perfect": {"alone": "guessing"}}
+
+
+def tables(tmp_path, files, twins=TWINS, reference="guessing"):
     outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")}
     splits = [str(tmp_path / f"split-{repeat}.parquet") for repeat in (0, 1)]
-    score_experiment(RUNS, files, splits, local=local, reference=reference, outputs=outputs)
+    score_experiment(RUNS, files, splits, twins=twins, reference=reference, outputs=outputs)
     return {name: pd.read_csv(path, sep="\t") for name, path in outputs.items()}
 
 
@@ -95,16 +99,28 @@ def test_every_variant_is_tested_against_the_reference_in_both_scopes(tmp_path, 
     assert (accuracy["reference"], accuracy["difference"], accuracy["p_holm"]) == ("guessing", 0.5, 0.0)
 
 
-def test_the_gain_is_measured_against_the_local_variant(tmp_path, files):
+def test_holm_counts_every_metric_and_scope_as_one_family(tmp_path, files):
+    """One variant, two metrics, two scopes: four tests in one family, not four families of one."""
+    wrong = predictions("guessing", 0)
+    wrong.loc[0, "score"] = 0.1
+    write_table(files[2], wrong)
+    tests = tables(tmp_path, files)["tests"]
+    assert len(tests) == 4
+    assert (tests["p_corrected"] > 0).any()
+    assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p_corrected"].to_numpy()).tolist())
+    assert (tests["p_holm"] > tests["p_corrected"]).any()
+
+
+def test_the_gain_is_measured_against_the_twin(tmp_path, files):
     gain = tables(tmp_path, files)["gain"]
-    assert set(gain["variant"]) == {"perfect"}
+    assert set(zip(gain["variant"], gain["against"], gain["twin"], strict=True)) == {("perfect", "alone", "guessing")}
     east = row(gain, variant="perfect", institution="east", metric="accuracy")
     assert (east["mean"], east["sd"], east["runs"]) == (0.5, 0.0, 4)
 
 
-def test_without_the_local_variant_the_gain_table_is_empty(tmp_path, files):
-    gain = tables(tmp_path, files, local="localgcn")["gain"]
-    assert list(gain.columns) == GAIN_COLUMNS
+def test_without_a_twin_the_gain_table_is_empty(tmp_path, files):
+    gain = tables(tmp_path, files, twins={})["gain"]
+    assert list(gain.columns) == list(GAIN_COLUMNS)
     assert gain.empty
 
 

@@ -19,6 +19,8 @@ SHORT = {
     "fedgcn": {"rounds": 3, "local_epochs": 3},
     "fedni": {"rounds": 3, "local_epochs": 3},
     "fedsage-plus": {"rounds": 3, "local_epochs": 3},
+    "localmlp": {"epochs": 6, "curve_every": 3},
+    "centralmlp": {"epochs": 6, "curve_every": 3},
     "localgcn": {"epochs": 6, "curve_every": 3},
     "centralgcn": {"epochs": 6, "curve_every": 3},
 }
@@ -98,8 +100,9 @@ def test_what_crosses_is_what_the_method_declared():
         names = {row["name"] for row in outcome.crossings}
         assert names <= set(METHODS[name].crosses)
         with_people = {row["name"] for row in outcome.crossings if "subjects" in str(row["axes"])}
-        assert with_people == ({"features", "labels"} if name == "centralgcn" else set())
-    assert outcome_of("localgcn", method_inputs(60)).crossings == ()
+        assert with_people == ({"features", "labels"} if METHODS[name].topology == "central" else set())
+    for name in ("localgcn", "localmlp"):
+        assert outcome_of(name, method_inputs(60)).crossings == ()
 
 
 def test_a_site_without_training_subjects_is_helped_by_declared_tensors():

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from brainfed.configuration.shipped import shipped_settings
+from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.statistics import compare
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.methods.registry import METHODS
 from brainfed.reporting.answer import find_answer
-from brainfed.reporting.baselines import fedni_clause, fedni_sentence, fedni_verdict, find_fedni, listed
+from brainfed.reporting.baselines import fedni_sentence, find_fedni, listed
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_numbers import FEDNI_FIGURES, FEDNI_FULL, FEDNI_TABLE_V, FEDNI_TABLE_VI
 from brainfed.reporting.printed import printed_value
@@ -26,7 +27,7 @@ FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated")
 FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated")
 SAGE = ShownVariant("fedsage-plus", "fedsage-plus", "FedSage+", "federated")
 FEDMLP = ShownVariant("fedmlp", "fedmlp", "FedMLP", "federated")
-RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"})
+RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
 EVERYBODY = [FEDMLP, FEDGCN, SAGE, FEDNI, RIDGE]
 WOBBLE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02, -0.02, -0.01, 0.0, 0.01, 0.02])
 
@@ -52,18 +53,11 @@ def result_of(reference="fedgcn", **values):
     return find_fedni(page_of(runs_of(**values), reference))
 
 
-def test_one_line_says_who_leads_and_whom_fedni_beats():
+def test_the_leader_is_named_beside_fedni():
     result = result_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.70, fedmlp=0.80, ridge_central=0.82)
-    assert fedni_verdict(result) == (
-        "Ridge (central) has the highest AUC; FedNI beats FedGCN, does not differ significantly from FedSage+ "
-        "and loses to FedMLP and Ridge (central)"
-    )
-    assert [one.outcome for one in result.baselines] == [1, 0, -1, -1]
-
-
-def test_a_leading_fedni_is_named_once():
-    result = result_of(fedni=0.90, fedgcn=0.60, fedmlp=0.7)
-    assert fedni_verdict(result) == "FedNI has the highest AUC; it beats FedGCN and FedMLP"
+    assert fedni_sentence(result).endswith("Ridge (central) has the highest AUC of all methods, 0.82.")
+    leading = result_of(fedni=0.90, fedgcn=0.60, fedmlp=0.7)
+    assert fedni_sentence(leading).endswith("It has the highest AUC of all methods.")
 
 
 def test_differences_are_fedni_minus_the_baseline():
@@ -74,15 +68,16 @@ def test_differences_are_fedni_minus_the_baseline():
     reach = 2.26216 * np.sqrt((1 / 10 + 0.25) * 0.0210819**2)
     assert one.difference.low == pytest.approx(0.1 - reach, abs=1e-6)
     assert one.difference.high == pytest.approx(0.1 + reach, abs=1e-6)
-    assert fedni_sentence(result).endswith(": +0.100 [+0.072, +0.128] against FedGCN (p\u00a0<\u00a00.001).")
+    assert "differs by +0.10 [+0.07, +0.13] from FedGCN." in fedni_sentence(result)
 
 
-def test_holm_counts_the_baselines_that_are_there():
+def test_holm_counts_the_comparisons_that_are_there():
     """p of the lone comparison is doubled beside a second one that is larger."""
-    alone = result_of("fedni", fedni=0.70, fedgcn=0.67)
-    both = result_of("fedni", fedni=0.70, fedgcn=0.67, ridge_central=0.70)
-    assert both.baselines[0].p == pytest.approx(2 * alone.baselines[0].p)
-    assert "Holm-corrected over all 2 comparisons with FedNI in the tests below" in fedni_sentence(both)
+    alone = page_of(runs_of(fedni=0.70, fedgcn=0.67), "fedni").differences("fedni", ["fedgcn"], "auc")
+    page = page_of(runs_of(fedni=0.70, fedgcn=0.67, ridge_central=0.70), "fedni")
+    both = page.differences("fedni", ["fedgcn", "ridge-central"], "auc")
+    assert both["fedgcn"][1] == pytest.approx(2 * alone["fedgcn"][1])
+    assert page.counted("fedni", ["fedgcn"], "auc").startswith("over all 2 comparisons with FedNI in the tests below")
 
 
 def test_without_fedni_or_a_baseline_there_is_no_result():
@@ -90,20 +85,18 @@ def test_without_fedni_or_a_baseline_there_is_no_result():
     assert result_of("fedni", fedni=0.7) is None
 
 
-def test_one_run_is_not_tested():
+def test_one_run_has_no_interval():
     runs = runs_of(fedni=0.7, fedgcn=0.6).query("repeat == 0 and fold == 0")
-    result = find_fedni(page_of(runs, "fedgcn"))
-    assert fedni_clause(result) == "has too few runs to be tested against FedGCN"
-    assert fedni_sentence(result).endswith("+0.060 against FedGCN (not tested).")
+    assert "differs by +0.06 from FedGCN." in fedni_sentence(find_fedni(page_of(runs, "fedgcn")))
 
 
 def test_the_first_picture_shows_fedni_and_what_it_is_held_against_once_each():
     runs = runs_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.72, fedmlp=0.80, ridge_central=0.82)
-    answer = find_answer(page_of(runs, "ridge-central"), "localgcn")
+    answer = find_answer(page_of(runs, "ridge-central"))
     with drawing():
         (axes,) = headline_figure(answer, find_fedni(page_of(runs, "ridge-central"))).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "pooled data: Ridge (central)",
+        "strongest, pooled data: Ridge (central)",
         "best federated: FedMLP",
         "generated nodes: FedNI",
         "the same without generated nodes: FedGCN",
@@ -116,15 +109,35 @@ def test_a_difference_from_the_reference_has_the_p_of_the_test_table(reference):
     """FedNI minus FedGCN is significant among two and not among four: the page says what the table says."""
     runs = runs_of(fedni=0.70, fedgcn=0.673, fedsage_plus=0.70, fedmlp=0.70, ridge_central=0.70)
     table = compare(runs, reference, "auc", "institution", 0.25).set_index("variant")["p_holm"]
-    found = find_fedni(page_of(runs, reference))
-    told = {one.variant.name: one.p for one in found.baselines}
+    page = page_of(runs, reference)
+    others = [name for name in ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central") if name in set(runs["variant"])]
+    told = {name: p for name, (_, p) in page.differences("fedni", others, "auc").items()}
     if reference == "fedni":
         assert told == table.to_dict()
     else:
         assert told[reference] == table["fedni"]
         rest = compare(runs, "fedni", "auc", "institution", 0.25).set_index("variant")["p_holm"].drop(reference)
         assert {name: told[name] for name in rest.index} == rest.to_dict()
-        assert found.counted.startswith("over the 4 comparisons with FedNI on this page, against ")
+        counted = page.counted("fedni", others, "auc")
+        assert counted.startswith("over the 4 comparisons with FedNI on this page, metric by metric, against ")
+
+
+def test_the_p_of_the_table_counts_every_metric_and_scope():
+    """Two metrics and two scopes: the smallest p of four tests is multiplied by four on the page as in the table."""
+    base = runs_of(fedni=0.70, fedgcn=0.67)
+    runs = pd.concat(
+        [
+            base.assign(metric=metric, scope=scope)
+            for metric in ("auc", "accuracy")
+            for scope in ("institution", "pooled")
+        ]
+    )
+    (_, p) = page_of(runs, "fedni").differences("fedni", ["fedgcn"], "auc")["fedgcn"]
+    alone = compare(runs, "fedni", "auc", "institution", 0.25)["p_corrected"].item()
+    assert p == pytest.approx(min(1, 4 * alone))
+    assert (
+        p == compare_with_reference(runs, "fedni", 0.25).query("metric == 'auc' and scope == 'pooled'")["p_holm"].item()
+    )
 
 
 def test_a_pair_that_is_asked_from_both_sides_has_one_p():

@@ -29,17 +29,18 @@ from brainfed.reporting.scored import Scored
 from brainfed.reporting.site_table import site_trace_table
 from brainfed.reporting.strongest_figures import _kept_apart, brain_figure, chord_figure
 from brainfed.reporting.style import drawing, save_svg
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.variants import ShownVariant, Twin
 
+TWINS = {"alone": Twin("localgcn"), "pooled": Twin("ridge-central")}
 VARIANTS = [
     ShownVariant("majority", "majority", "Majority class", "floor"),
-    ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}),
-    ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}),
+    ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central"),
+    ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}, topology="local"),
     ShownVariant(
         "logistic-federated-no-noise-with-a-very-long-name", "logistic-federated", "Logistic, federated", "federated",
-        {"rounds": 4, "local_epochs": 10},
+        {"rounds": 4, "local_epochs": 10}, twins=TWINS,
     ),
-    ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 4, "local_epochs": 10}),
+    ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 4, "local_epochs": 10}, twins=TWINS),
 ]  # fmt: skip
 NAMES = [variant.name for variant in VARIANTS]
 
@@ -177,10 +178,12 @@ def predictions():
 
 
 def gain():
+    federated = [variant.name for variant in VARIANTS if variant.twins]
     return pd.DataFrame(
-        [(name, f"institution-{number}", metric, 0.05 * number - 0.1, 0.1, 10)
-         for name in NAMES if name != "localgcn" for number in range(5) for metric in ("accuracy", "auc")],
-        columns=["variant", "institution", "metric", "mean", "sd", "runs"],
+        [(name, side, twin, f"institution-{number}", metric, 0.05 * number - 0.1, 0.1, 10)
+         for name in federated for side, twin in (("alone", "localgcn"), ("pooled", "ridge-central"))
+         for number in range(5) for metric in ("accuracy", "auc")],
+        columns=["variant", "against", "twin", "institution", "metric", "mean", "sd", "runs"],
     )  # fmt: skip
 
 
@@ -218,15 +221,13 @@ FIGURES = {
     "degrees": lambda: degrees_figure([shown_graph()]),
     "homophily-of-a-sweep": lambda: homophily_figure(homophily_table(swept_graphs())),
     "degrees-of-a-sweep": lambda: degrees_figure(swept_graphs()),
-    "headline": lambda: headline_figure(
-        find_answer(PageTests(Scored(runs(), 0.25), VARIANTS, "ridge-central"), "localgcn")
-    ),
-    "forest": lambda: forest_figure(runs(), VARIANTS, "ridge-central", 0.25),
+    "headline": lambda: headline_figure(find_answer(page_tests())),
+    "forest": lambda: forest_figure(Scored(runs(), 0.25), VARIANTS, "ridge-central"),
     "differences": lambda: differences_figure(comparisons(), VARIANTS),
     "roc": lambda: roc_figure(predictions(), VARIANTS, "ridge-central"),
     "calibration": lambda: calibration_figure(predictions(), VARIANTS),
-    "gain": lambda: gain_figure(gain(), VARIANTS, "localgcn"),
-    "gain-without-local": lambda: gain_figure(gain().head(0), VARIANTS, "localgcn"),
+    "gain": lambda: gain_figure(gain(), VARIANTS, Scored(runs(), 0.25)),
+    "gain-without-twins": lambda: gain_figure(gain().head(0), VARIANTS, Scored(runs(), 0.25)),
     "learning": lambda: learning_figure(history(), VARIANTS),
     "learning-without-rounds": lambda: learning_figure(history().head(0), VARIANTS),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from brainfed.evaluation.calibration import brier_scores, calibration_curve
 from brainfed.evaluation.roc import mean_roc
-from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_local, score_runs, summarise
+from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins, score_runs, summarise
 from brainfed.runtime.errors import UserError
 
 
@@ -126,7 +126,7 @@ def test_a_subject_scored_twice_is_named():
         score_runs(pd.concat([TABLE, TABLE.iloc[[0]].assign(fold=1)]))
 
 
-def test_gain_over_local_is_paired_by_run():
+def test_the_gain_over_a_twin_is_paired_by_run():
     local = pd.concat(
         [
             runs_of({(0, 0): 0.5, (0, 1): 0.6}, "local", "institution:A"),
@@ -140,17 +140,31 @@ def test_gain_over_local_is_paired_by_run():
             runs_of({(0, 0): 0.7, (0, 1): 0.8}, "federated", "pooled"),
         ]
     )
-    gain = gain_over_local(pd.concat([federated, local]), "local")
+    gain = gain_over_twins(pd.concat([federated, local]), {"federated": {"alone": "local"}})
     assert gain["variant"].tolist() == ["federated", "federated"]
+    assert gain["against"].tolist() == ["alone", "alone"]
+    assert gain["twin"].tolist() == ["local", "local"]
     assert gain["institution"].tolist() == ["A", "B"]
     assert gain["mean"].tolist() == pytest.approx([0.2, -0.2])
     assert gain["sd"].iloc[0] == pytest.approx(np.sqrt(0.02))
     assert gain["runs"].tolist() == [2, 1]
 
 
-def test_gain_needs_the_local_variant():
+def test_each_twin_has_rows_of_its_own_and_what_is_not_federated_has_none():
+    runs = pd.concat(
+        [
+            runs_of({(0, 0): value, (0, 1): value}, name, "institution:A")
+            for name, value in {"federated": 0.7, "local": 0.5, "central": 0.8, "other": 0.9}.items()
+        ]
+    )
+    gain = gain_over_twins(runs, {"federated": {"alone": "local", "pooled": "central"}})
+    assert gain[["variant", "against"]].to_numpy().tolist() == [["federated", "alone"], ["federated", "pooled"]]
+    assert gain["mean"].tolist() == pytest.approx([0.2, -0.1])
+
+
+def test_a_gain_needs_the_runs_of_the_twin():
     with pytest.raises(UserError, match="localgcn has no runs"):
-        gain_over_local(runs_of({(0, 0): 0.5}), "localgcn")
+        gain_over_twins(runs_of({(0, 0): 0.5}, "v", "institution:A"), {"v": {"alone": "localgcn"}})
 
 
 def test_calibration_by_hand():

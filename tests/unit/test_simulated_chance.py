@@ -40,6 +40,8 @@ SHORT = {
     "logistic-federated": FEDERATED,
     "fedmlp": FEDERATED,
     "fedgcn": FEDERATED,
+    "localmlp": ALONE,
+    "centralmlp": ALONE,
     "localgcn": ALONE,
     "centralgcn": ALONE,
     "fedsage-plus": FEDERATED,

@@ -10,6 +10,7 @@ from brainfed.evaluation.statistics import (
     compare,
     corrected_t_test,
     holm,
+    paired_difference,
     paired_effect_size,
     two_sample_t_test,
 )
@@ -132,3 +133,22 @@ def test_runs_are_paired_by_repeat_and_fold_and_undefined_ones_left_out():
 def test_a_reference_without_runs_is_named_with_the_nearest():
     with pytest.raises(UserError, match="fedgnc has no runs in metric accuracy and scope pooled; did you mean fedgcn"):
         compare(runs(fedgcn=[0.6, 0.7], local=[0.5, 0.6]), "fedgnc", "accuracy", "pooled", 0.25)
+
+
+def test_a_lone_difference_is_that_of_the_table():
+    random = np.random.default_rng(3)
+    runs = pd.DataFrame(
+        [
+            (name, repeat, fold, "institution", "auc", 0.6 + 0.05 * random.standard_normal())
+            for name in ("one", "other", "third")
+            for repeat in range(2)
+            for fold in range(5)
+        ],
+        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
+    )
+    runs.loc[3, "value"] = np.nan
+    found = paired_difference(runs, "one", "other", "auc", "institution", 0.25)
+    row = compare(runs, "other", "auc", "institution", 0.25).set_index("variant").loc["one"]
+    assert [found.difference, found.ci_low, found.ci_high, found.p] == pytest.approx(
+        row[["difference", "ci_low", "ci_high", "p_corrected"]].tolist(), rel=1e-12
+    )

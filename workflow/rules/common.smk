@@ -29,6 +29,7 @@ from brainfed.configuration.figures import knows_truth
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.plan import split_content
 from brainfed.configuration.shipped import shipped_settings
+from brainfed.configuration.twins import find_twins, topology_of, twins_of
 from brainfed.configuration.targets import (
     config_of,
     reports_of,

@@ -45,7 +45,7 @@ rule score_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-            local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
+            twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
         ),
     message:
         "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"

@@ -154,7 +154,7 @@ rule draw_experiment:
         differences=drawn_scores("differences", "differences"),
         roc=drawn_scores("roc", "ROC"),
         calibration=drawn_scores("calibration", "calibration"),
-        gain=drawn_scores("gain", "gain over local"),
+        gain=drawn_scores("gain", "federated minus its twins"),
         learning=drawn_scores("learning", "curves", category="Learning"),
     log:
         "logs/{cohort}/draw_experiment/{experiment}.log",
@@ -171,12 +171,11 @@ rule draw_experiment:
             code=code_of("scripts/draw_experiment.py"),
             target=lambda wc: cohort_of(wc).target,
             variants=lambda wc: [
-                shown_variant(variant)
+                shown_variant(variant, PLAN.experiments[wc.experiment])
                 for variant in PLAN.experiments[wc.experiment].variants
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-            local=lambda wc: PLAN.experiments[wc.experiment].settings.local,
         ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"

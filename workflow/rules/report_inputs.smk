@@ -13,12 +13,14 @@ def files_of_the_workflow(folder, pattern):
     ]
 
 
-def shown_variant(variant):
+def shown_variant(variant, experiment):
     return {
         "name": variant.name,
         "method": variant.method.name,
         "method_title": variant.method.title,
         "family": variant.method.family,
+        "topology": topology_of(variant),
+        "twins": find_twins(variant, experiment.variants),
         "settings": variant.settings,
         "shipped": shipped_settings(variant.method),
         "stages": variant.stages(),
@@ -128,7 +130,7 @@ def variant_outline(cohort, experiment, variant):
     def generators(name):
         return generator_files(cohort, experiment, variant, name)
 
-    return shown_variant(variant) | {
+    return shown_variant(variant, experiment) | {
         "costs": own("cost.json"),
         "timings": own("timing.json"),
         "histories": own("history.parquet"),
@@ -180,7 +182,6 @@ def experiment_outline(cohort, experiment):
         "protocol": experiment.regime.protocol,
         "labels": experiment.regime.labels,
         "reference": experiment.settings.reference,
-        "local": experiment.settings.local,
         "repeats": experiment.repeats,
         "split": asdict(experiment.split),
         "splits": [

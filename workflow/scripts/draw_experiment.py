@@ -5,11 +5,11 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
     from brainfed.reporting.experiment_gallery import draw_experiment
-    from brainfed.reporting.variants import ShownVariant
+    from brainfed.reporting.variants import read_variant
 
     files, params = snakemake.input, running.params
     draw_experiment(
-        [ShownVariant(**variant) for variant in params.variants],
+        [read_variant(variant) for variant in params.variants],
         params.repeats,
         {
             "predictions": list(files.predictions),
@@ -19,7 +19,6 @@ with job(snakemake) as running:
             "gain": [files.gain],
         },
         reference=params.reference,
-        local=params.local,
         outputs=dict(snakemake.output.items()),
         words=CLASS_WORDS[params.target],
     )

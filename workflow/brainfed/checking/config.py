@@ -86,8 +86,8 @@ def _without(broken: Sequence[str], settings: ExperimentSettings) -> ExperimentS
         return None
     kept = replace(settings, variants=named)
     if not stays(settings.reference):
-        kept = replace(kept, reference=named[0] if named else ExperimentSettings().reference)
-    return kept if stays(settings.local) else replace(kept, local=ExperimentSettings().local)
+        return replace(kept, reference=named[0] if named else ExperimentSettings().reference)
+    return kept
 
 
 def _valid_variants(project: ProjectSettings) -> tuple[dict[str, dict[str, Any]], list[str]]:

@@ -1,4 +1,4 @@
-"""Whether patients and controls, or the sites, differ in a measure of quality: what could pass for a diagnosis."""
+"""Whether patients and controls, or the sites, differ in a measure of quality, and how far sites go with diagnoses."""
 
 from dataclasses import dataclass
 
@@ -95,6 +95,44 @@ def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | No
     between = sum(len(part) * (part.mean() - everybody.mean()) ** 2 for part in parts)
     total = ((everybody - everybody.mean()) ** 2).sum()
     return SiteDifferences(float(between / total), float(stats.f_oneway(*parts).pvalue), sites)
+
+
+@dataclass(frozen=True)
+class ClassesBySite:
+    """How unevenly the two classes are spread over sites.
+
+    Attributes:
+        v: Cramer's V of the table of sites and classes: 0, the same share of patients everywhere; 1, the site decides.
+        p: of the chi-square test.
+        guessed: share of the subjects whose class is the more frequent one of their site.
+        chance: share of the more frequent class of the cohort.
+        sites: number of sites.
+        one_class: sites with subjects of one class alone.
+    """
+
+    v: float
+    p: float
+    guessed: float
+    chance: float
+    sites: int
+    one_class: int
+
+
+def classes_by_site(diagnosis: pd.Series, site: pd.Series) -> ClassesBySite | None:
+    """Patients (1) and controls (0) by site; who has no diagnosis or site takes no part.
+
+    None where there are fewer than two sites or one class.
+    """
+    known = diagnosis.isin([0, 1]) & site.notna()
+    table = pd.crosstab(site[known], diagnosis[known]).to_numpy()
+    if min(table.shape) < 2:
+        return None
+    test = stats.chi2_contingency(table, correction=False)
+    total = int(table.sum())
+    return ClassesBySite(
+        float(np.sqrt(test.statistic / total)), float(test.pvalue), float(table.max(axis=1).sum() / total),
+        float(table.sum(axis=0).max() / total), len(table), int((table.min(axis=1) == 0).sum()),
+    )  # fmt: skip
 
 
 def cohen(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:

@@ -143,7 +143,6 @@ def _experiment(
             f"{where}.reference: expected one of the experiment's variants, to which the others are compared, found "
             f"{settings.reference!r}{nearest(settings.reference, names)} It has {', '.join(names)}; name one of them."
         )
-    known(settings.local, definitions.single, f"{where}.local", "variant")
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split))

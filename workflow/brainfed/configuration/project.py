@@ -25,9 +25,6 @@ class ExperimentSettings:
         (), "Variants by name, in the order of the table; empty: all shipped ones that it can have."
     )
     reference: str = setting("ridge-central", "Variant that the statistical tests compare with.")
-    local: str = setting(
-        "localgcn", "Variant whose institutions train alone: the gain over it is shown, where it runs."
-    )
     split: dict[str, Any] = setting(
         factory=dict,
         description="Settings of `split` that differ in this experiment; "

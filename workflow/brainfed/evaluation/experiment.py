@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_local, score_runs, summarise
-from brainfed.evaluation.statistics import compare
+from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_twins, institutions_unseen, score_runs, summarise
+from brainfed.evaluation.statistics import compare_all
 from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
 
-GAIN_COLUMNS = ["variant", "institution", "metric", "mean", "sd", "runs"]
 TESTED_METRICS = ("accuracy", "auc")
-TESTED_SCOPES = (INSTITUTION, POOLED)
 
 
 def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> pd.DataFrame:
@@ -30,17 +28,18 @@ def score_experiment(
     files: Sequence[str],
     splits: Sequence[str],
     *,
-    local: str,
+    twins: Mapping[str, Mapping[str, str]],
     reference: str,
     outputs: Mapping[str, str],
 ) -> None:
-    """Write the summary, the runs, the tests against `reference` and the gain over `local`.
+    """Write the summary, the runs, the tests against `reference` and the gains over twins.
 
     Args:
         runs: (variant, repeat) of each file.
         files: prediction tables.
         splits: the split of each repeat, in order: every variant must have scored exactly its subjects.
-        local: variant whose institutions train alone; without it the gain table is empty.
+        twins: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table has a row
+            for each of them that is there.
         reference: variant that the tests compare with.
         outputs: paths called summary, runs, tests, gain.
     """
@@ -50,14 +49,22 @@ def score_experiment(
     write_tsv(outputs["summary"], summarise(scores))
     write_tsv(outputs["runs"], scores)
     ratio = test_train_ratio(predictions)
-    tests = [
-        compare(scores, reference, metric, scope, ratio).assign(scope=scope)
-        for metric in TESTED_METRICS
-        for scope in TESTED_SCOPES
-    ]
-    write_tsv(outputs["tests"], pd.concat(tests, ignore_index=True))
-    gain = gain_over_local(scores, local) if local in set(scores["variant"]) else pd.DataFrame(columns=GAIN_COLUMNS)
-    write_tsv(outputs["gain"], gain)
+    write_tsv(outputs["tests"], compare_with_reference(scores, reference, ratio))
+    write_tsv(outputs["gain"], gain_over_twins(scores, twins))
+
+
+def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> pd.DataFrame:
+    """Every variant against the reference in every tested metric and scope, Holm-corrected as one family.
+
+    Where a run tests one institution alone, its pooled score is that institution's and is not tested twice.
+
+    Args:
+        runs: `RUN_COLUMNS`.
+        reference: the variant that the others are compared with.
+        ratio: n_test / n_train of a run.
+    """
+    scopes = (INSTITUTION,) if institutions_unseen(runs) else (INSTITUTION, POOLED)
+    return compare_all(runs, reference, TESTED_METRICS, scopes, ratio)
 
 
 def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ A run is one fold of one repeat. Scopes (FedNI Sec. IV-A scores institutions, th
 institutions of a run, `pooled` scores all test subjects of the run together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from brainfed.runtime.score_kinds import THRESHOLD
 
 PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
 RUN_COLUMNS = ("variant", "repeat", "fold", "scope", "metric", "value")
+GAIN_COLUMNS = ("variant", "against", "twin", "institution", "metric", "mean", "sd", "runs")
 INSTITUTION = "institution"
 POOLED = "pooled"
 
@@ -122,32 +123,55 @@ def _undefined(table: pd.DataFrame) -> pd.Series:
     return table["undefined"].mask(is_mean, inside.reindex(owner).to_numpy())
 
 
-def gain_over_local(runs: pd.DataFrame, local_variant: str) -> pd.DataFrame:
-    """What each institution wins over its own local model, run by run.
+def institutions_unseen(runs: pd.DataFrame) -> bool:
+    """Whether every institution is tested in one fold alone and no fold tests two: leave one site out."""
+    prefix = institution_scope("")
+    tested = runs.loc[runs["scope"].str.startswith(prefix), ["repeat", "fold", "scope"]].drop_duplicates()
+    folds_of_one = tested.groupby(["repeat", "scope"])["fold"].size()
+    ones_of_fold = tested.groupby(["repeat", "fold"])["scope"].size()
+    return len(tested) > 1 and bool((folds_of_one == 1).all() and (ones_of_fold == 1).all())
+
+
+def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """What each institution gains from a federated model over the same model alone and on pooled data, run by run.
 
     Args:
         runs: `RUN_COLUMNS`.
-        local_variant: the variant that trains every institution alone.
+        twins: federated variant -> side (`alone`, `pooled`) -> its twin.
 
     Returns:
-        variant, institution, metric, mean and sd of the paired differences (variant minus local),
-        runs (those in which both are defined).
+        `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus twin), runs (those in which both are
+        defined); empty without twins.
 
     Raises:
-        UserError: no run of `local_variant` is among the runs.
+        UserError: a variant or a twin has no run.
     """
-    if local_variant not in set(runs["variant"]):
-        raise UserError(
-            f"gain over local: the local variant {local_variant} has no runs, found {sorted(set(runs['variant']))}; "
-            "add it to the experiment."
-        )
     prefix = institution_scope("")
     single = runs.loc[runs["scope"].str.startswith(prefix)]
     single = single.assign(institution=single["scope"].str.removeprefix(prefix))
+    parts = [
+        _gain(single, variant, twin).assign(variant=variant, against=side, twin=twin)
+        for variant, sides in twins.items()
+        for side, twin in sides.items()
+    ]
+    return pd.concat(parts, ignore_index=True)[list(GAIN_COLUMNS)] if parts else pd.DataFrame(columns=GAIN_COLUMNS)
+
+
+def _gain(single: pd.DataFrame, variant: str, twin: str) -> pd.DataFrame:
+    """institution, metric, mean, sd, runs of one variant minus its twin."""
     pairing = ["repeat", "fold", "institution", "metric"]
-    local = single.loc[single["variant"] == local_variant, [*pairing, "value"]]
-    others = single.loc[single["variant"] != local_variant]
-    paired = others.merge(local, on=pairing, suffixes=("", "_local"), validate="many_to_one")
-    paired = paired.assign(gain=paired["value"] - paired["value_local"])
-    gain = paired.groupby(["variant", "institution", "metric"], sort=False)["gain"]
+    own, others = (_of(single, name)[[*pairing, "value"]] for name in (variant, twin))
+    paired = own.merge(others, on=pairing, suffixes=("", "_twin"), validate="one_to_one")
+    paired = paired.assign(gain=paired["value"] - paired["value_twin"])
+    gain = paired.groupby(["institution", "metric"], sort=False)["gain"]
     return pd.DataFrame({"mean": gain.mean(), "sd": gain.std(ddof=1), "runs": gain.count()}).reset_index()
+
+
+def _of(single: pd.DataFrame, variant: str) -> pd.DataFrame:
+    found = single.loc[single["variant"] == variant]
+    if found.empty:
+        raise UserError(
+            f"gain: the variant {variant} has no runs, found {sorted(set(single['variant']))}; add it to the "
+            "experiment."
+        )
+    return found

@@ -6,6 +6,7 @@ Bengio (2003, Machine Learning 52, Sec. 3), paired by run, with Holm's correctio
 """
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,6 +129,58 @@ def compare(
     names = [name for name in chosen["variant"].unique() if name != reference_variant]
     rows = [_row(str(name), reference_variant, metric, table, test_train_ratio) for name in names]
     tests = pd.DataFrame(rows, columns=list(TEST_COLUMNS[:-1]))
+    return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
+
+
+def paired_difference(
+    runs: pd.DataFrame, variant: str, other: str, metric: str, scope: str, test_train_ratio: float
+) -> CorrectedTest:
+    """One variant minus another, paired by run, where both are defined.
+
+    Args:
+        runs: variant, repeat, fold, scope, metric, value.
+        variant: what the other is taken from.
+        other: what it is compared with.
+        metric: one metric.
+        scope: one scope.
+        test_train_ratio: n_test / n_train of a run.
+    """
+    chosen = runs.loc[(runs["metric"] == metric) & (runs["scope"] == scope) & runs["variant"].isin([variant, other])]
+    table = chosen.pivot(index=["repeat", "fold"], columns="variant", values="value").reindex(columns=[variant, other])
+    both = table.dropna().to_numpy(dtype=np.float64)
+    return corrected_t_test(both[:, 0] - both[:, 1], test_train_ratio)
+
+
+def compare_all(
+    runs: pd.DataFrame,
+    reference_variant: str,
+    metrics: Sequence[str],
+    scopes: Sequence[str],
+    test_train_ratio: float,
+) -> pd.DataFrame:
+    """Test every other variant against the reference in every metric and scope, as one family.
+
+    Args:
+        runs: variant, repeat, fold, scope, metric, value.
+        reference_variant: what the others are measured against.
+        metrics: those that are tested; one without a run is left out.
+        scopes: those that are tested; one without a run is left out.
+        test_train_ratio: n_test / n_train of a run.
+
+    Returns:
+        `TEST_COLUMNS` and scope. Holm's correction counts all rows with a p: variants, metrics and scopes.
+
+    Raises:
+        UserError: the reference has no run in a metric and scope that others have.
+    """
+    held = set(zip(runs["metric"], runs["scope"], strict=True))
+    parts = [
+        compare(runs, reference_variant, metric, scope, test_train_ratio).assign(scope=scope)
+        for metric in metrics
+        for scope in scopes
+        if (metric, scope) in held
+    ]
+    tests = pd.concat(parts, ignore_index=True)
     return tests.assign(p_holm=holm(tests["p_corrected"].to_numpy(dtype=np.float64)))
 
 

@@ -17,6 +17,7 @@ METHOD = Method(
     settings=CentralGCNSettings,
     entry="brainfed.training.centralgcn:train",
     family="graph",
+    topology="central",
     graph="global",
     gpu=True,
     crosses={"features": ("subjects", "features"), "labels": ("subjects",)},

@@ -13,7 +13,7 @@ from brainfed.methods.classifier_settings import (
     Skip,
     Standardise,
 )
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -49,6 +49,8 @@ METHOD = Method(
     settings=FedGCNSettings,
     entry="brainfed.training.fedgcn:train",
     family="federated",
+    topology="federated",
+    twins=Twins("localgcn", "centralgcn"),
     graph="local",
     gpu=True,
     crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},

@@ -10,7 +10,7 @@ from brainfed.methods.classifier_settings import (
     STANDARDISE_DESCRIPTION,
     Standardise,
 )
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -30,6 +30,8 @@ METHOD = Method(
     settings=FedMLPSettings,
     entry="brainfed.training.fedmlp:train",
     family="federated",
+    topology="federated",
+    twins=Twins("localmlp", "centralmlp"),
     gpu=True,
     crosses={**NETWORK_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
     variants={"fedmlp": {}},

@@ -7,7 +7,7 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SIZES_CROSS, SKIP_CROSSES
 from brainfed.methods.fedgcn import FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,13 @@ METHOD = Method(
     settings=FedNISettings,
     entry="brainfed.training.fedni:train",
     family="federated",
+    topology="federated",
+    twins=Twins(
+        "localgcn",
+        "centralgcn",
+        "FedNI alone is LocalGCN, because an institution alone has nobody to learn missing neighbours from; on pooled "
+        "data no neighbour is missing.",
+    ),
     graph="local",
     inpainter=FEDNI,
     gpu=True,

@@ -13,7 +13,7 @@ from brainfed.methods.classifier_settings import (
     Standardise,
 )
 from brainfed.methods.inpainter import Inpainter
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -42,6 +42,13 @@ METHOD = Method(
     settings=FedSagePlusSettings,
     entry="brainfed.training.fedsage_plus:train",
     family="federated",
+    topology="federated",
+    twins=Twins(
+        "localgcn",
+        "centralgcn",
+        "Their model is another one: FedSage+ trains GraphSAGE, and its twins are graph convolutional networks.",
+        other_model=True,
+    ),
     graph="local",
     inpainter=FEDSAGE,
     fusing={"cap": None, "rounding": "truncate", "edges": "binary"},

@@ -20,6 +20,7 @@ METHOD = Method(
     settings=LocalGCNSettings,
     entry="brainfed.training.localgcn:train",
     family="graph",
+    topology="local",
     graph="local",
     gpu=True,
     crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},

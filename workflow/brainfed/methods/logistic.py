@@ -38,6 +38,7 @@ METHOD = Method(
     settings=LogisticSettings,
     entry="brainfed.training.logistic:train",
     family="linear",
+    topology="setting",
     crosses={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )

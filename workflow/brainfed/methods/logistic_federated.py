@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import MOMENTS_CROSS, SIZES_CROSS, STANDARDISE_DESCRIPTION, Standardise
-from brainfed.methods.method import Method
+from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
@@ -23,6 +23,13 @@ METHOD = Method(
     settings=FederatedLogisticSettings,
     entry="brainfed.training.logistic_federated:train",
     family="federated",
+    topology="federated",
+    twins=Twins(
+        "logistic-local",
+        "logistic-central",
+        "The twins are fitted to the end with a penalty that inner folds choose; the federated model takes as many "
+        "gradient steps as its rounds allow, without that choice.",
+    ),
     gpu=True,
     crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",), **SIZES_CROSS, **MOMENTS_CROSS},
     variants={"logistic-federated": {}},

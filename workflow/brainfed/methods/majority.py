@@ -19,6 +19,7 @@ METHOD = Method(
     settings=MajoritySettings,
     entry="brainfed.training.floors:majority",
     family="floor",
+    topology="local",
     features=False,
     crosses={"prevalence": ()},
     variants={"majority": {}},

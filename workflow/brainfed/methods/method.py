@@ -8,6 +8,23 @@ from brainfed.methods.inpainter import Inpainter
 
 
 @dataclass(frozen=True)
+class Twins:
+    """What a federated method is compared with: the same model on other data.
+
+    Attributes:
+        alone: shipped variant that trains the model in every institution alone.
+        pooled: shipped variant that trains it on everybody's data in one place.
+        differs: a sentence on what else differs from the federated method; empty where nothing does.
+        other_model: whether no method has the same model, and the twins have the nearest one.
+    """
+
+    alone: str
+    pooled: str
+    differs: str = ""
+    other_model: bool = False
+
+
+@dataclass(frozen=True)
 class Method:
     """One row (or several variants of it) of the results table.
 
@@ -18,6 +35,9 @@ class Method:
         entry: `module:function` of its training side,
             `(MethodInputs, settings, Run) -> Outcome`.
         family: how the report groups it.
+        topology: where it trains: `local`, every institution a model of its own; `federated`; `central`, on pooled
+            data; `setting`, as its setting `training` says.
+        twins: of a federated method, the same model trained alone and on pooled data.
         features: whether it reads imaging features.
         graph: the scope of the population graph that it needs, or `none`.
         inpainter: what trains the generator whose nodes it needs; then it reads the fused graph in place of the graph.
@@ -33,6 +53,8 @@ class Method:
     settings: type
     entry: str
     family: Literal["floor", "linear", "graph", "federated"]
+    topology: Literal["local", "federated", "central", "setting"]
+    twins: Twins | None = None
     features: bool = True
     graph: Literal["none", "local", "global"] = "none"
     inpainter: Inpainter | None = None

@@ -22,6 +22,7 @@ METHOD = Method(
     settings=MotionSettings,
     entry="brainfed.training.floors:motion",
     family="floor",
+    topology="central",
     features=False,
     crosses={"mean_fd": ("subjects",), "labels": ("subjects",)},
     variants={"motion": {}},

@@ -22,6 +22,7 @@ METHOD = Method(
     settings=PhenotypeSettings,
     entry="brainfed.training.floors:phenotype",
     family="floor",
+    topology="central",
     features=False,
     crosses=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
     variants={"phenotype": {}},

@@ -6,11 +6,13 @@ from typing import Any
 
 from brainfed.methods import (
     centralgcn,
+    centralmlp,
     fedgcn,
     fedmlp,
     fedni,
     fedsage_plus,
     localgcn,
+    localmlp,
     logistic,
     logistic_federated,
     majority,
@@ -32,6 +34,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             svm,
             logistic,
             logistic_federated,
+            localmlp,
+            centralmlp,
             localgcn,
             centralgcn,
             fedmlp,

@@ -38,6 +38,7 @@ METHOD = Method(
     settings=RidgeSettings,
     entry="brainfed.training.ridge:train",
     family="linear",
+    topology="setting",
     crosses={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"ridge-local": {"training": "local"}, "ridge-central": {"training": "central"}},
 )

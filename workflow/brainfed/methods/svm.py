@@ -38,6 +38,7 @@ METHOD = Method(
     settings=SVMSettings,
     entry="brainfed.training.svm:train",
     family="linear",
+    topology="setting",
     crosses={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
 )

@@ -7,10 +7,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from brainfed.reporting.interval_rows import interval_row, paint_labels, text_column
-from brainfed.reporting.intervals import signed
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_numbers import paper_cohort
 from brainfed.reporting.printed import as_in_the_paper, printed_value
+from brainfed.reporting.rounding import signed
 from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.style import FAINT, INK, PAPER, WIDE, headed, horizontal_rows, key_below, new_figure, paper_mark
 
@@ -23,15 +24,18 @@ def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
     cohort, _ = paper_cohort(outline.cohort)
     others = [variant.name for variant in shown if variant.name != outline.reference]
     printed = {
-        (variant.name, metric): printed_value(variant, cohort, metric) if as_in_the_paper(outline) else None
+        (variant.name, metric): printed_value(variant, cohort, metric)
+        if as_in_the_paper(outline) and metric == "accuracy"
+        else None
         for variant in shown
         for metric, _ in METRICS
     }
     told = any(value is not None for value in printed.values())
+    compared = PageTests(scored, shown, outline.reference)
     figure = new_figure(WIDE, 1.35 + 0.31 * len(shown) + 0.2 * told)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (metric, title) in zip(panels, METRICS, strict=True):
-        differences = scored.differences(outline.reference, others, metric) if others else {}
+        differences = compared.differences(outline.reference, others, metric) if others else {}
         texts = []
         for row, variant in enumerate(shown):
             found = scored.interval(variant.name, metric)
@@ -39,10 +43,10 @@ def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
             value = printed[variant.name, metric]
             if value is not None:
                 axes.plot(value, row + 0.24, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
-            text = f"{found.mean:.3f}"
+            text = found.text
             if variant.name in differences:
                 difference, p = differences[variant.name]
-                text += f"   {signed(difference.mean)}{' *' if significant(p) else ''}"
+                text += f"   {signed(difference.mean, difference.digits)}{' *' if significant(p) else ''}"
             texts.append(text)
         axes.axvline(scored.interval(outline.reference, metric).mean, color=INK, linewidth=0.8, alpha=0.5)
         axes.set_xlabel(f"{title}, mean over institutions and runs")
@@ -65,9 +69,10 @@ def ablation_finding(outline: ExperimentOutline, scored: Scored) -> str:
     titles = {variant.name: variant.title for variant in outline.variants if variant.name != outline.reference}
     if not titles:
         return f"{_short(outline)} has nothing to be compared with"
+    compared = PageTests(scored, outline.variants, outline.reference)
     outcomes = {}
     for metric, name in METRICS:
-        tests = scored.differences(outline.reference, list(titles), metric)
+        tests = compared.differences(outline.reference, list(titles), metric)
         if not any(np.isfinite(p) for _, p in tests.values()):
             return f"Too few runs to test anything against {_short(outline)}"
         above = [titles[variant] for variant, (found, p) in tests.items() if significant(p) and found.mean > 0]

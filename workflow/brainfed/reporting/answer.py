@@ -1,23 +1,22 @@
-"""The answer of an experiment: its best federated method beside the strongest of every other kind.
+"""The answer of an experiment: its best federated method beside the same model without federation, and beside the best.
 
-The federated method is chosen by its score, so its own number is a little too good; Holm's correction
-counts at least all the federated methods that it was chosen from, except where the config's reference is
-federated (`page_tests`). What it is compared with is the strongest of
-its kind, so a claim of a gain holds against all of them.
+The federated method is chosen by its score, so its own number is a little too good. It is compared with its own twins
+(the same model alone and on pooled data) and with the strongest of every other kind, so that a claim of a gain over
+learning alone holds against all that an institution could do alone.
 """
 
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-
-from brainfed.evaluation.scores import institution_scope
-from brainfed.reporting.intervals import SIGNIFICANT, Interval, best
+from brainfed.evaluation.scores import institutions_unseen
+from brainfed.reporting.intervals import Interval, best
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.variants import ShownVariant
 
 METRIC = "auc"
-POOLED, ALONE, NO_IMAGING, REFERENCE, LOCAL = "pooled data", "alone", "no imaging", "reference", "local"
+TWIN_ALONE, TWIN_POOLED = "same model alone", "same model, pooled data"
+ALONE, POOLED, NO_IMAGING, REFERENCE = "alone", "pooled data", "no imaging", "reference"
+SIDES = {"alone": TWIN_ALONE, "pooled": TWIN_POOLED}
+"""Side of a twin -> its role."""
 
 
 @dataclass(frozen=True)
@@ -25,29 +24,17 @@ class Comparison:
     """The chosen method minus another one, paired by run.
 
     Attributes:
-        role: what the other one stands for: `POOLED`, `ALONE`, `NO_IMAGING`; `REFERENCE` and `LOCAL` are the
-            config's own choices where they are none of these.
+        roles: what the other one stands for: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data, with
+            `NO_IMAGING`; the config's `REFERENCE` where it is none of these.
         other: the variant that it is compared with.
         score: that variant's own mean.
         difference: mean difference with its corrected interval.
-        p: corrected p, Holm-adjusted as everywhere on the page; NaN from too few runs.
     """
 
-    role: str
+    roles: tuple[str, ...]
     other: ShownVariant
     score: Interval
     difference: Interval
-    p: float
-
-    @property
-    def tested(self) -> bool:
-        """Whether there are enough runs for a test."""
-        return bool(np.isfinite(self.p))
-
-    @property
-    def significant(self) -> bool:
-        """Whether the difference holds after both corrections."""
-        return self.tested and self.p < SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -58,7 +45,8 @@ class Answer:
         chosen: the federated variant with the highest mean AUC; None where none ran.
         score: its mean.
         candidates: how many federated variants it was chosen from.
-        comparisons: with the strongest of every other kind, then with the config's own choices.
+        comparisons: with its twins, with the strongest of every other kind, with the config's reference; each other
+            variant once.
         unseen: whether every institution is tested by models that never saw it.
     """
 
@@ -70,46 +58,39 @@ class Answer:
 
     def against(self, role: str) -> Comparison | None:
         """The comparison with what stands for `role`."""
-        return next((comparison for comparison in self.comparisons if comparison.role == role), None)
+        return next((comparison for comparison in self.comparisons if role in comparison.roles), None)
 
 
-def find_answer(tests: PageTests, local: str) -> Answer:
-    """Choose and compare.
-
-    Args:
-        tests: the runs and variants of the experiment, and its reference.
-        local: the variant that the gain is over.
-    """
+def find_answer(tests: PageTests) -> Answer:
+    """Choose and compare: the runs, variants and reference of the experiment."""
     runs, variants = tests.scored.runs, tests.variants
     federated = [variant.name for variant in variants if variant.family == "federated"]
     name = best(runs, federated, METRIC)
     unseen = institutions_unseen(runs)
     if name is None:
         return Answer(None, None, len(federated), (), unseen)
+    shown = {variant.name: variant for variant in variants}
     imaging = [variant for variant in variants if variant.family != "floor"]
-    others = {
-        POOLED: best(runs, [variant.name for variant in imaging if variant.pools], METRIC),
+    others = {role: _twin(tests, shown[name], side) for side, role in SIDES.items()}
+    others |= {
         ALONE: best(runs, [variant.name for variant in imaging if variant.trains_alone], METRIC),
+        POOLED: best(runs, [variant.name for variant in imaging if variant.pools], METRIC),
         NO_IMAGING: best(runs, [variant.name for variant in variants if variant.family == "floor"], METRIC),
         REFERENCE: best(runs, [tests.reference], METRIC),
-        LOCAL: best(runs, [local], METRIC),
     }
-    shown = {variant.name: variant for variant in variants}
-    compared = {name}
-    comparisons = []
+    roles: dict[str, tuple[str, ...]] = {}
     for role, other in others.items():
-        if other in shown and other not in compared:
-            compared.add(other)
-            difference, p = tests.differences(other, federated, METRIC)[name]
-            score = tests.scored.interval(other, METRIC)
-            comparisons.append(Comparison(role, shown[other], score, difference, p))
-    return Answer(shown[name], tests.scored.interval(name, METRIC), len(federated), tuple(comparisons), unseen)
+        if other in shown and other != name and not (role == REFERENCE and other in roles):
+            roles[str(other)] = (*roles.get(str(other), ()), role)
+    comparisons = tuple(
+        Comparison(
+            held, shown[other], tests.scored.interval(other, METRIC), tests.scored.difference(name, other, METRIC)
+        )
+        for other, held in roles.items()
+    )
+    return Answer(shown[name], tests.scored.interval(name, METRIC), len(federated), comparisons, unseen)
 
 
-def institutions_unseen(runs: pd.DataFrame) -> bool:
-    """Whether every institution is tested in one fold alone and no fold tests two: leave one site out."""
-    prefix = institution_scope("")
-    tested = runs.loc[runs["scope"].str.startswith(prefix), ["repeat", "fold", "scope"]].drop_duplicates()
-    folds_of_one = tested.groupby(["repeat", "scope"])["fold"].size()
-    ones_of_fold = tested.groupby(["repeat", "fold"])["scope"].size()
-    return len(tested) > 1 and bool((folds_of_one == 1).all() and (ones_of_fold == 1).all())
+def _twin(tests: PageTests, variant: ShownVariant, side: str) -> str | None:
+    """The twin of a variant that has a score."""
+    return best(tests.scored.runs, [variant.twin(side).name], METRIC)

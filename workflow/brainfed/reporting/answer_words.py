@@ -1,88 +1,103 @@
-"""The answer in words: one line, and the numbers behind it.
+"""The answer in words: one line with the estimate and its interval, and the numbers behind it.
 
-The sentences say no more than the tests: what does not survive the corrections is called not significant, and where
-there are too few runs, nothing was tested. That imaging adds nothing is said on top only where even the interval that
-is not corrected for choosing the best method holds zero.
+No sentence turns on p crossing a limit: a difference is said with its interval, in words that follow from where the
+interval lies. The p values stand in the tables of the tests.
 """
 
-from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, Answer, Comparison
-from brainfed.reporting.intervals import signed
+from brainfed.reporting.answer import (
+    ALONE,
+    NO_IMAGING,
+    POOLED,
+    REFERENCE,
+    TWIN_ALONE,
+    TWIN_POOLED,
+    Answer,
+    Comparison,
+)
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import rounded
 
 
 def verdict(answer: Answer) -> str:
-    """The answer in one line."""
-    if answer.chosen is None:
+    """The answer in one line: the federated estimate, then its difference from learning alone and from pooled data."""
+    if answer.chosen is None or answer.score is None:
         return "No federated method was run"
-    if answer.comparisons and not any(comparison.tested for comparison in answer.comparisons):
-        return "Too few runs to tell whether federation pays"
-    alone, pooled, blind = (answer.against(role) for role in (ALONE, POOLED, NO_IMAGING))
-    said = []
-    if alone is not None:
-        name = "averaging the other sites\u2019 own models" if answer.unseen else "learning alone"
-        said.append(_outcome(alone, f"beats {name}", f"shows no significant gain over {name}", f"loses to {name}"))
-    if pooled is not None:
-        equal = "does not differ significantly from pooling all data"
-        said.append(_outcome(pooled, "beats pooling all data", equal, "falls short of pooling all data"))
-    if not said and (reference := answer.against(REFERENCE)) is not None:
-        name = reference.other.title
-        equal = f"does not differ significantly from {name}"
-        said.append(_outcome(reference, f"beats {name}", equal, f"falls short of {name}"))
-    if blind is not None and not (said and blind.difference.low > 0):
-        name = "guessing without imaging"
-        said.append(
-            _outcome(blind, f"beats {name}", f"is not significantly better than {name}", f"does worse than {name}")
-        )
-    if not said:
-        return f"{answer.chosen.title} has nothing to be compared with"
-    return f"Federation {_listed(said)}"
+    title = answer.chosen.title
+    leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
+    reached = f"{leading} reaches an AUC of {answer.score}"
+    compared = [_first(answer, TWIN_ALONE, ALONE), _first(answer, TWIN_POOLED, POOLED)]
+    beside = [
+        f"{found.difference.as_difference()} beside {_name(role, found, answer)}"
+        for found, role in filter(None, compared)
+    ]
+    if not beside and answer.comparisons:
+        first = answer.comparisons[0]
+        beside = [f"{first.difference.as_difference()} beside {first.other.title}"]
+    return f"{reached}: {', '.join(beside)}" if beside else f"{reached}; it has nothing to be compared with"
 
 
-def _outcome(comparison: Comparison, better: str, equal: str, worse: str) -> str:
-    if not comparison.tested:
-        return f"has too few runs to be tested against {comparison.other.title}"
-    if not comparison.significant:
-        return equal
-    return better if comparison.difference.mean > 0 else worse
+def _first(answer: Answer, *roles: str) -> tuple[Comparison, str] | None:
+    """The first role that something stands for."""
+    return next(((found, role) for role in roles if (found := answer.against(role)) is not None), None)
 
 
-def _listed(clauses: list[str]) -> str:
-    return " and ".join([", ".join(clauses[:-1]), clauses[-1]] if len(clauses) > 1 else clauses)
+def _name(role: str, comparison: Comparison, answer: Answer) -> str:
+    """What a variant is called that stands for `role`."""
+    assert answer.chosen is not None
+    title, others = comparison.other.title, answer.unseen
+    if role == TWIN_ALONE and answer.chosen.twin("alone").other_model:
+        return f"{title} {'of the other sites, averaged' if others else 'alone'}, another model"
+    if role == TWIN_POOLED and answer.chosen.twin("pooled").other_model:
+        return f"{title} on pooled data, another model"
+    return {
+        TWIN_ALONE: "the same model of the other sites, averaged" if others else "the same model alone",
+        ALONE: "the strongest of the other sites\u2019 own models, averaged" if others else "the strongest model alone",
+        TWIN_POOLED: "the same model on pooled data",
+        POOLED: "the strongest model on pooled data",
+    }[role]
+
+
+def graded(found: Interval) -> str:
+    """What an interval leaves possible: `between a loss of 0.06 and a gain of 0.09`; graded by where it lies."""
+    low, high = (round(float(rounded(abs(value), found.digits)), 3) for value in (found.low, found.high))
+    losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
+    down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)
+    if not losing and not gaining:
+        return "no difference"
+    if losing and gaining:
+        return f"anything between a loss of {down} and a gain of {up}"
+    if gaining:
+        return f"a gain of {down} to {up}" if low > 0 else f"anything between no difference and a gain of {up}"
+    return f"a loss of {up} to {down}" if high > 0 else f"anything between a loss of {down} and no difference"
 
 
 def sentences(answer: Answer) -> list[str]:
-    """The numbers behind the verdict, a sentence or two for each comparison, in plain text."""
+    """The numbers behind the verdict, a sentence for each comparison, in plain text."""
     if answer.chosen is None or answer.score is None:
         return ["No federated method was run in this experiment, so it gives no answer about federation."]
-    of = "best" if answer.candidates > 1 else "only"
-    said = [f"The {of} federated method, {answer.chosen.title}, reaches an AUC of {answer.score.in_words()}."]
-    for comparison in answer.comparisons:
-        stronger = {REFERENCE: POOLED, LOCAL: ALONE}.get(comparison.role)
-        if stronger is None or answer.against(stronger) is None:
-            said.append(f"{_reaches(comparison, unseen=answer.unseen)}: {_difference(comparison)}.")
-    return said
+    said = [_reaches(comparison, answer) + _difference(comparison) for comparison in answer.comparisons]
+    missing = [answer.chosen.twin(side) for side in ("alone", "pooled")]
+    said += [
+        f"{answer.chosen.title} has no {word} twin in this experiment: {twin.missing}."
+        for twin, word in zip(missing, ("local", "pooled"), strict=True)
+        if twin.missing
+    ]
+    notes = dict.fromkeys(twin.differs for twin in missing if twin.differs)
+    return [*said, *notes]
 
 
-def _reaches(comparison: Comparison, *, unseen: bool) -> str:
-    title, score = comparison.other.title, f"{comparison.score.mean:.3f}"
-    if comparison.role == POOLED:
-        return f"{title}, on everybody\u2019s pooled data, reaches {score}"
-    if comparison.role == ALONE and unseen:
-        return f"The other sites\u2019 own models, averaged, reach {score} with {title}"
-    if comparison.role == ALONE:
-        return f"An institution alone reaches {score} with {title}"
-    if comparison.role == NO_IMAGING:
+def _reaches(comparison: Comparison, answer: Answer) -> str:
+    title, score, roles = comparison.other.title, comparison.score.text, comparison.roles
+    if NO_IMAGING in roles:
         return f"Without imaging, {title} reaches {score}"
-    return f"{title} reaches {score}"
+    if roles == (REFERENCE,):
+        return f"{title} reaches {score}"
+    named = " and ".join(_name(role, comparison, answer) for role in roles)
+    return f"{title}, {named}, reaches {score}"
 
 
 def _difference(comparison: Comparison) -> str:
     found = comparison.difference
-    if not comparison.tested:
-        return f"a difference of {signed(found.mean)}, from too few runs to be tested"
-    spread = f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
-    p = f"p\u00a0=\u00a0{comparison.p:.3f}" if comparison.p >= 0.001 else "p\u00a0<\u00a00.001"
-    if comparison.significant:
-        return f"the federated method {'gains' if found.mean > 0 else 'loses'} {spread} ({p})"
-    if found.low > 0 or found.high < 0:
-        return f"the federated method\u2019s difference of {spread} does not survive Holm\u2019s correction ({p})"
-    return f"the federated method\u2019s difference of {spread} is not significant ({p})"
+    if not found.known:
+        return f": the federated method differs by {found.as_difference()}, from too few runs for an interval."
+    return f": the federated method differs by {found.as_difference()}; the data allow {graded(found)}."

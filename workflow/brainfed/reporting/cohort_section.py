@@ -12,6 +12,7 @@ import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
 from brainfed.cohort.flag_settings import FlagSettings
+from brainfed.reporting.confounds import confound_sentences, find_confounds
 from brainfed.reporting.exchange_table import Crossing, read_crossings
 from brainfed.reporting.outline import CohortOutline
 from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
@@ -60,7 +61,8 @@ class CohortSection:
         twins: number of groups of subjects with identical series.
         issues: counts by kind.
         silent: analysed subjects with regions without signal.
-        quality: sentences on motion, sites, odd scans and what was not measured.
+        confounds: sentences on what could pass for a diagnosis, one paragraph.
+        quality: sentences on motion in connectivity, odd scans and what was not measured.
         excluded: (subject, reason); empty where ids may not be shown.
         subjects_digest: SHA-256 of the analysed ids, one a line.
         series_digest: SHA-256 of their series' checksums.
@@ -90,6 +92,7 @@ class CohortSection:
     twins: int
     issues: tuple[IssueCount, ...]
     silent: int
+    confounds: list[str]
     quality: list[str]
     excluded: tuple[tuple[str, str], ...]
     subjects_digest: str
@@ -123,6 +126,9 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     """Count one cohort and embed its figures."""
     people = read_cohort(outline.participants, outline.included, outline.measures)
     kept = used(people)
+    traces = site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else []
+    morphometry = outline.kind == "morphometry"
+    confounds = confound_sentences(find_confounds(kept, traces, morphometry=morphometry))
     known_sex = kept["sex"].dropna()
     left_out = people.loc[~people["included"], ["subject", "reason"]]
     return CohortSection(
@@ -142,21 +148,22 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
+        confounds=[outline.words.told(sentence) for sentence in confounds],
         quality=quality_words(
             people,
             read_table(outline.connections, ["r", "within_r"]),
             FlagSettings(**outline.flag),
             outline.words,
-            morphometry=outline.kind == "morphometry",
+            morphometry=morphometry,
         ),
         excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),
         subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
         series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
         connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
-        morphometry=outline.kind == "morphometry",
+        morphometry=morphometry,
         by_labels=_by_labels(outline, "graph.embedding", "features.selection"),
         embedded_by_labels=bool(_by_labels(outline, "graph.embedding")),
-        site_rows=site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else [],
+        site_rows=traces,
         crossings=tuple(crossing for path in outline.crossings for crossing in read_crossings(path)),
         pictures=read_pictures(outline.figures, captions, f"cohort {outline.name}"),
     )

@@ -14,8 +14,9 @@ from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.exchange_table import readable, readable_bytes, readable_seconds
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
-from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_METRICS
+from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_COLUMNS
 from brainfed.reporting.pictures import read_captions
+from brainfed.reporting.rounding import rounded, signed
 from brainfed.reporting.score_figures import METRIC_TITLES
 from brainfed.reporting.software import mixed_versions, software_of
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
@@ -50,12 +51,15 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
         loader=PackageLoader("brainfed.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(bytes=readable_bytes, count=readable, seconds=readable_seconds)
+    environment.filters.update(
+        bytes=readable_bytes, count=readable, seconds=readable_seconds, rounded=rounded, signed=signed
+    )
     return environment.get_template("report.html.j2").render(
         outline=outline,
         chapters=chapters,
         metrics=[METRIC_TITLES[metric] for metric in METRICS],
-        paper_metrics=[METRIC_TITLES[metric] for metric in PAPER_METRICS],
+        metric_titles=METRIC_TITLES,
+        paper_columns=PAPER_COLUMNS,
         paper_source=FEDNI_SOURCE,
         families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),

@@ -24,7 +24,6 @@ def draw_experiment(
     inputs: Mapping[str, Sequence[str]],
     *,
     reference: str,
-    local: str,
     outputs: Mapping[str, str],
     words: ClassWords = DIAGNOSIS_WORDS,
 ) -> None:
@@ -35,7 +34,6 @@ def draw_experiment(
         repeats: number of repeats.
         inputs: `predictions` and `histories` (variants, inside them repeats), and one `runs`, `tests`, `gain` table.
         reference: the variant that the tests compare with.
-        local: the variant that the gain is over.
         outputs: figure -> path.
         words: what the classes are called.
     """
@@ -45,11 +43,12 @@ def draw_experiment(
     runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
     ratio = test_train_ratio(predictions)
     with drawing():
-        compared = PageTests(Scored(runs, ratio), variants, reference)
-        save_svg(headline_figure(find_answer(compared, local), find_fedni(compared)), outputs["headline"])
-        save_svg(forest_figure(runs, variants, reference, ratio), outputs["forest"])
+        scored = Scored(runs, ratio)
+        compared = PageTests(scored, variants, reference)
+        save_svg(headline_figure(find_answer(compared), find_fedni(compared)), outputs["headline"])
+        save_svg(forest_figure(scored, variants, reference), outputs["forest"])
         save_svg(differences_figure(tests, variants), outputs["differences"])
         save_svg(roc_figure(predictions, variants, reference, words), outputs["roc"])
         save_svg(calibration_figure(predictions, variants, words), outputs["calibration"])
-        save_svg(gain_figure(gain, variants, local), outputs["gain"])
+        save_svg(gain_figure(gain, variants, scored), outputs["gain"])
         save_svg(learning_figure(history, variants), outputs["learning"])

@@ -8,14 +8,14 @@ import pandas as pd
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import Answer, find_answer
 from brainfed.reporting.answer_words import sentences, verdict
-from brainfed.reporting.baselines import FedNIResult, fedni_sentence, fedni_verdict, find_fedni
+from brainfed.reporting.baselines import FedNIResult, fedni_sentence, find_fedni
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.fidelity_table import FidelityRow, count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.generated_nodes import GeneratedNodes, effect_sentences, read_generated
 from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, paper_cohort
+from brainfed.reporting.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.printed import as_in_the_paper
 from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
@@ -29,6 +29,8 @@ from brainfed.reporting.score_tables import (
     undefined_count,
 )
 from brainfed.reporting.scored import read_scored, read_splits
+from brainfed.reporting.tested_people import TestedPeople, count_tested
+from brainfed.reporting.twin_table import TwinRow, twin_notes, twin_rows
 from brainfed.reporting.variants import ShownVariant
 from brainfed.reporting.why_words import why_sentences
 
@@ -75,10 +77,15 @@ class ExperimentSection:
         runs: number of test folds over all repeats.
         scores: by scope.
         tests: by metric and scope.
+        family: number of tests that Holm's correction counts.
         undefined: AUCs without a definition.
         paper: ours beside the paper's.
         paper_about: the paper's cohort.
         paper_comparable: whether it is about the same collection.
+        paper_auc: why the paper's AUC stands beside our balanced accuracy.
+        tested: how many people a score rests on.
+        twins: every federated method beside the same model alone and on pooled data.
+        twin_notes: what else differs between them.
         exchanges: what crossed.
         costs: what it took.
         pictures: by name.
@@ -100,10 +107,15 @@ class ExperimentSection:
     runs: int
     scores: list[ScoreTable]
     tests: list[DifferenceTable]
+    family: int
     undefined: int
     paper: list[Row]
     paper_about: str
     paper_comparable: bool
+    paper_auc: str
+    tested: TestedPeople
+    twins: list[TwinRow]
+    twin_notes: list[str]
     exchanges: list[Exchange]
     costs: list[Cost]
     pictures: dict[str, Picture]
@@ -154,17 +166,12 @@ class ExperimentSection:
 
     @property
     def gain_note(self) -> str:
-        """What the local model is, and what a dot is, where that needs a word."""
+        """What learning alone is, and what a dot is, where that needs a word."""
         if self.answer.unseen:
-            return "A site tested unseen has no model of its own: local is the mean of the other sites\u2019 models."
+            return "A site tested unseen has no model of its own: alone is the mean of the other sites\u2019 models."
         if self.outline.split["institutions"] == "random" and self.outline.repeats > 1:
             return "Institutions are drawn anew in every repeat: a dot is a place in the draw, not a group of people."
         return ""
-
-    @property
-    def has_local(self) -> bool:
-        """Whether the local variant is among the variants."""
-        return any(variant.name == self.outline.local for variant in self.outline.variants)
 
 
 def experiment_section(
@@ -176,7 +183,8 @@ def experiment_section(
     scored = read_scored(outline)
     variants = outline.variants
     compared = PageTests(scored, variants, outline.reference)
-    answer, own = find_answer(compared, outline.local), find_fedni(compared)
+    answer, own = find_answer(compared), find_fedni(compared)
+    gain = pd.read_csv(outline.tables["gain"], sep="\t")
     fidelity = read_fidelity(variants)
     null = permutation_means(scored.runs, variants) if outline.labels == "permuted" else None
     column, comparable = paper_cohort(cohort.name)
@@ -185,24 +193,27 @@ def experiment_section(
     scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
     pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
     finding = pictures[outline.figure].finding if outline.figure in pictures else ""
-    if finding and own is not None and outline.reference != own.fedni.name:
-        own = None
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
         setting=_setting(outline, institutions, folds),
         protocol=PROTOCOLS[outline.protocol],
-        verdict=_verdict(answer, own, finding) if null is None else null_verdict(null),
+        verdict=_verdict(answer, finding) if null is None else null_verdict(null),
         sentences=_sentences(answer, own, finding) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
         runs=folds,
-        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope)) for scope in scopes],
+        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope, scored)) for scope in scopes],
         tests=[_tests(tests, variants, metric, scope) for scope in scopes for metric in SHOWN_METRICS],
+        family=int(tests["p_corrected"].notna().sum()),
         undefined=undefined_count(summary),
-        paper=paper_rows(summary, variants, cohort.name) if as_in_the_paper(outline) else [],
+        paper=paper_rows(summary, variants, cohort.name, scored) if as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
+        paper_auc=hard_labels(column),
+        tested=count_tested(splits),
+        twins=twin_rows(variants, scored, gain),
+        twin_notes=twin_notes(variants),
         exchanges=with_totals(read_exchanges(variants)),
         costs=read_costs(variants),
         pictures=pictures,
@@ -214,23 +225,15 @@ def experiment_section(
     )
 
 
-def _verdict(answer: Answer, own: FedNIResult | None, finding: str) -> str:
-    """What its own figure says, where the experiment has one; else whom FedNI beats; else whether federation pays."""
-    if finding:
-        return finding
-    return verdict(answer) if own is None else fedni_verdict(own)
+def _verdict(answer: Answer, finding: str) -> str:
+    """What its own figure says, where the experiment has one; else what federation reaches."""
+    return finding or verdict(answer)
 
 
 def _sentences(answer: Answer, own: FedNIResult | None, finding: str) -> list[str]:
-    """The numbers behind the verdict; below FedNI's own, what the best federated method says about federation."""
-    if own is None:
-        return [] if finding else sentences(answer)
-    if finding:
-        return [fedni_sentence(own)]
-    chosen, *others = sentences(answer)
-    if answer.chosen == own.fedni and answer.candidates > 1:
-        chosen = f"{own.fedni.title} is the best of {answer.candidates} federated methods."
-    return [fedni_sentence(own), f"{verdict(answer)}. {chosen}", *others]
+    """The numbers behind the verdict, and below them FedNI's own."""
+    federation = [] if finding else sentences(answer)
+    return [*federation, *([fedni_sentence(own)] if own is not None else [])]
 
 
 def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:

@@ -16,8 +16,8 @@ from brainfed.reporting.fidelity_table import (
     read_fidelity,
 )
 from brainfed.reporting.interval_rows import text_column
-from brainfed.reporting.intervals import signed
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import signed
 from brainfed.reporting.style import (
     FAINT,
     RULE,

@@ -1,67 +1,73 @@
-"""What an institution wins over its own local model: one dot an institution, one diamond for their mean."""
+"""What an institution gains from federation: the same model federated minus alone, and minus on pooled data."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brainfed.reporting.intervals import signed
-from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import signed
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family
 
+METRIC = "auc"
+SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
 
-def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], local: str) -> Figure:
-    """Dots for AUC and accuracy of every variant that is no local model or floor.
+
+def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> Figure:
+    """Left the gain over learning alone, right that over pooled data; one dot an institution, a diamond for their mean.
 
     Args:
-        gain: variant, institution, metric, mean, sd, runs.
-        variants: all variants of the experiment.
-        local: the variant that the gain is over.
+        gain: `scores.GAIN_COLUMNS`.
+        variants: all variants of the experiment; those that are federated have a row each.
+        scored: the runs, which give the mean of a row and its interval.
     """
-    titles = {variant.name: variant.title for variant in variants}
-    shown = [
-        variant
-        for variant in by_family(variants)
-        if variant.family != "floor" and not variant.trains_alone and (gain["variant"] == variant.name).any()
-    ]
-    if not shown or local not in titles:
-        return note_figure("the experiment has no local model to compare with")
-    institutions = sorted(gain["institution"].unique())
-    figure = new_figure(WIDE, 0.85 + 0.3 * len(shown))
-    all_axes = figure.subplots(1, 2, sharey=True)
-    for axes, metric in zip(all_axes, SHOWN_METRICS, strict=True):
+    shown = [variant for variant in by_family(variants) if (gain["variant"] == variant.name).any()]
+    if not shown:
+        return note_figure("no federated method has its local or pooled twin in this experiment")
+    figure = new_figure(WIDE, 0.95 + 0.3 * len(shown))
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (side, title) in zip(panels, SIDES.items(), strict=True):
         for row, variant in enumerate(shown):
-            part = gain[(gain["variant"] == variant.name) & (gain["metric"] == metric)].dropna(subset=["mean"])
-            values = part["mean"].to_numpy(dtype=np.float64)
-            if not len(values):
-                continue
-            axes.plot([values.min(), values.max()], [row, row], color=variant.colour, alpha=0.35, linewidth=1.2)
-            axes.scatter(values, np.full(len(values), row), s=20, color=variant.colour, alpha=0.6, linewidths=0)
-            axes.plot(values.mean(), row, "D", color=variant.colour, markeredgecolor="white", markersize=7)
-            better = int((values > 0).sum())
-            axes.annotate(
-                f"{signed(float(values.mean()))}   {better}/{len(values)}", (1, row), (5, 0),
-                xycoords=("axes fraction", "data"), textcoords="offset points", va="center", fontsize=7.5,
-            )  # fmt: skip
+            chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
+            values = gain[chosen].dropna(subset=["mean"])["mean"].to_numpy(dtype=np.float64)
+            twin = variant.twin(side).name
+            if len(values) and twin:
+                _row(axes, row, values, scored.difference(variant.name, twin, METRIC), variant.colour)
+            else:
+                _note(axes, row, "no twin", FAINT)
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.annotate(
-            "mean   better",
-            (1, 1),
-            (5, 3),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            fontsize=7,
+            "mean   better", (1, 1), (5, 3), xycoords="axes fraction", textcoords="offset points", fontsize=7,
             color=FAINT,
-        )
-        axes.set_xlabel(f"{METRIC_TITLES[metric]} minus that of {titles[local]}")
+        )  # fmt: skip
+        axes.set_xlabel(f"AUC {title}")
         axes.margins(x=0.08)
         axes.grid(axis="x")
-    horizontal_rows(all_axes[0], [variant.title for variant in shown])
-    for label, variant in zip(all_axes[0].get_yticklabels(), shown, strict=True):
+    horizontal_rows(panels[0], [variant.title for variant in shown])
+    for label, variant in zip(panels[0].get_yticklabels(), shown, strict=True):
         label.set_color(variant.colour)
-    all_axes[1].tick_params(axis="y", length=0)
-    all_axes[1].spines["left"].set_visible(False)
-    all_axes[0].set_title(f"{len(institutions)} institutions, a dot each", fontweight="normal", fontsize=8)
+    panels[1].tick_params(axis="y", length=0)
+    panels[1].spines["left"].set_visible(False)
+    institutions = gain["institution"].nunique()
+    panels[0].set_title(f"{institutions} institutions, a dot each", fontweight="normal", fontsize=8)
     return figure
+
+
+def _row(
+    axes: Axes, row: int, values: "np.ndarray[tuple[int], np.dtype[np.float64]]", found: Interval, colour: str
+) -> None:
+    axes.plot([values.min(), values.max()], [row, row], color=colour, alpha=0.35, linewidth=1.2)
+    axes.scatter(values, np.full(len(values), row), s=20, color=colour, alpha=0.6, linewidths=0)
+    axes.plot(found.mean, row, "D", color=colour, markeredgecolor="white", markersize=7)
+    _note(axes, row, f"{signed(found.mean, found.digits)}   {int((values > 0).sum())}/{len(values)}", INK)
+
+
+def _note(axes: Axes, row: int, text: str, colour: str) -> None:
+    axes.annotate(
+        text, (1, row), (5, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
+        fontsize=7.5, color=colour,
+    )  # fmt: skip

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.reporting.intervals import Interval, signed
 from brainfed.reporting.page_tests import FEDNI, PageTests, random_nodes
 from brainfed.reporting.scored import significant
 from brainfed.reporting.variants import ShownVariant
@@ -78,20 +77,14 @@ def effect_sentences(tests: PageTests) -> list[str]:
     said = []
     for other, role in roles.items():
         parts = [
-            f"{_spread(found[metric][other][0].negated)} in {title} ({_judged(found[metric][other][1])})"
+            f"{found[metric][other][0].negated.as_difference()} in {title} ({_judged(found[metric][other][1])})"
             for metric, title in METRICS.items()
         ]
         said.append(f"{held[FEDNI].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
     counted = tests.counted(FEDNI, list(roles), "auc")
     if not any(np.isfinite(p) for _, p in found["auc"].values()):
         return said
-    return [*said, f"In each of the two metrics p is Holm-corrected {counted}."] if counted else said
-
-
-def _spread(found: Interval) -> str:
-    if not np.isfinite(found.low):
-        return signed(found.mean)
-    return f"{signed(found.mean)} [{signed(found.low)}, {signed(found.high)}]"
+    return [*said, f"p is Holm-corrected {counted}."] if counted else said
 
 
 def _judged(p: float) -> str:

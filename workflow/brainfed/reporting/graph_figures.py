@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from brainfed.reporting.homophily_table import ShownGraph, distinct_titles
-from brainfed.reporting.intervals import signed
+from brainfed.reporting.rounding import signed
 from brainfed.reporting.style import (
     DIAGNOSIS_COLOURS,
     FAINT,

@@ -26,7 +26,7 @@ def paint_labels(axes: Axes, colours: Sequence[str]) -> None:
 
 def value_column(axes: Axes, scores: Sequence[Interval], rows: Sequence[float] | None = None) -> None:
     """The means in a column of their own to the right of the axes."""
-    text_column(axes, [f"{score.mean:.3f}" for score in scores], range(len(scores)) if rows is None else rows)
+    text_column(axes, [score.text for score in scores], range(len(scores)) if rows is None else rows)
 
 
 def text_column(axes: Axes, texts: Sequence[str], rows: Sequence[float], *, head: str = "", offset: float = 5) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import corrected_t_test
+from brainfed.reporting.rounding import digits_of, rounded, signed
 
 SIGNIFICANT = 0.05
 """A corrected p below it holds."""
@@ -31,16 +32,38 @@ class Interval:
         """Of the difference taken the other way round."""
         return Interval(-self.mean, -self.high, -self.low, self.runs)
 
+    @property
+    def known(self) -> bool:
+        """Whether there are runs enough for an interval."""
+        return bool(np.isfinite(self.low))
+
+    @property
+    def digits(self) -> int:
+        """Decimals that its width deserves."""
+        return digits_of(self.low, self.high)
+
+    @property
+    def text(self) -> str:
+        """The mean: `0.73`, or `0.731` where the interval is narrow."""
+        return rounded(self.mean, self.digits)
+
     def __str__(self) -> str:
-        if not np.isfinite(self.low):
-            return f"{self.mean:.3f}"
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        return (
+            f"{self.text} [{rounded(self.low, self.digits)}, {rounded(self.high, self.digits)}]"
+            if self.known
+            else self.text
+        )
+
+    def as_difference(self) -> str:
+        """`+0.02 [−0.06, +0.09]`."""
+        mean, low, high = (signed(value, self.digits) for value in (self.mean, self.low, self.high))
+        return f"{mean} [{low}, {high}]" if self.known else mean
 
     def in_words(self) -> str:
-        """`0.731 (95 % interval 0.702 to 0.760)`."""
-        if not np.isfinite(self.low):
-            return f"{self.mean:.3f} (one run, no interval)"
-        return f"{self.mean:.3f} (95 % interval {self.low:.3f} to {self.high:.3f})"
+        """`0.73 (95 % interval 0.69 to 0.77)`."""
+        if not self.known:
+            return f"{self.text} (one run, no interval)"
+        return f"{self.text} (95 % interval {rounded(self.low, self.digits)} to {rounded(self.high, self.digits)})"
 
 
 def values(
@@ -76,9 +99,3 @@ def best(runs: pd.DataFrame, variants: Sequence[str], metric: str, scope: str = 
     means = {variant: values(runs, variant, metric, scope) for variant in variants}
     scored = {variant: float(found.mean()) for variant, found in means.items() if len(found)}
     return max(scored, key=lambda variant: scored[variant]) if scored else None
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """With its sign and a true minus; what rounds to zero has no sign."""
-    rounded = round(value, digits)
-    return f"{rounded:+.{digits}f}".replace("-", "\u2212") if rounded else f"{0:.{digits}f}"

@@ -7,6 +7,7 @@ import pandas as pd
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import corrected_t_test
 from brainfed.reporting.answer import METRIC
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.variants import ShownVariant
 
 CHANCE = 0.5
@@ -28,7 +29,7 @@ def null_verdict(means: pd.DataFrame) -> str:
     if found.empty:
         return "Null control, labels shuffled: no method gives different scores"
     return (
-        f"Null control, labels shuffled: mean AUC from {found.min():.3f} to {found.max():.3f} "
+        f"Null control, labels shuffled: mean AUC from {rounded(found.min())} to {rounded(found.max())} "
         f"({len(found)} method{'s' if len(found) > 1 else ''}), where chance is {CHANCE}"
     )
 

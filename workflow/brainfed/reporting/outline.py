@@ -19,7 +19,6 @@ class ExperimentOutline:
         protocol: `transductive` or `inductive`.
         labels: `true` or `permuted`.
         reference: variant that the tests compare with.
-        local: variant that the gain is over.
         repeats: number of repeats.
         split: the resolved split settings.
         splits: the split of every repeat.
@@ -39,7 +38,6 @@ class ExperimentOutline:
     protocol: str
     labels: str
     reference: str
-    local: str
     repeats: int
     split: dict[str, Any]
     splits: tuple[str, ...]

@@ -2,15 +2,19 @@
 
 Holm's correction depends on which comparisons are counted together, so two places of a page that count differently
 could call one difference significant and not significant. A difference from the experiment's reference has the p of
-the test tables, which count every method. Any other has the p of the comparisons with FedNI (its baselines and its
-variants), or of all federated methods with one that is not; the larger p where it is among both.
+the test tables, which count every method in every metric and scope that is tested: one family an experiment. Any other
+has the p of the comparisons with FedNI (its baselines and its variants), or of all federated methods with one that is
+not; the larger p where it is among both. The sentence that uses such a p says what it counts.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
+from brainfed.evaluation.experiment import compare_with_reference
+from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.intervals import Interval, values
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant
@@ -48,6 +52,7 @@ class PageTests:
     variants: Sequence[ShownVariant]
     reference: str
     _known: dict[tuple[str, ...], dict[str, tuple[Interval, float]]] = field(default_factory=dict, repr=False)
+    _family: "list[pd.Series[float]]" = field(default_factory=list, repr=False)
 
     def differences(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus `centre`, paired by run, and its p on this page (NaN: too few runs).
@@ -62,12 +67,16 @@ class PageTests:
         return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in found.items()}
 
     def counted(self, centre: str, others: Sequence[str], metric: str) -> str:
-        """Over what p is Holm-corrected: `over all 15 comparisons with FedNI in the tests below`; empty over one."""
-        title, table = self._title(centre), len(self._others(self.reference, metric))
+        """Over what p is Holm-corrected: `over all 60 comparisons with FedNI in the tests below`; empty over one."""
+        title, table = self._title(centre), len(self._table().dropna())
         if centre == self.reference:
-            return f"over all {table} comparisons with {title} in the tests below" if table > 1 else ""
+            return (
+                f"over all {table} comparisons with {title} in the tests below, methods, metrics and scopes"
+                if table > 1
+                else ""
+            )
         count = len(self._together(centre, others, metric))
-        said = f"over the {count} comparisons with {title} on this page" if count > 1 else ""
+        said = f"over the {count} comparisons with {title} on this page, metric by metric" if count > 1 else ""
         if self.reference not in others or table == 1:
             return said
         told = f"over the {table} of the tests below"
@@ -78,13 +87,20 @@ class PageTests:
             return float("nan")
         for one, beside in ((centre, other), (other, centre)):
             if one == self.reference:
-                return self._compared(one, self._others(one, metric), metric)[beside][1]
+                return float(self._table()[beside, metric, INSTITUTION])
         found = []
         for one, beside, asked in ((centre, other, others), (other, centre, [])):
             together = self._together(one, asked, metric)
             if beside in together:
                 found.append(self._compared(one, together, metric)[beside][1])
         return float(np.max(found))
+
+    def _table(self) -> "pd.Series[float]":
+        """(variant, metric, scope) -> p of the test tables, computed once."""
+        if not self._family:
+            tests = compare_with_reference(self.scored.runs, self.reference, self.scored.ratio)
+            self._family.append(tests.set_index(["variant", "metric", "scope"])["p_holm"])
+        return self._family[0]
 
     def _compared(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """What is counted together, computed once."""

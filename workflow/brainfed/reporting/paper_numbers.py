@@ -3,7 +3,28 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from brainfed.reporting.rounding import short
+
 PAPER_METRICS = ("accuracy", "auc", "precision", "recall", "f1")
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """One of our metrics and the printed metric that stands beside it; none: an empty text."""
+
+    ours: str
+    paper: str = ""
+
+
+PAPER_COLUMNS = (
+    PaperColumn("accuracy", "accuracy"),
+    PaperColumn("balanced_accuracy", "auc"),
+    PaperColumn("auc"),
+    PaperColumn("precision", "precision"),
+    PaperColumn("recall", "recall"),
+    PaperColumn("f1", "f1"),
+)
+"""The printed AUC is probably a balanced accuracy (`hard_labels`), so it stands beside ours."""
 FEDNI_SOURCE = (
     "Peng et al., FedNI, IEEE Transactions on Medical Imaging 2023, Table V: mean (standard deviation), "
     "five institutions at random, 5-fold cross-validation, five repeats"
@@ -92,3 +113,15 @@ def paper_cohort(cohort: str) -> tuple[str, bool]:
         if cohort.lower().startswith(name):
             return name, True
     return "abide", False
+
+
+def hard_labels(cohort: str) -> str:
+    """Why the printed AUC stands beside balanced accuracy: how close it is to the printed accuracy in every row."""
+    rows = FEDNI_TABLE_V[cohort].values()
+    accuracy, auc = PAPER_METRICS.index("accuracy"), PAPER_METRICS.index("auc")
+    apart = max(abs(row[accuracy][0] - row[auc][0]) for row in rows)
+    return (
+        f"The paper\u2019s AUC equals its accuracy within {short(apart)} in every row. It is therefore probably "
+        "computed from predicted classes and not from scores; such an AUC is the balanced accuracy. It stands beside "
+        "our balanced accuracy, and our AUC, computed from scores, has a column of its own."
+    )

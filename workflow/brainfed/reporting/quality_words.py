@@ -4,10 +4,9 @@ import pandas as pd
 from scipy import stats
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.cohort.differences import GroupDifference, SiteDifferences, group_difference, site_differences
 from brainfed.cohort.flag_settings import FlagSettings
-from brainfed.reporting.intervals import signed
 from brainfed.reporting.people import used
+from brainfed.reporting.rounding import rounded
 
 FALSE_DISCOVERY_RATE = 0.05
 FEW = 1.0
@@ -32,7 +31,7 @@ def quality_words(
     *,
     morphometry: bool = False,
 ) -> list[str]:
-    """Sentences on motion in groups, sites and connectivity, on odd scans, and on what was not measured.
+    """Sentences on motion in connectivity, on odd scans, and on what was not measured.
 
     Args:
         people: the participants with their measures.
@@ -43,41 +42,11 @@ def quality_words(
     """
     kept = used(people)
     said = [
-        _groups(group_difference(kept["mean_fd"], kept["diagnosis"])),
-        _site(site_differences(kept["mean_fd"], kept["site"]), "motion (mean FD)"),
         _qc_fc(connections),
         _unlike(kept, flag),
-        _site(site_differences(kept["mean_fc"], kept["site"]), "a subject\u2019s mean connectivity"),
         _unknown(kept, MEASURED_OF_STRUCTURE if morphometry else MEASURED),
     ]
     return [words.told(sentence) for sentence in said if sentence]
-
-
-def _groups(found: GroupDifference | None) -> str:
-    if found is None:
-        return ""
-    numbers = (
-        f"mean FD {found.patients:.3f} against {found.controls:.3f} mm (difference "
-        f"{signed(found.patients - found.controls)} mm, 95 % interval {signed(found.low)} to {signed(found.high)}, "
-        f"d = {signed(found.effect, 2)}; Welch\u2019s t-test, {_p(found.p)})"
-    )
-    if not found.significant:
-        return f"Patients and controls do not differ significantly in motion: {numbers}."
-    which = "more" if found.patients > found.controls else "less"
-    return (
-        f"Patients moved {which} than controls: {numbers}. A method could tell them apart by motion alone; the method "
-        "\u201cmotion\u201d shows how well, where it is among those of a table."
-    )
-
-
-def _site(found: SiteDifferences | None, what: str) -> str:
-    if found is None:
-        return ""
-    differ = "Sites differ" if found.p < 0.05 else "Sites do not differ significantly"
-    return (
-        f"{differ} in {what}: the site explains {100 * found.explained:.0f} % of its variance over subjects (one-way "
-        f"analysis of variance, {_p(found.p)})."
-    )
 
 
 def _qc_fc(connections: pd.DataFrame) -> str:
@@ -86,8 +55,8 @@ def _qc_fc(connections: pd.DataFrame) -> str:
         return ""
     share, within = _significant(known["p"]), _significant(connections["within_p"].dropna())
     found = (
-        f"at a false discovery rate of 5 %; median |r| {known['r'].abs().median():.3f}; {within} % when every subject "
-        "is held against its own site alone"
+        f"at a false discovery rate of 5 %; median |r| {rounded(known['r'].abs().median())}; {within} % when every "
+        "subject is held against its own site alone"
     )
     if share == "0":
         return f"Connectivity does not go with motion (QC-FC): none of {len(known):,} connections do, {found}."
@@ -124,7 +93,3 @@ def _unknown(kept: pd.DataFrame, asked: dict[str, str]) -> str:
         if kept[column].isna().any() and title not in absent
     ]
     return f"Not measured: {', '.join([*absent, *partly])}." if absent or partly else ""
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"

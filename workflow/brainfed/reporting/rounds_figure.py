@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from brainfed.reporting.learning_figures import read_history
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.style import WIDE, headed, key_below, new_figure, note_figure
 from brainfed.reporting.sweep_series import axis_title
 from brainfed.reporting.variants import ShownVariant
@@ -57,7 +58,7 @@ def rounds_figure(outline: ExperimentOutline) -> Figure:
     key = [
         Line2D(
             [], [], color=colours[number], linestyle=DASHES[number % len(DASHES)],
-            label=f"{_named(variant, axis, shown)} (ends at {ends[variant.name]:.3f})",
+            label=f"{_named(variant, axis, shown)} (ends at {rounded(ends[variant.name], 2)})",
         )
         for number, variant in enumerate(shown)
     ]  # fmt: skip
@@ -85,6 +86,7 @@ def _finding(shown: Sequence[ShownVariant], axis: str, ends: dict[str, float], r
     best = max(shown, key=lambda variant: ends[variant.name])
     worst = min(shown, key=lambda variant: ends[variant.name])
     return (
-        f"After {rounds} rounds the accuracy is highest with {_named(best, axis, shown)} ({ends[best.name]:.3f}) "
-        f"and lowest with {_named(worst, axis, shown)} ({ends[worst.name]:.3f}; not tested)"
+        f"After {rounds} rounds the accuracy is highest with {_named(best, axis, shown)} "
+        f"({rounded(ends[best.name], 2)}) and lowest with "
+        f"{_named(worst, axis, shown)} ({rounded(ends[worst.name], 2)}; not tested)"
     )

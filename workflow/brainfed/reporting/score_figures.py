@@ -8,11 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.answer import ALONE, LOCAL, NO_IMAGING, POOLED, REFERENCE, Answer
+from brainfed.reporting.answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, Answer
 from brainfed.reporting.baselines import FedNIResult
 from brainfed.reporting.interval_rows import interval_row, paint_labels, text_column, value_column
-from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, signed
+from brainfed.reporting.intervals import SIGNIFICANT, Interval
 from brainfed.reporting.page_tests import BASELINES
+from brainfed.reporting.rounding import signed
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
 
@@ -58,16 +60,18 @@ def headline_figure(answer: Answer, result: FedNIResult | None = None) -> Figure
 
 def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str, ShownVariant, Interval]]:
     """What each row stands for, its variant and its score, from above."""
-    alone = "other sites\u2019 models, averaged" if answer.unseen else "institution alone"
-    names = {POOLED: "pooled data", ALONE: alone, NO_IMAGING: "no imaging"}
-    found = {comparison.role: (comparison.other, comparison.score) for comparison in answer.comparisons}
-    if POOLED in found and REFERENCE in found and found[REFERENCE][0].pools:
-        del found[REFERENCE]
-    names[LOCAL] = alone if LOCAL in found and found[LOCAL][0].trains_alone else LOCAL
+    alone = "other sites\u2019 models, averaged" if answer.unseen else "alone"
+    names = {
+        POOLED: "strongest, pooled data",
+        TWIN_POOLED: "its twin, pooled data",
+        TWIN_ALONE: f"its twin, {alone}",
+        ALONE: f"strongest, {alone}",
+        NO_IMAGING: "no imaging",
+    }
     if answer.chosen is None or answer.score is None:
         return []
-    above = [(names.get(role, role), *found[role]) for role in (POOLED, REFERENCE) if role in found]
-    below = [(names[role], *found[role]) for role in (ALONE, LOCAL, NO_IMAGING) if role in found]
+    above = _rows_of(answer, names, (POOLED, TWIN_POOLED, REFERENCE))
+    below = [row for row in _rows_of(answer, names, (TWIN_ALONE, ALONE, NO_IMAGING)) if row not in above]
     shown = {answer.chosen.name, *(variant.name for _, variant, _ in (*above, *below))}
     asked: list[tuple[str, ShownVariant, Interval]] = []
     if result is not None:
@@ -78,13 +82,26 @@ def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str
     return [*above, (leading, answer.chosen, answer.score), *asked, *below]
 
 
-def forest_figure(runs: pd.DataFrame, variants: Sequence[ShownVariant], reference: str, ratio: float) -> Figure:
+def _rows_of(answer: Answer, names: dict[str, str], roles: Sequence[str]) -> list[tuple[str, ShownVariant, Interval]]:
+    """A row a compared variant, named by all that it stands for."""
+    found = [comparison for role in roles if (comparison := answer.against(role)) is not None]
+    return [
+        (
+            " and ".join(names.get(role, role) for role in comparison.roles if role in roles),
+            comparison.other,
+            comparison.score,
+        )
+        for comparison in {one.other.name: one for one in found}.values()
+    ]
+
+
+def forest_figure(scored: Scored, variants: Sequence[ShownVariant], reference: str) -> Figure:
     """Mean AUC and accuracy of every variant with corrected intervals, by family."""
     shown = by_family(variants)
     rows, heads = _family_rows(shown)
     figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
     for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
-        scores = [interval(runs, variant.name, metric, ratio) for variant in shown]
+        scores = [scored.interval(variant.name, metric) for variant in shown]
         for row, variant, score in zip(rows, shown, scores, strict=True):
             interval_row(axes, row, score, variant.colour, size=5.5)
         _frame(axes, shown, rows, heads, first=number == 0)
@@ -118,7 +135,7 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
             found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
             holds = float(test["p_holm"]) < SIGNIFICANT
             interval_row(axes, row, found, variant.colour, size=5.5, hollow=not holds)
-            notes.append(signed(found.mean) + (" *" if holds else ""))
+            notes.append(signed(found.mean, found.digits) + (" *" if holds else ""))
         _frame(axes, shown, rows, heads, first=number == 0)
         axes.axvline(0, color=INK, linewidth=0.8, alpha=0.5)
         axes.set_xlabel(f"difference in {METRIC_TITLES[metric]}")

@@ -8,9 +8,11 @@ import pandas as pd
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.intervals import SIGNIFICANT, signed
-from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_METRICS, paper_cohort
+from brainfed.reporting.intervals import SIGNIFICANT, Interval
+from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_COLUMNS, PAPER_METRICS, paper_cohort
 from brainfed.reporting.printed import changed_settings
+from brainfed.reporting.rounding import NONE, p_short, rounded, short, signed
+from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant, by_family
 
 RANKED = ("accuracy", "balanced_accuracy", "auc")
@@ -27,12 +29,14 @@ class Cell:
         value: what a column is sorted by.
         note: a second, smaller line.
         marked: whether it stands out.
+        printed: whether it is a number of the paper.
     """
 
     text: str
     value: float = np.nan
     note: str = ""
     marked: bool = False
+    printed: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,13 +47,14 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str) -> list[Row]:
+def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:
     """Mean of every metric, below it the deviation over runs and, where repeated, over repeat means.
 
     Args:
         summary: variant, scope, metric, mean, sd, sd_of_repeats.
         variants: all variants of the experiment.
         scope: `institution` or `pooled`.
+        scored: the runs, whose intervals decide how many decimals a mean deserves.
     """
     table = summary[summary["scope"] == scope]
     best = table.groupby("metric")["mean"].max().to_dict()
@@ -61,8 +66,9 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
         for metric in METRICS:
             found = held[variant.name, metric]
             mean = float(found["mean"])
-            spread = " \u00b7 ".join(_short(float(found[column])) for column in spreads)
-            cells.append(Cell(_three(mean), mean, spread, metric in RANKED and bool(mean == best[metric])))
+            digits = scored.interval(variant.name, metric, scope).digits
+            spread = " \u00b7 ".join(short(float(found[column]), digits) for column in spreads)
+            cells.append(Cell(rounded(mean, digits), mean, spread, metric in RANKED and bool(mean == best[metric])))
         rows.append(Row(variant, tuple(cells)))
     return rows
 
@@ -79,15 +85,15 @@ def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metri
     rows = []
     for variant in by_family([variant for variant in variants if variant.name in held]):
         test = held[variant.name]
-        difference, low, high = (float(test[name]) for name in ("difference", "ci_low", "ci_high"))
+        found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
+        mean, _, spread = found.as_difference().partition(" ")
         effect = float(test["effect_size"])
-        interval = f"[{_signed(low)}, {_signed(high)}]" if np.isfinite(low) else ""
         rows.append(
             Row(
                 variant,
                 (
-                    Cell(_signed(difference), difference, interval),
-                    Cell(signed(effect, 2) if np.isfinite(effect) else "\u2013", effect),
+                    Cell(mean, found.mean, spread),
+                    Cell(signed(effect, 2), effect),
                     *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
                 ),
             )
@@ -101,38 +107,28 @@ def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[in
     return int((table["p_paper"] < SIGNIFICANT).sum()), int((table["p_holm"] < SIGNIFICANT).sum()), len(table)
 
 
-def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str) -> list[Row]:
-    """Ours and the paper's numbers side by side, for every variant that is a method of Table V in all its settings."""
+def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str, scored: Scored) -> list[Row]:
+    """The cells of `PAPER_COLUMNS` for every variant that is a method of Table V in all its settings."""
     printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
     ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
     shipped = [variant for variant in variants if variant.method in printed and not changed_settings(variant)]
     rows = []
     for variant in by_family(shipped):
         cells: list[Cell] = []
-        for metric, (mean, sd) in zip(PAPER_METRICS, printed[variant.method], strict=True):
-            found = ours[variant.name, metric]
+        for column in PAPER_COLUMNS:
+            found = ours[variant.name, column.ours]
+            digits = scored.interval(variant.name, column.ours).digits
             spread = float(found["sd_of_repeats"])
-            note = f"({_short(spread)})" if np.isfinite(spread) else ""
-            cells.append(Cell(_three(float(found["mean"])), float(found["mean"]), note))
-            cells.append(Cell(_three(mean), mean, f"({_short(sd)})"))
+            note = f"({short(spread, digits)})" if np.isfinite(spread) else ""
+            cells.append(Cell(rounded(float(found["mean"]), digits), float(found["mean"]), note))
+            if column.paper:
+                mean, sd = printed[variant.method][PAPER_METRICS.index(column.paper)]
+                cells.append(Cell(rounded(mean), mean, f"({short(sd)})", printed=True))
         rows.append(Row(variant, tuple(cells)))
     return rows
 
 
-def _three(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "\u2013"
-
-
-def _short(value: float) -> str:
-    """Three decimals without the leading zero."""
-    return f"{value:.3f}".removeprefix("0") if np.isfinite(value) else "\u2013"
-
-
-def _signed(value: float) -> str:
-    return signed(value) if np.isfinite(value) else "\u2013"
-
-
 def _p_cell(p: float) -> Cell:
     if not np.isfinite(p):
-        return Cell("\u2013")
-    return Cell("< .001" if p < 0.001 else _short(p), p, marked=p < SIGNIFICANT)
+        return Cell(NONE)
+    return Cell(p_short(p), p, marked=p < SIGNIFICANT)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from brainfed.evaluation.experiment import test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.evaluation.statistics import compare
+from brainfed.evaluation.statistics import compare, paired_difference
 from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, values
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.runtime.artefacts import read_table
@@ -26,9 +26,14 @@ class Scored:
     runs: pd.DataFrame
     ratio: float
 
-    def interval(self, variant: str, metric: str) -> Interval:
-        """Mean over institutions and runs with its corrected 95 % interval."""
-        return interval(self.runs, variant, metric, self.ratio)
+    def interval(self, variant: str, metric: str, scope: str = INSTITUTION) -> Interval:
+        """Mean over runs with its corrected 95 % interval; by default of the means over institutions."""
+        return interval(self.runs, variant, metric, self.ratio, scope)
+
+    def difference(self, variant: str, other: str, metric: str) -> Interval:
+        """One variant minus another, paired by run, with its corrected 95 % interval."""
+        test = paired_difference(self.runs, variant, other, metric, INSTITUTION, self.ratio)
+        return Interval(test.difference, test.ci_low, test.ci_high, len(values(self.runs, variant, metric)))
 
     def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""

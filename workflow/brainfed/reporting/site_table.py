@@ -56,6 +56,7 @@ class SiteRow:
         sites: fewest and most sites of an embedding.
         subjects: fewest and most subjects of an embedding.
         left_out: most sites that an embedding leaves out as too small.
+        fewest_subjects: of an embedding; 0 where no embedding has two sites.
     """
 
     title: str
@@ -67,6 +68,7 @@ class SiteRow:
     sites: str
     subjects: str
     left_out: int
+    fewest_subjects: int = 0
 
 
 def site_rows(table: pd.DataFrame) -> list[SiteRow]:
@@ -82,6 +84,7 @@ def _row(title: str, group: pd.DataFrame) -> SiteRow:
     return SiteRow(
         title, float(accuracy.mean()), float(told["chance"].mean()), float(accuracy.min()), float(accuracy.max()),
         len(told), _range(told["sites"]), _range(told["subjects"]), int(told["left_out"].max()),
+        int(told["subjects"].min()),
     )  # fmt: skip
 
 

@@ -32,12 +32,14 @@ class Surface:
         columns: values of the second.
         variants: (rows, columns) variants; None where the sweep left a hole.
         mean: (rows, columns), NaN in a hole.
+        text: (rows, columns) the same as it is printed.
     """
 
     rows: tuple[float, ...]
     columns: tuple[float, ...]
     variants: tuple[tuple[ShownVariant | None, ...], ...]
     mean: NDArray[np.float64]
+    text: tuple[tuple[str, ...], ...]
 
 
 def surface(outline: ExperimentOutline, scored: Scored) -> Surface:
@@ -51,10 +53,10 @@ def surface(outline: ExperimentOutline, scored: Scored) -> Surface:
     rows = tuple(sorted({row for row, _ in found}))
     columns = tuple(sorted({column for _, column in found}))
     grid = tuple(tuple(found.get((row, column)) for column in columns) for row in rows)
-    mean = np.array(
-        [[scored.interval(cell.name, METRIC).mean if cell else np.nan for cell in line] for line in grid]
-    ).reshape(len(rows), len(columns))
-    return Surface(rows, columns, grid, mean)
+    scores = [[scored.interval(cell.name, METRIC) if cell else None for cell in line] for line in grid]
+    mean = np.array([[score.mean if score else np.nan for score in line] for line in scores])
+    text = tuple(tuple(score.text if score else "" for score in line) for line in scores)
+    return Surface(rows, columns, grid, mean.reshape(len(rows), len(columns)), text)
 
 
 def surface_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
@@ -80,17 +82,18 @@ def surface_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
 def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTests) -> str:
     """In how many cells the method is above the plane, and in how many of them surely."""
     cells = [cell for line in grid.variants for cell in line if cell is not None]
-    span = f"accuracy from {np.nanmin(grid.mean):.3f} to {np.nanmax(grid.mean):.3f} over {len(cells)} pairs of weights"
+    scores = sorted((compared.scored.interval(cell.name, METRIC) for cell in cells), key=lambda score: score.mean)
+    span = f"accuracy from {scores[0].text} to {scores[-1].text} over {len(cells)} pairs of weights"
     if plane is None:
         return f"{cells[0].method_title}: {span}"
-    level = compared.scored.interval(plane.name, METRIC).mean
-    above = int(np.nansum(grid.mean > level))
+    level = compared.scored.interval(plane.name, METRIC)
+    above = int(np.nansum(grid.mean > level.mean))
     tests = compared.differences(plane.name, [cell.name for cell in cells], METRIC)
     count = sum(significant(p) and found.mean > 0 for found, p in tests.values())
     surely = f"{count} of them significantly" if count else "none significantly"
     if not any(np.isfinite(p) for _, p in tests.values()):
         surely = "too few runs to test it"
-    return f"{cells[0].method_title} is above {plane.title} ({level:.3f}) at {above} of {len(cells)} pairs, {surely}"
+    return f"{cells[0].method_title} is above {plane.title} ({level.text}) at {above} of {len(cells)} pairs, {surely}"
 
 
 def _heat(axes: Axes, grid: Surface, plane: float, names: Sequence[str]) -> None:
@@ -100,8 +103,8 @@ def _heat(axes: Axes, grid: Surface, plane: float, names: Sequence[str]) -> None
         if np.isfinite(value):
             under = "\n\u25bc" if value <= plane else ""
             axes.text(
-                column, row, f"{value:.3f}{under}", ha="center", va="center", fontsize=7.5, linespacing=0.95,
-                color="white" if value < middle else INK,
+                column, row, f"{grid.text[row][column]}{under}", ha="center", va="center", fontsize=7.5,
+                linespacing=0.95, color="white" if value < middle else INK,
             )  # fmt: skip
     axes.set_xticks(range(len(grid.columns)), [f"{value:g}" for value in grid.columns])
     axes.set_yticks(range(len(grid.rows)), [f"{value:g}" for value in grid.rows])

@@ -62,11 +62,11 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
 def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
     """Where the first line is highest, and whether that differs from the shipped value, or the lowest one."""
     name = axis_title(axis)
-    means = [compared.scored.interval(variant.name, "accuracy").mean for variant in series.variants]
-    best = int(np.argmax(means))
+    scores = [compared.scored.interval(variant.name, "accuracy") for variant in series.variants]
+    best = int(np.argmax([score.mean for score in scores]))
     usual = series.variants[0].shipped.get(axis)
     base = series.values.index(usual) if usual in series.values else 0
-    told = f"{series.title} is most accurate at {name} = {series.values[best]} ({means[best]:.3f})"
+    told = f"{series.title} is most accurate at {name} = {series.values[best]} ({scores[best].text})"
     reference = series.variants[base].name
     others = [variant.name for variant in series.variants if variant.name != reference]
     tests = compared.differences(reference, others, "accuracy")
@@ -117,7 +117,7 @@ def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
 def _paper(axes: Axes, outline: ExperimentOutline, axis: str, places: dict[object, float], metric: str) -> None:
     """FedNI's own number of Table V where a variant is FedNI as the paper has it."""
     own = _printed(outline)
-    if own is not None:
+    if own is not None and metric == "accuracy":
         value = FEDNI_FULL.value(paper_cohort(outline.cohort)[0], metric)
         axes.plot(places[own.setting(axis)], value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
 

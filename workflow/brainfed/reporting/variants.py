@@ -10,11 +10,28 @@ FAMILY_COLOURS = {"floor": "#7d8590", "linear": "#0072b2", "graph": "#008f68", "
 FAMILY_TITLES = {
     "floor": "no imaging",
     "linear": "linear models",
-    "graph": "graph networks, no federation",
+    "graph": "networks, no federation",
     "federated": "federated",
 }
 PATIENT_LEVEL = "subjects"
 """Axis of a crossing that has one entry a patient."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The same model without federation.
+
+    Attributes:
+        name: of a variant of the experiment; empty: none.
+        differs: what else differs, in sentences.
+        missing: why there is none, or what to add to the config.
+        other_model: whether its model is another one, because the method has no twin with its own.
+    """
+
+    name: str = ""
+    differs: str = ""
+    missing: str = ""
+    other_model: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,8 @@ class ShownVariant:
         preparation: what of `features`, `graph` and `fusing` was fitted or built for it -> a `timing.json` a repeat (or
             repeat and fold).
         fidelity: what is known of its generated nodes against the true ones, a file a repeat.
+        topology: where it trains: `local`, `federated` or `central`.
+        twins: of a federated variant, `alone` and `pooled` -> the same model without federation.
     """
 
     name: str
@@ -56,6 +75,8 @@ class ShownVariant:
     inpainting: dict[str, list[str]] = field(default_factory=dict)
     preparation: dict[str, list[str]] = field(default_factory=dict)
     fidelity: tuple[str, ...] = ()
+    topology: str = ""
+    twins: dict[str, Twin] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -89,12 +110,16 @@ class ShownVariant:
     @property
     def trains_alone(self) -> bool:
         """Whether every institution has a model of its own that nobody else touched."""
-        return self.settings.get("training") == "local" or self.method == "localgcn"
+        return self.topology == "local"
 
     @property
     def pools(self) -> bool:
         """Whether it trains on the data of all institutions in one place."""
-        return self.settings.get("training") == "central" or self.method == "centralgcn"
+        return self.topology == "central"
+
+    def twin(self, side: str) -> Twin:
+        """Its twin `alone` or on `pooled` data; one without a name where it has none."""
+        return self.twins.get(side, Twin())
 
     @property
     def epochs_a_round(self) -> int:
@@ -107,7 +132,9 @@ class ShownVariant:
 def read_variant(values: Mapping[str, Any]) -> ShownVariant:
     """A variant from the builtins that a rule's parameters hold."""
     lists = ("costs", "timings", "histories", "fused", "feature_files", "fidelity")
-    return ShownVariant(**{**values, **{name: tuple(values[name]) for name in lists if name in values}})
+    twins = {side: Twin(**twin) for side, twin in values.get("twins", {}).items()}
+    paths = {name: tuple(values[name]) for name in lists if name in values}
+    return ShownVariant(**{**values, **paths, "twins": twins})
 
 
 def _told(title: str, words: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.baselines import listed
-from brainfed.reporting.intervals import signed
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.rounding import signed
 from brainfed.reporting.scored import significant
 from brainfed.reporting.variants import ShownVariant
 
@@ -66,7 +66,7 @@ def _repairs(plain: ShownVariant, compared: PageTests) -> str:
 
     def told(sign: int) -> list[str]:
         return [
-            f"{variant.title} ({signed(tests[variant.name][0].mean)})"
+            f"{variant.title} ({signed(tests[variant.name][0].mean, tests[variant.name][0].digits)})"
             for variant in others
             if significant(tests[variant.name][1]) and sign * tests[variant.name][0].mean > 0
         ]
@@ -74,8 +74,8 @@ def _repairs(plain: ShownVariant, compared: PageTests) -> str:
     better, worse = (listed(told(sign), "and") or "none" for sign in (1, -1))
     counted = compared.counted(plain.name, names, METRIC)
     counted = f", Holm-corrected {counted}" if counted else ""
-    mean = compared.scored.interval(plain.name, METRIC).mean
+    mean = compared.scored.interval(plain.name, METRIC).text
     return (
-        f"Beside {plain.title} as it is (AUC {mean:.3f}), significantly better: {better}; significantly worse: {worse} "
+        f"Beside {plain.title} as it is (AUC {mean}), significantly better: {better}; significantly worse: {worse} "
         f"({len(others)} compared{counted})."
     )

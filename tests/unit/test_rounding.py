@@ -1,0 +1,54 @@
+"""One number is printed one way."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from brainfed.reporting.rounding import digits_of, p_short, p_value, rounded, short, signed
+
+
+def test_the_order_of_an_addition_changes_no_digit():
+    """The mean of 0.525 and 0.55 is a half (0.5375) whose last bit depends on who adds up, and how."""
+    values = [0.5, 0.55, 0.525, 0.575]
+    means = [sum(order) / 4 for order in itertools.permutations(values)] + [
+        float(np.mean(values)),
+        math.fsum(values) / 4,
+    ]
+    assert {rounded(mean) for mean in means} == {"0.538"}
+    assert {rounded(value) for value in (math.nextafter(0.5375, 0), 0.5375, math.nextafter(0.5375, 1))} == {"0.538"}
+
+
+@pytest.mark.parametrize("thousandths", range(0, 1000, 7))
+def test_a_half_goes_away_from_zero_whatever_the_digit_before(thousandths):
+    """`format` sends halves to where the binary number happens to lie: 0.0625 down and 0.0635 up."""
+    value = thousandths / 1000 + 0.0005
+    assert rounded(value) == f"{(thousandths + 1) / 1000:.3f}"
+    assert rounded(-value) == f"\u2212{(thousandths + 1) / 1000:.3f}"
+
+
+def test_nothing_is_rounded_twice():
+    """0.5349 is 0.53 with two decimals, though it is 0.535 with three."""
+    assert rounded(0.5349) == "0.535"
+    assert rounded(0.5349, 2) == "0.53"
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(-0.0004, 3, "0.000"), (0.0, 3, "0.000"), (-0.25, 2, "\u22120.25"), (0.1, 3, "+0.100"), (math.nan, 3, "\u2013")],
+)
+def test_what_rounds_to_zero_has_no_sign(value, digits, text):
+    assert signed(value, digits) == text
+
+
+def test_two_decimals_where_the_interval_is_wide():
+    assert [digits_of(0.60, 0.70), digits_of(0.600, 0.615), digits_of(math.nan, math.nan)] == [2, 3, 2]
+
+
+def test_p_is_never_nought_and_never_one():
+    assert [p_short(p) for p in (0.0, 0.0005, 0.032, 0.9876, 0.9987, 1.0)] == [
+        "< .001", "< .001", ".032", ".988", "> .99", "> .99"
+    ]  # fmt: skip
+    assert p_value(0.9987) == "p\u00a0>\u00a0.99"
+    assert [short(0.05), short(-0.05), short(1.0)] == [".050", "\u2212.050", "1.000"]

@@ -1,0 +1,118 @@
+"""Every federated method is compared with the same model, alone and on pooled data, and with nothing else."""
+
+import pytest
+import yaml
+
+from brainfed.configuration.loading import load_plan
+from brainfed.configuration.twins import find_twins, topology_of, twins_of
+from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+
+CONFIG = """
+project: twins
+cohorts: {demo: {source: simulate}}
+variants:
+  quiet: {method: fedgcn, noise: off}
+  shuffled: {method: fedgcn, graph: {shuffle: true}}
+  local-shuffled: {method: localgcn, graph: {shuffle: true}}
+  wide: {method: fedmlp, hidden: [128, 32]}
+  local-wide: {method: localmlp, hidden: [128, 32]}
+  long: {method: fedmlp, rounds: 100}
+  raw: {method: logistic-federated, standardise: none}
+  rfe: {method: fedmlp, features: {selection: rfe}}
+experiments:
+  methods: {reference: VARIANT, variants: VARIANTS}
+"""
+
+
+def experiment_of(tmp_path, *variants):
+    content = yaml.safe_load(CONFIG)
+    content["experiments"]["methods"] = {"reference": variants[0], "variants": list(variants)}
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return load_plan(content).experiments["methods"]
+
+
+def twins(tmp_path, name, *others):
+    experiment = experiment_of(tmp_path, name, *others)
+    own = next(variant for variant in experiment.variants if variant.name == name)
+    return find_twins(own, experiment.variants)
+
+
+@pytest.mark.parametrize(
+    ("name", "alone", "pooled"),
+    [
+        ("fedmlp", "localmlp", "centralmlp"),
+        ("fedgcn", "localgcn", "centralgcn"),
+        ("quiet", "localgcn", "centralgcn"),
+        ("fedni", "localgcn", "centralgcn"),
+        ("fedsage-plus", "localgcn", "centralgcn"),
+        ("logistic-federated", "logistic-local", "logistic-central"),
+    ],
+)
+def test_a_federated_variant_has_its_own_twins(tmp_path, name, alone, pooled):
+    every = ["localmlp", "centralmlp", "localgcn", "centralgcn", "logistic-local", "logistic-central", "ridge-local"]
+    found = twins(tmp_path, name, *every)
+    assert (found["alone"]["name"], found["pooled"]["name"]) == (alone, pooled)
+    assert found["alone"]["missing"] == ""
+
+
+def test_every_federated_method_declares_twins_that_train_alone_and_on_pooled_data():
+    for method in METHODS.values():
+        assert (method.topology == "federated") == (method.family == "federated") == (method.twins is not None)
+        if method.twins is not None:
+            for side, topology in (("alone", "local"), ("pooled", "central")):
+                settings = SHIPPED_VARIANTS[getattr(method.twins, side)]
+                twin = METHODS[settings["method"]]
+                assert settings.get("training", twin.topology) == topology
+
+
+def test_no_other_model_stands_in_for_a_missing_twin(tmp_path):
+    found = twins(tmp_path, "fedmlp", "localgcn", "centralgcn", "ridge-local")
+    assert found["alone"] == {"name": "", "differs": "", "missing": "add localmlp", "other_model": False}
+    assert found["pooled"]["missing"] == "add centralmlp"
+
+
+def test_only_fedsage_has_twins_with_another_model_and_says_so(tmp_path):
+    assert [name for name, method in METHODS.items() if method.twins and method.twins.other_model] == ["fedsage-plus"]
+    assert "another one" in twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
+    assert "nobody to learn missing neighbours from" in twins(tmp_path, "fedni", "localgcn")["alone"]["differs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "twin", "line"),
+    [
+        ("shuffled", "localgcn", "local-shuffled", "a variant {method: localgcn, graph: {shuffle: true}}"),
+        ("wide", "localmlp", "local-wide", "a variant {method: localmlp, hidden: [128, 32]}"),
+    ],
+)
+def test_a_twin_has_the_same_graph_and_model(tmp_path, name, plain, twin, line):
+    without = twins(tmp_path, name, plain)
+    assert (without["alone"]["name"], without["alone"]["missing"]) == ("", f"add {line}")
+    assert twins(tmp_path, name, plain, twin)["alone"]["name"] == twin
+
+
+def test_other_features_and_another_scaling_need_twins_of_their_own(tmp_path):
+    assert twins(tmp_path, "rfe", "localmlp")["alone"]["missing"] == (
+        "add a variant {method: localmlp, features: {selection: rfe}}"
+    )
+    assert twins(tmp_path, "raw", "logistic-local")["alone"]["missing"] == (
+        "add a variant {method: logistic, training: local, standardise: none}"
+    )
+
+
+def test_what_a_twin_cannot_be_set_to_is_said(tmp_path):
+    assert twins(tmp_path, "fedgcn-skip", "localgcn")["alone"]["missing"] == "LocalGCN has no setting skip: linear"
+
+
+def test_a_longer_training_is_said(tmp_path):
+    found = twins(tmp_path, "long", "localmlp")
+    assert found["alone"]["name"] == "localmlp"
+    assert found["alone"]["differs"] == "long trains for 1000 epochs, localmlp for 100."
+
+
+def test_what_is_not_federated_has_no_twin(tmp_path):
+    experiment = experiment_of(tmp_path, "ridge-central", "localmlp", "fedmlp", "ridge-local", "centralmlp")
+    assert twins_of(experiment) == {"fedmlp": {"alone": "localmlp", "pooled": "centralmlp"}}
+    assert [topology_of(variant) for variant in experiment.variants] == [
+        "central", "local", "federated", "local", "central"
+    ]  # fmt: skip

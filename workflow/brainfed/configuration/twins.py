@@ -1,0 +1,143 @@
+"""Which variants of an experiment are a federated variant's twins: the same model, alone and on pooled data.
+
+A twin reads the same features, compares people in the same graph but for its scope, and has the same model. What
+belongs to the federation (rounds, noise, who takes part) is no part of a model. A variant without a twin in its
+experiment has none: no other model stands in for it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any, Literal
+
+from brainfed.configuration.stages import Experiment, Variant
+from brainfed.federation.schedule import FederationSettings
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.methods.method import Method
+from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+
+Side = Literal["alone", "pooled"]
+SIDES: tuple[Side, ...] = ("alone", "pooled")
+OPTIMISER = {"learning_rate", "weight_decay"}
+"""Settings of the federation that shape the model too, where its twin is trained by gradient."""
+
+
+def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, str | bool]]:
+    """Side -> the fields of `reporting.variants.Twin`, whose name is empty where the experiment has no twin.
+
+    Args:
+        variant: of the experiment; one that is not federated has no twins.
+        variants: all of the experiment.
+    """
+    twins = variant.method.twins
+    if twins is None:
+        return {}
+    return {
+        side: {**_twin(variant, variants, getattr(twins, side), twins.differs), "other_model": twins.other_model}
+        for side in SIDES
+    }
+
+
+def twins_of(experiment: Experiment) -> dict[str, dict[str, str]]:
+    """Federated variant -> side -> its twin among the experiment's variants; sides without one are left out."""
+    found = {variant.name: find_twins(variant, experiment.variants) for variant in experiment.variants}
+    named = {
+        name: {side: str(twin["name"]) for side, twin in twins.items() if twin["name"]} for name, twins in found.items()
+    }
+    return {name: sides for name, sides in named.items() if sides}
+
+
+def topology_of(variant: Variant) -> str:
+    """`local`, `federated` or `central`: where a variant trains."""
+    topology = variant.method.topology
+    return str(variant.settings["training"]) if topology == "setting" else topology
+
+
+def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: str) -> dict[str, str]:
+    settings = dict(SHIPPED_VARIANTS[shipped])
+    method = METHODS[str(settings.pop("method"))]
+    own, cannot = _model(variant, method)
+    if cannot:
+        return {"name": "", "differs": "", "missing": f"{method.title} has no setting {cannot}"}
+    wanted = asdict(method.settings()) | settings | own
+    fitting = [
+        other
+        for other in variants
+        if other.method is method
+        and all(other.settings[key] == wanted[key] for key in (*settings, *own))
+        and _stages(other) == _stages(variant, keep_graph=method.graph != "none")
+    ]
+    if fitting:
+        nearest = sorted(fitting, key=lambda other: (other.name != shipped, _epochs(other) != _epochs(variant)))[0]
+        return {"name": nearest.name, "differs": " ".join(filter(None, [differs, _length(variant, nearest)])),
+                "missing": ""}  # fmt: skip
+    plain = next((other for other in variants if other.name in variant.method.variants), None)
+    return {"name": "", "differs": "", "missing": f"add {_definition(variant, plain, method, shipped, settings, own)}"}
+
+
+def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
+    """The settings that a twin must share, and what it cannot be set to; empty where it can be set to all."""
+    federation = {field.name for field in fields(FederationSettings)} - OPTIMISER
+    known, usual = {field.name for field in fields(method.settings)}, asdict(variant.method.settings())
+    model = {key: value for key, value in variant.settings.items() if key not in federation}
+    cannot = [
+        f"{key}: {value}"
+        for key, value in model.items()
+        if key not in known and key not in OPTIMISER and value != usual[key]
+    ]
+    return {key: value for key, value in model.items() if key in known}, ", ".join(cannot)
+
+
+def _stages(variant: Variant, *, keep_graph: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of the features and of the graph; institutions and everybody have graphs of another scope."""
+    stages = variant.stages()
+    graph = {key: value for key, value in stages["graph"].items() if key != "scope"}
+    return stages["features"], graph if keep_graph else {}
+
+
+def _epochs(variant: Variant) -> int:
+    """Epochs of training in all; 0 where a model is fitted to its end."""
+    settings = variant.settings
+    return int(settings.get("epochs", settings.get("rounds", 0) * settings.get("local_epochs", 0)))
+
+
+def _length(variant: Variant, twin: Variant) -> str:
+    own, others = _epochs(variant), _epochs(twin)
+    return "" if own == others or not others else f"{variant.name} trains for {own} epochs, {twin.name} for {others}."
+
+
+def _definition(
+    variant: Variant,
+    plain: Variant | None,
+    method: Method,
+    shipped: str,
+    settings: Mapping[str, Any],
+    own: Mapping[str, Any],
+) -> str:
+    """What to write into a config: the shipped variant, or a line that defines one."""
+    usual = asdict(method.settings())
+    changed = {key: value for key, value in own.items() if usual[key] != value}
+    stages = _changed_stages(variant, plain, keep_graph=method.graph != "none")
+    if not changed and not stages:
+        return shipped
+    return f"a variant {_yaml({'method': method.name, **settings, **changed, **stages})}"
+
+
+def _changed_stages(variant: Variant, plain: Variant | None, *, keep_graph: bool) -> dict[str, dict[str, Any]]:
+    """Settings of the features and of the graph that differ from the plain variant's, or from the defaults."""
+    found: dict[str, dict[str, Any]] = {}
+    for stage, kind in (("features", FeatureSettings), ("graph", GraphSettings)):
+        usual = plain.stages()[stage] if plain else asdict(kind())
+        own = variant.stages()[stage] if stage == "features" or keep_graph else {}
+        changed = {key: value for key, value in own.items() if key != "scope" and value != usual[key]}
+        found |= {stage: changed} if changed else {}
+    return found
+
+
+def _yaml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_yaml, value))}]"
+    return value if isinstance(value, str) else json.dumps(value)

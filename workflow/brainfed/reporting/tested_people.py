@@ -1,0 +1,47 @@
+"""How many people a score rests on: those tested in a fold, and in an institution of a fold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class TestedPeople:
+    """People tested, each as (median, fewest, most).
+
+    Attributes:
+        fold: in a fold of one repeat.
+        institution: in one institution of a fold.
+        runs: folds of all repeats.
+    """
+
+    fold: tuple[int, int, int]
+    institution: tuple[int, int, int]
+    runs: int
+
+    @property
+    def sentence(self) -> str:
+        """How many people a fold tests, how many of them in one institution, and how many runs there are."""
+        people = f"A fold tests {_told(self.fold)} people"
+        inside = "" if self.fold == self.institution else f", {_told(self.institution)} of them in one institution"
+        return f"{people}{inside}; the scores are means over {self.runs} run{'s' if self.runs != 1 else ''}."
+
+
+def count_tested(splits: pd.DataFrame) -> TestedPeople:
+    """Count the tested people of every fold.
+
+    Args:
+        splits: repeat, fold, institution, a row a tested subject.
+    """
+    folds = splits.groupby(["repeat", "fold"]).size()
+    return TestedPeople(_spread(folds), _spread(splits.groupby(["repeat", "fold", "institution"]).size()), len(folds))
+
+
+def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:
+    return round(float(np.median(counts))), int(counts.min()), int(counts.max())
+
+
+def _told(counts: tuple[int, int, int]) -> str:
+    median, fewest, most = counts
+    return str(median) if fewest == most else f"{median} ({fewest} to {most})"

@@ -16,9 +16,12 @@ from types import SimpleNamespace
 class Named(dict):
     __getattr__ = dict.__getitem__
 
+    def __iter__(self):
+        return iter(self.values())
+
 for case in json.loads(sys.argv[1]):
-    given = {key: Named(case[key]) for key in ("input", "output", "params")}
-    fixed = {"log": [], "resources": {}, "scriptdir": case["path"].rpartition("/")[0]}
+    given = {key: Named(case[key]) for key in ("input", "output")}
+    fixed = {"log": [], "params": {"given": case["params"]}, "resources": {}, "scriptdir": case["path"].rpartition("/")[0]}
     runpy.run_path(case["path"], init_globals={"snakemake": SimpleNamespace(**given, **fixed)})
 """
 

@@ -97,7 +97,7 @@ def write_project(folder: Path, *, show_subjects: bool = False, sites: int = 3) 
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
     report = folder / "results" / "reports" / "toy.html"
-    write_report(read_outline(outline), CAPTIONS, str(report))
+    write_report(read_outline(outline), CAPTIONS, [], str(report))
     return report
 
 

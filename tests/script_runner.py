@@ -21,7 +21,8 @@ class Named(dict):
 
 for case in json.loads(sys.argv[1]):
     given = {key: Named(case[key]) for key in ("input", "output")}
-    fixed = {"log": [], "params": {"given": case["params"]}, "resources": {}, "scriptdir": case["path"].rpartition("/")[0]}
+    fixed = {"log": [], "params": {"given": case["params"]}, "resources": {}}
+    fixed["scriptdir"] = case["path"].rpartition("/")[0]
     runpy.run_path(case["path"], init_globals={"snakemake": SimpleNamespace(**given, **fixed)})
 """
 

@@ -35,10 +35,10 @@ def made(tmp_path: Path):
     return inputs, outputs
 
 
-def judged(made, tmp_path: Path, *, given=GIVEN, inputs=None, versions=None) -> str:
+def judged(made, tmp_path: Path, *, given=GIVEN, inputs=None, deleted=None, versions=None) -> str:
     own, outputs = made
     memory = Contents(tmp_path / "memory.json")
-    return verdict(read(outputs[0]), parts_of(given), inputs or own, outputs, memory, versions or {})
+    return verdict(read(outputs[0]), parts_of(given), inputs or own, outputs, memory, deleted or {}, versions or {})
 
 
 def test_a_result_that_nothing_touched_is_current(made, tmp_path):
@@ -49,9 +49,10 @@ def test_two_parameters_that_trade_values_are_others(made, tmp_path):
     assert judged(made, tmp_path, given=GIVEN | {"seed": 2, "threads": 1}) == OTHER_PARTS
 
 
-def test_the_order_of_keys_does_not_count(made, tmp_path):
+def test_the_order_of_parameters_does_not_count_that_inside_a_mapping_does(made, tmp_path):
+    assert judged(made, tmp_path, given=dict(reversed(GIVEN.items()))) == ""
     settings = {"hidden": (64, 32), "rounds": 3}
-    assert judged(made, tmp_path, given=dict(reversed(list((GIVEN | {"settings": settings}).items())))) == ""
+    assert judged(made, tmp_path, given=GIVEN | {"settings": settings}) == OTHER_PARTS
 
 
 def test_two_inputs_that_trade_roles_are_others(made, tmp_path):
@@ -73,9 +74,21 @@ def test_a_touched_input_does_not_count(made, tmp_path):
     assert judged(made, tmp_path) == ""
 
 
-def test_an_input_that_was_deleted_after_use_says_nothing(made, tmp_path):
-    (tmp_path / "a").unlink()
+def test_an_input_that_was_deleted_after_use_has_the_content_that_its_own_record_names(made, tmp_path):
+    path = tmp_path / "a"
+    digest = content_digest(path)
+    path.unlink()
     assert judged(made, tmp_path) == ""
+    assert judged(made, tmp_path, deleted={str(path): digest}) == ""
+    assert judged(made, tmp_path, deleted={str(path): "another"}) == OTHER_INPUT
+
+
+def test_an_output_that_was_deleted_leaves_the_others_to_be_judged(made, tmp_path):
+    Path(made[1][1]).unlink()
+    assert judged(made, tmp_path) == ""
+    assert judged(made, tmp_path, given=GIVEN | {"seed": 9}) == OTHER_PARTS
+    Path(made[1][0]).write_text("edited")
+    assert judged(made, tmp_path) == CHANGED
 
 
 def test_an_output_that_was_edited_is_not_current(made, tmp_path):
@@ -112,6 +125,27 @@ def test_an_input_that_changed_while_the_job_ran_is_another_at_the_next_start(tm
     result.write_text("from before")
     making.finish({})
     assert judged(((("scan", (str(source),)),), [str(result)]), tmp_path) == OTHER_INPUT
+
+
+@pytest.mark.parametrize("touch", [lambda path: path.chmod(0o600), lambda path: os.link(path, f"{path}-backup")])
+def test_a_backup_of_an_input_while_the_job_runs_changes_nothing(tmp_path, touch):
+    source, result = tmp_path / "scan", tmp_path / "series"
+    source.write_text("voxels")
+    roles = (("scan", (str(source),)),)
+    making = Making(GIVEN, roles, [str(result)])
+    touch(source)
+    result.write_text("series")
+    making.finish({})
+    assert judged((roles, [str(result)]), tmp_path) == ""
+
+
+def test_a_file_name_that_is_no_text_is_recorded(tmp_path):
+    name = os.fsdecode(str(tmp_path).encode() + b"/series-\xff")
+    Path(name).write_text("series")
+    making = Making(GIVEN, (), [name])
+    Path(name).write_text("series")
+    making.finish({})
+    assert read(name) is not None
 
 
 def test_a_job_that_begins_takes_the_old_record_away(made, tmp_path):

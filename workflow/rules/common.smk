@@ -42,7 +42,8 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.gpu_limit import announce, gpus
 from brainfed.runtime.provenance import versions
 from brainfed.runtime.slots import jobs_per_gpu
-from brainfed.runtime.snakemake_records import Records, install
+from brainfed.runtime.records import Records
+from brainfed.runtime.snakemake_records import install
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")

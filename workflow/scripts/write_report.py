@@ -6,5 +6,10 @@ with job(snakemake) as running:
     from brainfed.reporting.document import write_report
     from brainfed.reporting.outline import read_outline
 
-    write_report(read_outline(running.params.outline), list(snakemake.input.captions), snakemake.output.report)
+    write_report(
+        read_outline(running.params.outline),
+        list(snakemake.input.captions),
+        [path for path in snakemake.input.results if path.startswith("results/")],
+        snakemake.output.report,
+    )
     running.progress.tell(f"the report is {snakemake.output.report}")

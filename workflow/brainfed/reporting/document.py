@@ -32,18 +32,19 @@ class Chapter:
     experiments: list[ExperimentSection]
 
 
-def write_report(outline: ReportOutline, captions: Sequence[str], path: str) -> None:
+def write_report(outline: ReportOutline, captions: Sequence[str], results: Sequence[str], path: str) -> None:
     """Render the outline's artefacts into one page.
 
     Args:
         outline: what to show.
         captions: the caption files, `NAME.rst`.
+        results: all results that the page shows.
         path: the HTML file.
     """
-    write_text(path, render(outline, captions))
+    write_text(path, render(outline, captions, results))
 
 
-def render(outline: ReportOutline, captions: Sequence[str]) -> str:
+def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[str] = ()) -> str:
     """The page as text."""
     texts = read_captions(captions)
     chapters = [_chapter(cohort, texts, show_subjects=outline.show_subjects) for cohort in outline.cohorts]
@@ -66,7 +67,7 @@ def render(outline: ReportOutline, captions: Sequence[str]) -> str:
         fewest=FEWEST,
         differences=_differences(chapters),
         versions=versions(),
-        software=software_of(outline.cohorts),
+        software=software_of(results),
         mixed={
             experiment.key: mixed_versions(experiment.outline)
             for chapter in chapters for experiment in chapter.experiments

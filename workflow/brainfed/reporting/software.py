@@ -3,70 +3,71 @@
 The environment that writes the page may be another one: results are kept across versions (`library_versions: record`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from brainfed.reporting.outline import CohortOutline, ExperimentOutline
+from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.made import Made, record_of
-
-UNCOUNTED = "brainfed"
-"""Its edits are seen by the digest of the code, and recompute what they change."""
 
 
 @dataclass(frozen=True)
 class Software:
-    """What computed the results behind a page.
+    """What computed the results behind a page, down to the first job that read the data.
 
     Attributes:
-        versions: package -> number of results by the version that computed them.
-        results: number of results.
-        unrecorded: how many of them say nothing of versions.
-        adopted: how many were kept on request, although they were not made by this config, code and data.
+        versions: package -> number of jobs by the version that they computed with.
+        jobs: number of jobs that wrote the results.
+        unrecorded: how many results say nothing of versions.
+        adopted: how many jobs' results were kept on request, whatever made them.
     """
 
     versions: Mapping[str, Mapping[str, int]]
-    results: int
+    jobs: int
     unrecorded: int
     adopted: int
 
     @property
     def listing(self) -> str:
-        """`numpy 2.4.6, torch 2.11.0 (40 results) and 2.13.0 (12 results)`."""
+        """`numpy 2.4.6, torch 2.11.0 (40 jobs) and 2.13.0 (12 jobs)`."""
         return ", ".join(f"{name}\u00a0{_counted(found)}" for name, found in self.versions.items())
 
 
-def software_of(cohorts: Iterable[CohortOutline]) -> Software:
-    """What computed all results of the methods on a page, and what they were made from."""
-    paths = [
-        path
-        for cohort in cohorts
-        for experiment in cohort.experiments
-        for variant in experiment.variants
-        for path in result_files(variant)
-    ]
-    records = [_record(path) for path in dict.fromkeys(paths)]
-    known = [made for made in records if made is not None and made.versions]
+def software_of(results: Iterable[str]) -> Software:
+    """What computed the results that a page reads, and all that they were made from.
+
+    Args:
+        results: paths of results; files without a record are counted.
+    """
+    paths = list(results)
+    behind = _behind(paths)
+    known = [made for made in behind if made.versions]
     names = sorted({name for made in known for name in made.versions}, key=str.casefold)
     return Software(
         {name: _counts(made.versions[name] for made in known if name in made.versions) for name in names},
-        len(records),
-        len(records) - len(known),
-        sum(made is not None and made.adopted for made in records),
+        len(behind),
+        sum(_record(path) is None for path in paths) + len(behind) - len(known),
+        sum(made.adopted for made in behind),
     )
 
 
 def mixed_versions(experiment: ExperimentOutline) -> list[str]:
-    """A sentence for each library of which several versions computed the results of one table."""
+    """Sentences on what a table's results do not share, or what nothing vouches for.
+
+    One for each library of which several versions computed them, and one where some were kept on request.
+    """
     used: dict[str, dict[str, list[str]]] = {}
     for variant in experiment.variants:
-        for path in result_files(variant):
-            made = _record(path)
-            for name, version in (made.versions if made else {}).items():
+        for made in _behind(result_files(variant)):
+            for name, version in made.versions.items():
                 titles = used.setdefault(name, {}).setdefault(version, [])
                 titles += [] if variant.title in titles else [variant.title]
-    return [_sentence(name, used[name]) for name in sorted(used) if len(used[name]) > 1 and name != UNCOUNTED]
+    files = [path for variant in experiment.variants for path in result_files(variant)]
+    adopted = sum(made.adopted for made in _behind([*files, *experiment.tables.values(), *experiment.figures.values()]))
+    kept = [_adopted_sentence(adopted)] if adopted else []
+    return kept + [_sentence(name, used[name]) for name in sorted(used) if len(used[name]) > 1]
 
 
 def result_files(variant: ShownVariant) -> list[str]:
@@ -75,6 +76,21 @@ def result_files(variant: ShownVariant) -> list[str]:
     return [*variant.feature_files, *generators, *variant.fused, *variant.costs]
 
 
+def _behind(paths: Sequence[str]) -> list[Made]:
+    """The records of the jobs that wrote these files and, one after another, what those read; each once."""
+    found: dict[str, Made] = {}
+    waiting = list(paths)
+    seen = set(waiting)
+    while waiting:
+        made = _record(waiting.pop())
+        if made is not None and (first := next(iter(made.outputs))) not in found:
+            found[first] = made
+            waiting += [path for path in made.contents if path not in seen]
+            seen |= made.contents.keys()
+    return list(found.values())
+
+
+@cache
 def _record(path: str) -> Made | None:
     return record_of(Path(path))
 
@@ -89,7 +105,15 @@ def _counts(versions: Iterable[str]) -> dict[str, int]:
 def _counted(found: Mapping[str, int]) -> str:
     if len(found) == 1:
         return next(iter(found))
-    return " and ".join(f"{version} ({count} result{'s' if count != 1 else ''})" for version, count in found.items())
+    return " and ".join(f"{version} ({count} job{'s' if count != 1 else ''})" for version, count in found.items())
+
+
+def _adopted_sentence(count: int) -> str:
+    whose = "The results of 1 job" if count == 1 else f"The results of {count} jobs"
+    return (
+        f"{whose} behind this table were kept on request (BRAINFED_ADOPT): nothing shows that this config, code and "
+        "data made them."
+    )
 
 
 def _sentence(name: str, used: Mapping[str, list[str]]) -> str:

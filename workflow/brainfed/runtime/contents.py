@@ -66,7 +66,8 @@ class Contents:
     """
 
     def __init__(self, memory: Path) -> None:
-        self.memory = memory
+        self.root = Path.cwd()
+        self.memory = self.root / memory
         self._remembered: dict[str, Content] | None = None
         self._changed = False
         self._signature = cache(signature)
@@ -84,20 +85,33 @@ class Contents:
         found = self._signature(path)
         if known is not None and found == known.signature:
             return known
-        if self._remembered is None:
-            self._remembered = _read(self.memory)
-        remembered = self._remembered.get(path)
+        remembered = self._memory().get(path)
         if remembered is None or remembered.signature != found:
             remembered = content(path) or Content("", (0, 0, 0, 0))
-            self._remembered[path] = remembered
+            self._memory()[path] = remembered
             self._changed = True
         return remembered
+
+    def remember(self, path: str, held: Content) -> None:
+        """Take a file that may have got another time since for one that has this content."""
+        found = signature(path)
+        if found is not None and (found[0], found[3]) == (held.signature[0], held.signature[3]):
+            self._memory()[path] = Content(held.digest, found)
+            self._changed = True
 
     def save(self) -> None:
         """Remember what was read."""
         if self._changed and self._remembered is not None:
-            _write(self.memory, {path: as_list(held) for path, held in self._remembered.items() if Path(path).exists()})
+            _write(
+                self.memory,
+                {path: as_list(held) for path, held in self._remembered.items() if (self.root / path).exists()},
+            )
             self._changed = False
+
+    def _memory(self) -> dict[str, Content]:
+        if self._remembered is None:
+            self._remembered = _read(self.memory)
+        return self._remembered
 
 
 def as_list(held: Content) -> list[str | int]:

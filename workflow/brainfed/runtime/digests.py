@@ -39,6 +39,7 @@ NEUTRAL_MODULES = frozenset(
         "contents",
         "made",
         "judging",
+        "records",
         "snakemake_records",
     )
 )

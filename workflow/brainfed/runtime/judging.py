@@ -19,6 +19,7 @@ def verdict(
     inputs: Roles,
     outputs: Sequence[str],
     contents: Contents,
+    deleted: Mapping[str, str],
     versions: Mapping[str, str],
 ) -> str:
     """Why the outputs of a job are not current; empty where they are.
@@ -27,9 +28,9 @@ def verdict(
         made: the record beside them, if there is one.
         parts: digests of the parameters of today.
         inputs: what the job would read today, by role.
-        outputs: what it writes; all exist.
-        contents: of the files as they are. An input that does not exist was deleted after it was used, and says
-            nothing.
+        outputs: what it writes; one that does not exist was deleted after it was used.
+        contents: of the files as they are.
+        deleted: the digests of inputs that do not exist any more, as far as records say.
         versions: those of today where a result of other versions is not current; empty: versions do not count.
     """
     if made is None or set(made.outputs) != set(outputs):
@@ -38,11 +39,16 @@ def verdict(
         return OTHER_PARTS
     if made.inputs != inputs:
         return OTHER_ROLES
-    if not all(contents.is_still(path, made.outputs[path]) for path in outputs):
+    if not all(contents.is_still(path, made.outputs[path]) for path in outputs if contents.exists(path)):
         return CHANGED
-    read = (path for _, paths in inputs for path in paths if contents.exists(path))
-    if not all(path in made.contents and contents.is_still(path, made.contents[path]) for path in read):
-        return OTHER_INPUT
+    for path in (path for _, paths in inputs for path in paths):
+        if path not in made.contents:
+            return OTHER_INPUT
+        if contents.exists(path):
+            if not contents.is_still(path, made.contents[path]):
+                return OTHER_INPUT
+        elif deleted.get(path, made.contents[path].digest) != made.contents[path].digest:
+            return OTHER_INPUT
     if any(versions.get(name, version) != version for name, version in made.versions.items()):
         return OTHER_VERSIONS
     return ""

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from brainfed.runtime.contents import Content, as_list, content, from_list, signature
+from brainfed.runtime.contents import Content, Signature, as_list, content, from_list, signature
 from brainfed.runtime.parts import write_whole
 
 SUFFIX = ".made"
@@ -51,7 +51,7 @@ def record_path(output: str | Path) -> Path:
 
 
 def parts_of(given: Mapping[str, Any]) -> dict[str, str]:
-    """Parameter -> digest of its value; the order of keys in a mapping does not count."""
+    """Parameter -> digest of its value. The order of keys in a mapping counts, as it may for the job."""
     return {name: _digest(value) for name, value in given.items()}
 
 
@@ -105,7 +105,7 @@ def write(made: Made) -> None:
         "versions": dict(made.versions),
         "adopted": made.adopted,
     }
-    write_whole(path, json.dumps(held, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps(held) + "\n")
 
 
 def read(output: str | Path) -> Made | None:
@@ -140,13 +140,19 @@ def _records_in(folder: Path) -> tuple[Made, ...]:
     return tuple(made for made in found if made is not None)
 
 
-def _unless_changed(path: str, before: Any) -> Content:
+def _unless_changed(path: str, before: Signature | None) -> Content:
+    """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size, mtime and inode."""
     held = content(path)
-    if held is None or held.signature != before:
+    if held is None or before is None or _of_content(held.signature) != _of_content(before):
         return Content("", (0, 0, 0, 0))
     return held
 
 
+def _of_content(found: Signature) -> tuple[int, int, int]:
+    size, changed, _, inode = found
+    return size, changed, inode
+
+
 def _digest(value: Any) -> str:
-    described = json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    described = json.dumps(value, separators=(",", ":"), default=repr)
     return hashlib.sha256(described.encode()).hexdigest()[:DIGEST_LENGTH]

@@ -16,6 +16,8 @@ PACKAGES = {
     "neuroCombat": "neuroCombat", "networkx": "networkx",
 }  # fmt: skip
 """Package -> the module that it installs."""
+NOT_COMPUTING = frozenset({"brainfed", "snakemake", "pydantic"})
+"""Our own code has a digest of its own, and how jobs are planned changes no number."""
 
 
 def versions() -> dict[str, str]:
@@ -30,8 +32,12 @@ def versions() -> dict[str, str]:
 
 
 def imported_versions() -> dict[str, str]:
-    """The same of Python and of what this process has imported: only that can have computed its results."""
-    return {name: known for name, known in versions().items() if name == "python" or PACKAGES[name] in sys.modules}
+    """The same of Python and of what this process has imported and computes with."""
+    return {
+        name: known
+        for name, known in versions().items()
+        if name == "python" or (name not in NOT_COMPUTING and PACKAGES[name] in sys.modules)
+    }
 
 
 def machine() -> dict[str, str | int]:

@@ -88,6 +88,16 @@ def test_what_is_there_is_not_fetched_again(tmp_path, monkeypatch):
     assert (tmp_path / "basc122.nii.gz").stat().st_mtime_ns == before
 
 
+def test_names_that_begin_like_formulas_come_back_from_the_table(tmp_path, monkeypatch):
+    names = ["+L", "-R", "=V1"]
+    lut = pd.DataFrame({"index": range(4), "name": ["Background", *names]})
+    monkeypatch.setitem(
+        FETCHERS, "aal", lambda folder: {"maps": nib.Nifti1Image(labels_of(range(4)), AFFINE), "lut": lut}
+    )
+    fetch_atlases(["aal"], tmp_path, lambda *progress: None)
+    assert load_atlas("aal", tmp_path / "aal.nii.gz", tmp_path / "aal.tsv").regions == tuple(names)
+
+
 def test_every_known_atlas_has_a_fetcher():
     assert set(FETCHERS) == set(KNOWN_ATLASES)
 

@@ -11,6 +11,7 @@ from brainfed.imaging.bids_export import ExportFiles, export_bids
 from brainfed.imaging.region_series import RegionSeries
 from brainfed.imaging.shard import ShardFiles, write_shard
 
+REGIONS = ("A", "B", "C", "-L|+R")
 IMAGE = "sub-{}_task-rest_space-T1w_desc-preproc_bold.nii.gz"
 
 
@@ -32,7 +33,7 @@ def exported(tmp_path):
     }
     out = ShardFiles(*(tmp_path / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
     settings = CohortSettings(source="timeseries", regions=4, min_timepoints=3, atlas="four")
-    write_shard(sorted(found), found.__getitem__, lambda: tuple("ABCD"), "four", settings, out)
+    write_shard(sorted(found), found.__getitem__, lambda: REGIONS, "four", settings, out)
     sources = {subject: [f"sub-{subject}/func/{IMAGE.format(subject)}"] for subject in found}
     files = ExportFiles([out.series], [out.quality], [out.coverage])
     export_bids(tmp_path / "bids", files, "four", sources, by_run=True)
@@ -65,3 +66,11 @@ def test_only_a_series_of_every_volume_of_one_run_has_a_sampling_frequency(expor
     facts = {subject: read(subject, "stat-mean_timeseries.json") for subject in ("01", "02", "03")}
     assert facts["01"]["SamplingFrequency"] == 0.4
     assert [subject for subject in facts if "SamplingFrequency" not in facts[subject]] == ["02", "03"]
+
+
+def test_regions_keep_their_names(exported):
+    read, _ = exported
+    assert tuple(read("02", "stat-mean_timeseries.tsv").columns) == REGIONS
+    matrix = read("02", "stat-pearsoncorrelation_relmat.tsv")
+    assert tuple(matrix.columns[1:]) == tuple(matrix["Node"]) == REGIONS
+    assert tuple(read("02", "stat-coverage_bold.tsv")["node"]) == REGIONS

@@ -56,7 +56,32 @@ def unordered(draw, columns):
     return [str(label) for label in draw.sample(range(3000, 9000), columns)]
 
 
-HEADERS = (no_header, no_header, marked, words, quoted, counted, ascending, ascending, unordered)
+def as_reals(form):
+    def labels(draw, columns):
+        return [form % int(label) for label in ascending(draw, columns)]
+
+    return labels
+
+
+def counted_reals(draw, columns):
+    return [f"{number}.0" for number in range(1, columns + 1)]
+
+
+def with_a_minus(draw, columns):
+    return ["-1", *(str(number) for number in range(2, columns + 1))]
+
+
+def twice(draw, columns):
+    return [*(labels := ascending(draw, columns)[:-1]), labels[-1]]
+
+
+WRITTEN_AS_REALS = (as_reals("%.1f"), as_reals("%.18e"), as_reals("%+d"), counted_reals)
+VOLUMES_ABOVE_INTEGERS = (with_a_minus, twice)
+HEADERS = (
+    *(no_header, no_header, marked, words, quoted, counted, ascending, ascending, unordered),
+    *WRITTEN_AS_REALS,
+    *VOLUMES_ABOVE_INTEGERS,
+)
 
 
 def cell(text):
@@ -131,13 +156,16 @@ def made(seed, folder):
     spread = 300 if form == "%d" else 1
     rows = [[form % draw.gauss(0, spread) for _ in range(columns)] for _ in range(volumes)]
     truth = np.array(rows, dtype=np.float64).astype(np.float32)
-    names = draw.choice(HEADERS)(draw, columns)
+    header = draw.choice(HEADERS)
+    names = header(draw, columns)
     settings = CohortSettings(source="timeseries", regions=draw.choice([columns, None]), min_timepoints=LEAST)
-    if names is not None and names[0].isdigit() and draw.random() < 0.3:
+    listed = names is not None and (names[0].isdigit() or header in WRITTEN_AS_REALS) and header is not twice
+    if listed and draw.random() < 0.3:
         table = folder / f"{seed}-labels.tsv"
-        table.write_text("index\tname\n" + "".join(f"{int(name) + (names[0] == '0')}\tN{name}\n" for name in names))
+        indices = [int(float(name)) + (names[0] == "0") for name in names]
+        table.write_text("index\tname\n" + "".join(f"{index}\tN{index}\n" for index in indices))
         settings = replace(settings, labels=str(table), regions=None)
-    if draw.random() < 0.25:
+    if draw.random() < 0.25 or (form == "%d" and header in VOLUMES_ABOVE_INTEGERS):
         settings = replace(settings, header=names is not None)
     broken = draw.random() < 0.4
     if broken and draw.random() < 0.8:
@@ -217,5 +245,5 @@ def test_both_verdicts_and_every_kind_of_refusal_are_drawn(verdicts):
 def test_no_sound_file_is_refused_but_for_an_ambiguous_line_or_its_encoding(verdicts):
     for case, (problem, *_), _ in verdicts.values():
         if problem and not case.broken:
-            ambiguous = "may be either" in problem or "another order" in problem
+            ambiguous = any(words in problem for words in ("may be either", "another order", "every region once"))
             assert ambiguous or "byte order mark" in problem or "utf-8" in problem, problem

@@ -100,7 +100,17 @@ def test_a_region_that_may_not_be_silent_stops_the_check_as_the_run(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["seed: 1\nseed: 2\n", "split: {folds: 2, folds: 3}\n", 'c: {1: patient, "1": control}\n', "c: {1: a, '1': b}\n"],
+    [
+        "seed: 1\nseed: 2\n",
+        "split: {folds: 2, folds: 3}\n",
+        'c: {1: patient, "1": control}\n',
+        "c: {1: a, '1': b}\n",
+        "c: {1: a, 01: b}\n",
+        "c: {1: a, 1.0: b}\n",
+        "c: {yes: a, true: b}\n",
+        "c: {1: a, true: b}\n",
+        "c: {01: a, '1': b}\n",
+    ],
 )
 def test_a_key_that_stands_twice_is_refused(tmp_path, text):
     path = tmp_path / "config.yaml"
@@ -183,16 +193,38 @@ def test_a_table_that_is_none_is_named_for_what_it_is(tmp_path, content, words):
 
 
 def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe_and_numbers_do_not(tmp_path):
-    subjects = ["=1+1", "+x", "@x", "-x", "\tx", "s1", "-0.5", "+3", "-", "1e5", "=", None]
+    subjects = [
+        "=1+1",
+        "+x",
+        "@x",
+        "-1+x",
+        "-cmd|' /C calc'!A0",
+        "\tx",
+        "s1",
+        "-x",
+        "-Left amygdala 2",
+        "-0.5",
+        "+3",
+        "-",
+        "1e5",
+        "=",
+        None,
+    ]
     frame = pd.DataFrame({"subject": subjects, "=sum": -0.5, "count": range(len(subjects))})
     write_tsv(tmp_path / "table.tsv", frame)
     text = (tmp_path / "table.tsv").read_text()
     read = pd.read_csv(io.StringIO(text), sep="\t", dtype=str, keep_default_na=False)
     assert list(read.columns) == ["subject", "'=sum", "count"]
-    assert read["subject"].tolist() == ["'=1+1", "'+x", "'@x", "'-x", "'\tx", *subjects[5:-1], ""]
+    assert read["subject"].tolist() == [*(f"'{text}" for text in subjects[:6]), *subjects[6:-1], ""]
     assert set(read["'=sum"]) == {"-0.5"}
     joined = frame.assign(subject=frame["subject"].astype("str"))
     assert set(joined["subject"][:-1]) == {name.removeprefix("'") for name in read["subject"][:-1]}
+
+
+def test_a_table_that_keeps_names_has_them_as_they_were(tmp_path):
+    frame = pd.DataFrame({"=sum": ["=1+1", "+x", "@x"], "-L": [1, 2, 3]})
+    write_tsv(tmp_path / "table.tsv", frame, keep_names=True)
+    assert (tmp_path / "table.tsv").read_text() == "=sum\t-L\n=1+1\t1\n+x\t2\n@x\t3\n"
 
 
 def test_a_table_without_such_text_keeps_its_bytes(tmp_path):

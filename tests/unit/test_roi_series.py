@@ -47,7 +47,7 @@ def test_any_usual_text_file_is_read(tmp_path, text, names):
     assert named.regions == names
 
 
-@pytest.mark.parametrize("header", ["0,1,2", "1,2,3"])
+@pytest.mark.parametrize("header", ["0,1,2", "1,2,3", "1.0,2.0,3.0"])
 def test_a_header_that_counts_the_columns_is_no_volume(tmp_path, header):
     text = f"{header}\n1.5,2,3\n4,5,6\n"
     named = read_roi_series("s1", write(tmp_path, text), 3)
@@ -55,7 +55,7 @@ def test_a_header_that_counts_the_columns_is_no_volume(tmp_path, header):
     assert named.regions == ("1", "2", "3")
 
 
-@pytest.mark.parametrize("first", ["1.0,2.0,3.0", "-1,2,3", "4,4,5", "0,0,0"])
+@pytest.mark.parametrize("first", ["1.0,2.5,3.0", "-1,2,3", "4,4,5", "0,0,0"])
 def test_a_first_line_that_can_be_no_labels_is_a_volume(tmp_path, first):
     assert len(read_roi_series("s1", write(tmp_path, f"{first}\n1.5,2,3\n"), 3).series) == 2
 
@@ -76,6 +76,9 @@ def test_a_first_line_that_can_be_no_labels_is_a_volume(tmp_path, first):
         ("File\tSub-brick\tMean_1\tMean_2\nx\t0\t1\t2\nx\t1\t3\tnan\n", "line 3: .* in column 4, found 'nan'"),
         ("File\tSub-brick\tMean_1\nx\t0\t1\nx\t1\t3\n", "expected 2 regions, found 1 columns"),
         ("#1\t#2\n1\t2\n3\tx\n", "line 3: expected a finite number in column 2, found 'x'"),
+        ("#1\t#2\nTrue\t2.5\nTrue\t1\n", r"line 2: .* finite number in column 1, found 'True' \(2 such cells\)"),
+        ("#1\t#2\nTrue\t2.5\n1\t1\n", r"line 2: .* finite number in column 1, found 'True' \(1 such cells\)"),
+        ("#1\t#2\n1\tfalse\n2\tfalse\n", "line 2: expected a finite number in column 2, found 'false'"),
         ("1 2\n3 4 5\n", "expected rows of equal length"),
         ("#1\t#2\n", "expected rows of equal length, found a broken table"),
         ("", "expected rows"),
@@ -84,6 +87,20 @@ def test_a_first_line_that_can_be_no_labels_is_a_volume(tmp_path, first):
 def test_a_broken_file_is_named(tmp_path, text, message):
     with pytest.raises(UserError, match=f"Subject s1, .*s1.1D.*{message}"):
         read_roi_series("s1", write(tmp_path, text), 2)
+
+
+@pytest.mark.parametrize(("header", "named"), [("time,V1\n", r" \('time'\)"), ("#1,#2\n", r" \('1'\)"), ("", "")])
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_first_column_that_counts_the_volumes_is_a_region_only_where_their_number_is_set(
+    tmp_path, header, named, start
+):
+    rows = "".join(f"{start + volume},{np.sin(volume):.4f}\n" for volume in range(8))
+    path = write(tmp_path, header + rows)
+    with pytest.raises(
+        UserError, match=rf"found column 1{named} that counts the rows from {start} to {start + 7}; remove"
+    ):
+        read_roi_series("s1", path, None)
+    assert read_roi_series("s1", path, 2).series.shape == (8, 2)
 
 
 def test_an_absent_file_is_named(tmp_path):
@@ -139,6 +156,17 @@ def test_files_whose_headers_differ_are_refused(tmp_path):
     rows = "1,2\n3,4\n5,5\n"
     with pytest.raises(UserError, match=r"Subject s2, .*s2.1D: expected the regions of .*s1.1D"):
         shard(tmp_path, SETTINGS, s1=f"V1,M1\n{rows}", s2=f"M1,V1\n{rows}")
+
+
+def test_an_unusable_first_file_does_not_name_the_regions_of_the_others(tmp_path):
+    rows = "1,2\n3,4\n5,5\n"
+    settings = replace(SETTINGS, on_invalid="drop")
+    out = shard(tmp_path, settings, s1="A,B\n1,2\n3,4\n", s2=f"V1,M1\n{rows}", s3=f"V1,M1\n{rows}", s4=f"M1,V1\n{rows}")
+    problems = pd.read_parquet(out.quality).set_index("subject")["problem"]
+    assert problems["s1"].startswith("Subject s1: expected at least 3 time points")
+    assert problems[["s2", "s3"]].tolist() == ["", ""]
+    assert "expected the regions of" in problems["s4"] and "s2.1D" in problems["s4"]
+    assert load_series([out.series], ["s2", "s3"])[1] == ("V1", "M1")
 
 
 def test_a_region_table_names_the_regions(tmp_path):

@@ -83,6 +83,68 @@ def test_integers_that_may_be_either_are_refused_until_the_config_decides(tmp_pa
     assert len(read(path, header=False).series) == len(values) + 1
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        [f"{label}.0" for label in AAL],
+        [f"{int(label) / 1000}e3" for label in AAL],
+        [f"{int(label):.18e}" for label in AAL],
+        ["1.0", "2.0", "3.0", "4.0", "5.0", "6.0"],
+    ],
+    ids=["a point", "a short exponent", "savetxt", "counted"],
+)
+def test_ascending_labels_that_are_written_as_fractions_are_a_header_above_reals(tmp_path, header):
+    named = read(write(tmp_path, header, REALS))
+    assert np.array_equal(named.series, REALS)
+    assert named.regions == (AAL if header[0] != "1.0" else ("1", "2", "3", "4", "5", "6"))
+
+
+def test_labels_and_series_in_one_array_of_savetxt_keep_the_labels_as_names(tmp_path):
+    np.savetxt(tmp_path / "s1.csv", np.vstack([np.array(AAL, dtype=float), REALS]), delimiter=",")
+    named = read(tmp_path / "s1.csv")
+    assert np.array_equal(named.series, REALS)
+    assert named.regions == AAL
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("+2001", "+2002", "+2101", "+2102", "+2111", "+2112"),
+        ("-1", "2", "3", "4", "5", "6"),
+        ("-1.0", "2.0", "3.0", "4.0", "5.0", "6.0"),
+        ("2001", "2002", "2101", "2102", "2111", "2111"),
+        ("2001.0", "2002.0", "2101.0", "2102.0", "2111.0", "2111.0"),
+        ("0", "0", "1", "0", "0", "0"),
+    ],
+)
+def test_integers_with_a_sign_or_twice_above_reals_are_refused_until_the_config_decides(tmp_path, header):
+    path = write(tmp_path, header, REALS)
+    said = complaint(path)
+    assert "line 1: expected region names or a volume, found integers that may be either" in said
+    assert "set `header: true`" in said and "`header: false`" in said
+    assert np.array_equal(read(path, header=False).series[0], np.array(header, dtype=np.float32))
+    if len(set(header)) == COLUMNS:
+        assert np.array_equal(read(path, header=True).series, REALS)
+    else:
+        assert "expected every region once" in complaint(path, header=True)
+
+
+@pytest.mark.parametrize("first", ["-1,2,3,4,5,6", "7,7,8,9,10,11", "-1.0,2.0,3.0,4.0,5.0,6.0"])
+def test_integers_below_zero_or_twice_above_integers_are_a_volume(tmp_path, first):
+    values = np.vstack([np.array(first.split(","), dtype=np.float32), INTEGERS])
+    path = write(tmp_path, first.split(","), INTEGERS)
+    assert np.array_equal(read(path).series, values)
+
+
+def test_integers_that_are_written_with_a_point_are_read_as_other_integers(tmp_path):
+    path = tmp_path / "s1.csv"
+    np.savetxt(path, INTEGERS, fmt="%.1f", delimiter=",")
+    assert np.array_equal(read(path).series, INTEGERS)
+    np.savetxt(path, np.vstack([np.array(AAL, dtype=float), INTEGERS]), fmt="%.1f", delimiter=",")
+    assert "may be either" in complaint(path)
+    assert read(path, header=True).regions == AAL
+
+
 def test_few_ascending_integers_above_reals_are_refused(tmp_path):
     assert "may be either" in complaint(write(tmp_path, ("3", "7", "9"), REALS[:, :3]), columns=3)
 
@@ -145,7 +207,7 @@ def job(folder, settings, files):
 
 def test_a_header_in_another_order_than_the_region_table_is_refused(tmp_path):
     settings = labelled(tmp_path, zip(AAL, "ABCDEF", strict=True))
-    for header in (AAL[::-1], tuple("FEDCBA")):
+    for header in (AAL[::-1], tuple(f"{label}.0" for label in AAL[::-1]), tuple("FEDCBA")):
         with pytest.raises(
             UserError, match=r"expected the regions of .*labels\.tsv, found other names or another order"
         ):

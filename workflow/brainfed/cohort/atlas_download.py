@@ -53,7 +53,7 @@ def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[
         image, table = Path(folder) / f"{name}.nii.gz", Path(folder) / f"{name}.tsv"
         if not (image.is_file() and table.is_file()):
             found, regions = parcellation_of(name, _fetch(name, Path(folder)))
-            write_tsv(table, regions)
+            write_tsv(table, regions, keep_names=True)
             with atomic(image) as temporary:
                 temporary.write_bytes(gzip.compress(found.to_bytes(), mtime=0))
             logger.info("%s: %d regions", name, len(regions))

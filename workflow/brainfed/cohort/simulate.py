@@ -88,7 +88,7 @@ def write_atlas(folder: str | Path, simulate: SimulateSettings) -> None:
     atlas = simulate_atlas(simulate, Streams(simulate.seed))
     write_image(Path(folder) / "atlas.nii.gz", atlas.image)
     names = pd.DataFrame({"index": range(1, len(atlas.names) + 1), "name": atlas.names})
-    write_tsv(Path(folder) / "atlas.tsv", names)
+    write_tsv(Path(folder) / "atlas.tsv", names, keep_names=True)
 
 
 def write_participants(folder: str | Path, settings: CohortSettings) -> None:
@@ -96,7 +96,7 @@ def write_participants(folder: str | Path, settings: CohortSettings) -> None:
     simulate, streams = settings.simulate, Streams(settings.simulate.seed)
     atlas = simulate_atlas(simulate, streams)
     connectome = simulate_connectome(simulate, atlas, streams)
-    write_tsv(Path(folder) / "participants.tsv", simulate_phenotypes(settings, streams))
+    write_tsv(Path(folder) / "participants.tsv", simulate_phenotypes(settings, streams), keep_names=True)
     write_text(Path(folder) / "truth.json", canonical_json(_truth(simulate, atlas, connectome)))
 
 

@@ -16,17 +16,22 @@ class _TwiceError(yaml.YAMLError):
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader; keys are compared as the text that they are read as later: 1 and "1" are one code."""
+    """The safe loader; keys are compared as written, as values and as the text that they are read as later.
+
+    1 and "1" are one code, and so are 1 and 01 (YAML's octal), 1 and 1.0, `yes` and `true`.
+    """
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
-        lines: dict[str, int] = {}
+        lines: dict[tuple[str, Any], int] = {}
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 line = key.start_mark.line + 1
-                if key.value in lines:
-                    raise _TwiceError(key.value, lines[key.value], line)
-                lines[key.value] = line
+                value = self.construct_object(key)
+                for form in (("written", key.value), ("value", value), ("text", str(value))):
+                    if form in lines:
+                        raise _TwiceError(key.value, lines[form], line)
+                    lines[form] = line
         return node
 
 

@@ -124,7 +124,7 @@ def _write_matrix(stem: Path, matrix: NDArray[np.float64], regions: Sequence[str
 
 
 def _write_tsv(path: Path, frame: pd.DataFrame) -> None:
-    write_tsv(path, frame, na_rep="n/a", float_format="%.8g")
+    write_tsv(path, frame, keep_names=True, na_rep="n/a", float_format="%.8g")
 
 
 def _write_json(path: Path, content: Mapping[str, object]) -> None:

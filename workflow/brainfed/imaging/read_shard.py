@@ -15,7 +15,7 @@ from brainfed.runtime.errors import UserError
 
 
 class SeriesReader:
-    """Reads the files of one part one after the other, and holds each against the region table or the first file.
+    """Reads the files of one part in turn, and holds each against the region table or the first that can be used.
 
     The jobs and `brainfed check` read series in this way alone. A cohort's region table names the regions; else the
     header of a file does, else its number of columns.
@@ -32,7 +32,7 @@ class SeriesReader:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Names of the regions, once a file was read; before, those of the region table or numbers."""
+        """Names of the regions, once a file could be used; before, those of the region table or numbers."""
         if self._first is not None:
             return self._first[1]
         if self._table is not None:
@@ -49,9 +49,10 @@ class SeriesReader:
         named = read_roi_series(subject, file, self._expected, self._settings.header, indices)
         if self._table is not None:
             named = NamedSeries(named.series, self._of_table(subject, file, named.regions))
-        self._first = self._first or (file, named.regions)
-        check_names(subject, file, named.regions, *self._first)
+        first = self._first or (file, named.regions)
+        check_names(subject, file, named.regions, *first)
         check_series(subject, named.series, self._settings.min_timepoints)
+        self._first = first
         return named
 
     def _of_table(self, subject: str, file: str | Path, header: tuple[str, ...]) -> tuple[str, ...]:

@@ -19,6 +19,10 @@ ROI_STATS = ("file", "sub-brick")
 LOST = 0.02
 """Largest rounding error of a region's values as a fraction of their range, where float32 is to hold the signal."""
 LARGEST = float(np.finfo(np.float32).max)
+BOOLEANS = frozenset({"true", "false"})
+"""Words that pandas reads as 1 and 0 in a column that holds nothing else."""
+FEWEST_COUNTED = 5
+"""Volumes from which on a first column that counts them is no region."""
 EPSILON = float(np.finfo(np.float32).eps)
 OF_FLOAT32 = 1e-8
 """Values that float32 wrote, with nine digits or more, differ from float32 by less than this fraction."""
@@ -55,8 +59,8 @@ def read_roi_series(
 
     Raises:
         UserError: the file is absent, empty or no text, its first line may be names or numbers, it holds text, NaN or
-            infinite values, values whose differences float32 cannot hold, a ragged row, or another number of regions
-            than `regions`.
+            infinite values, values whose differences float32 cannot hold, a ragged row, another number of regions
+            than `regions`, or, where that is None, a first column that counts the rows.
     """
     where = f"Subject {subject}, {file}"
     text = read_series_text(subject, file)
@@ -73,6 +77,8 @@ def read_roi_series(
         exact = _read_careful(where, rows, text, bool(names), kept)
     values = exact.astype(np.float32)
     _refuse_other_width(where, values.shape[1], names, regions)
+    if regions is None:
+        _refuse_count(where, exact, names)
     _refuse_lost_signal(where, exact, values)
     return NamedSeries(values, names or tuple(str(index) for index in range(1, values.shape[1] + 1)))
 
@@ -82,6 +88,17 @@ def _refuse_other_width(where: str, found: int, names: Sequence[str], regions: i
     under = f" under {len(names)} names" if names and len(names) != found else ""
     if found != expected or under:
         raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; is it another atlas?")
+
+
+def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:
+    """Refuse an index of the volumes, which a table's writer may have put before the regions."""
+    volumes = np.arange(len(exact))
+    if len(exact) >= FEWEST_COUNTED and any(np.array_equal(exact[:, 0], start + volumes) for start in (0, 1)):
+        named = f" ({names[0]!r})" if names else ""
+        raise UserError(
+            f"{where}: expected a signal in every column, found column 1{named} that counts the rows from "
+            f"{exact[0, 0]:.0f} to {exact[-1, 0]:.0f}; remove it, or set `regions` for the cohort if it is a region."
+        )
 
 
 def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray[np.float32]) -> None:
@@ -104,6 +121,9 @@ def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray
 
 def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.float64] | None:
     """All numbers of the table, or None if any cell is not one that float32 can hold."""
+    top = cells_of(rows.lstrip("\n \t").partition("\n")[0], separator)
+    if any(cell.casefold() in BOOLEANS for cell in top):
+        return None
     try:
         table = pd.read_csv(
             BytesIO(rows.encode()),

@@ -8,9 +8,11 @@
 | words, and numbers with a fraction or missing codes | any | refused |
 | words and integers | mostly fractions | a header |
 | words and integers | mostly integers | refused |
-| a number with a fraction, a sign or an exponent | any | a volume |
-| integers, one of them twice | any | a volume |
+| a number with a fraction, NaN or infinity | any | a volume |
+| one integer in all of two columns or more (0 0 0) | any | a volume |
 | the indices of the region table, in any order | any | a header (whose order must be the table's) |
+| integers, one of them twice, or one with a sign | mostly fractions | refused |
+| integers, one of them twice, or one below zero | mostly integers | a volume |
 | 0 1 2 ... or 1 2 3 ... | do not go on ascending | a header that counts |
 | other integers, 5 or more, ascending | mostly fractions | a header |
 | other integers, ascending | mostly integers, or fewer than 5 columns | refused |
@@ -19,6 +21,8 @@
 | other integers, not ascending | mostly integers, most columns on one side of the first value | refused |
 | two integers | mostly integers | a volume |
 
+An integer is a whole value, however it is written: 2001, 2001.0, 2.001e3. A header of such names reads 2001.
+Below integers without a decimal point, a number with one counts as a fraction, 7.0 too; else its value decides.
 Five integers ascend by chance once in 120 volumes, twenty practically never; a table of integers (scanner units) has
 integers in its first volume as in any other, which is why they need a second sign.
 """
@@ -70,6 +74,8 @@ def read_header(
         _refuse_gaps(where, names, any(numeric))
         if any(numeric) and not given:
             _refuse_mixture(where, cells, numeric, text)
+    if _whole(names) is not None:
+        names = tuple(map(_as_label, names))
     counted = [tuple(str(start + place) for place in range(len(names))) for start in (0, 1)]
     return counted[1] if names in counted else names
 
@@ -101,14 +107,19 @@ def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: 
     Raises:
         UserError: it may as well be a volume.
     """
-    if not all(cell.isascii() and cell.isdigit() for cell in cells):
+    labels = _whole(cells)
+    if labels is None or len(set(labels)) == 1 < len(labels):
         return False
-    labels = [int(cell) for cell in cells]
-    fractions = _mostly_fractions(text, len(cells))
-    if len(set(labels)) < len(labels) or (len(labels) < FEWEST_COUNTED and not fractions):
+    fractions = _mostly_points(text, len(cells)) if _are_digits(cells) else _mostly_parts(text)
+    if len(labels) < FEWEST_COUNTED and not fractions:
         return False
     if indices is not None and sorted(labels) == sorted(indices):
         return True
+    twice = len(set(labels)) < len(labels)
+    if fractions and (twice or any(cell[0] in "+-" for cell in cells)):
+        raise _either(where, cells)
+    if twice or min(labels) < 0:
+        return False
     ascending = _ascends(labels)
     if (
         labels[0] in (0, 1)
@@ -116,45 +127,71 @@ def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: 
         and ascending
         and len(labels) >= FEWEST_COUNTED
     ):
-        if not _goes_on(labels, cells_of(text.second, text.separator)):
+        if not _goes_on(cells, cells_of(text.second, text.separator)):
             return True
     elif ascending and fractions and len(labels) >= FEWEST_ASCENDING:
         return True
     if ascending or fractions or _stands_apart(labels, text):
-        shown = " ".join(cells[:SHOWN]) + (" ..." if len(cells) > SHOWN else "")
-        raise UserError(
-            f"{where}: expected region names or a volume, found integers that may be either ({shown}); set "
-            "`header: true` for the cohort if they are labels, `header: false` if they are the first volume."
-        )
+        raise _either(where, cells)
     return False
 
 
-def _ascends(labels: Sequence[int]) -> bool:
+def _either(where: str, cells: Sequence[str]) -> UserError:
+    shown = " ".join(cells[:SHOWN]) + (" ..." if len(cells) > SHOWN else "")
+    return UserError(
+        f"{where}: expected region names or a volume, found integers that may be either ({shown}); set "
+        "`header: true` for the cohort if they are labels, `header: false` if they are the first volume."
+    )
+
+
+def _are_digits(cells: Sequence[str]) -> bool:
+    return all(cell.isascii() and cell.isdigit() for cell in cells)
+
+
+def _whole(cells: Sequence[str]) -> list[float] | None:
+    """The values of cells that all are whole numbers, however they are written; None if one is not."""
+    if not all(PLAIN.fullmatch(cell) and float(cell).is_integer() for cell in cells):
+        return None
+    return [float(cell) for cell in cells]
+
+
+def _as_label(whole: str) -> str:
+    """2001 for 2001.0, 2.001e3 and +2001; digits as they are."""
+    return whole if whole.isdigit() else str(int(float(whole)))
+
+
+def _ascends(labels: Sequence[float]) -> bool:
     return all(one < other for one, other in pairwise(labels))
 
 
-def _goes_on(labels: Sequence[int], second: Sequence[str]) -> bool:
-    """Whether the line below ascends as well, from where the first ended or later: a ramp."""
-    if not second or not all(cell.isascii() and cell.isdigit() for cell in second):
+def _goes_on(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the line below, written alike, ascends as well from a larger value: a ramp."""
+    below = _whole(second)
+    if not below or _are_digits(first) != _are_digits(second):
         return False
-    below = [int(cell) for cell in second]
-    return _ascends(below) and below[0] > labels[0]
+    return _ascends(below) and below[0] > float(first[0])
 
 
-def _stands_apart(labels: Sequence[int], text: SeriesText) -> bool:
+def _stands_apart(labels: Sequence[float], text: SeriesText) -> bool:
     """Whether most columns have all their values below the first line on one side of the value in it."""
     rows = [cells_of(line, text.separator) for _, line in text.filled()[:ROWS_COMPARED]]
-    try:
-        columns = list(zip(*[[int(cell) for cell in row] for row in rows], strict=True))
-    except ValueError:
+    values = [_whole(row) for row in rows]
+    if None in values or any(len(row) != len(rows[0]) for row in rows):
         return False
+    columns = list(zip(*[row for row in values if row is not None], strict=True))
     apart = sum(not min(column) <= label <= max(column) for label, column in zip(labels, columns, strict=False))
     return bool(rows) and apart > len(labels) / 2
 
 
-def _mostly_fractions(text: SeriesText, columns: int) -> bool:
+def _mostly_points(text: SeriesText, columns: int) -> bool:
     """Whether more than half of the cells below the first line have a decimal point."""
     return text.rest.count(".") > columns * len(text.filled()) / 2
+
+
+def _mostly_parts(text: SeriesText) -> bool:
+    """Whether more than half of the cells below the first line are no whole numbers."""
+    cells = [cell for _, line in text.filled() for cell in cells_of(line, text.separator)]
+    return sum(_whole([cell]) is None for cell in cells) > len(cells) / 2
 
 
 def _refuse_gaps(where: str, names: Sequence[str], some_numbers: bool) -> None:
@@ -168,7 +205,7 @@ def _refuse_gaps(where: str, names: Sequence[str], some_numbers: bool) -> None:
 
 def _refuse_mixture(where: str, cells: Sequence[str], numeric: Sequence[bool], text: SeriesText) -> None:
     numbers = [cell for cell, is_one in zip(cells, numeric, strict=True) if is_one]
-    if _mostly_fractions(text, len(cells)) and all(cell.isdigit() for cell in numbers):
+    if _mostly_points(text, len(cells)) and all(cell.isdigit() for cell in numbers):
         return
     word = cells[list(numeric).index(False)]
     raise UserError(

@@ -5,6 +5,7 @@ Same content, same bytes: metadata is one canonical JSON string, tables carry no
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from brainfed.runtime.parts import part_of, remove_left_over
 METADATA_KEY = "brainfed"
 FORMULA = "=+-@\t\r"
 """First characters of what a spreadsheet runs as a formula."""
+MINUS_NAME = re.compile(r"-[^\W\d][\w .-]*")
+"""A name such as -L: a spreadsheet shows an error for it, but has nothing in it to run."""
 
 
 @dataclass(frozen=True)
@@ -144,27 +147,34 @@ def write_text(path: str | Path, text: str) -> None:
         temporary.write_bytes(content)
 
 
-def write_tsv(path: str | Path, frame: pd.DataFrame, **layout: Any) -> None:
-    """Write a table that a person reads: tab-separated, missing values empty, no text that a spreadsheet would run.
+def write_tsv(path: str | Path, frame: pd.DataFrame, *, keep_names: bool = False, **layout: Any) -> None:
+    """Write a table as tab-separated text, missing values empty.
 
     Args:
         path: of the file.
         frame: the table.
+        keep_names: write text as it is, for files that programs read by name; else text that a spreadsheet would run
+            as a formula gets an apostrophe in front.
         layout: what `DataFrame.to_csv` is to do otherwise.
     """
+    written = frame if keep_names else _without_formulas(frame)
+    write_text(path, written.to_csv(sep="\t", index=False, lineterminator="\n", **layout))
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     safe = frame.rename(columns=_without_formula)
     for at, kind in enumerate(safe.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
             safe.isetitem(at, [_without_formula(cell) for cell in safe.iloc[:, at]])
-    write_text(path, safe.to_csv(sep="\t", index=False, lineterminator="\n", **layout))
+    return safe
 
 
 def _without_formula(cell: Any) -> Any:
     """A cell as it is; text that begins like a formula and is no number gets an apostrophe in front.
 
-    A spreadsheet runs `=1+1`, `+x` and `@x`, whoever wrote them into a table of phenotypes or regions.
+    A spreadsheet runs `=1+1`, `+x`, `@x` and `-cmd|...`, whoever wrote them into a table of phenotypes.
     """
-    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in FORMULA:
+    if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in FORMULA or MINUS_NAME.fullmatch(cell):
         return cell
     try:
         float(cell)

@@ -54,7 +54,7 @@ def test_the_page_says_what_a_reviewer_asks_for(outline):
     for said in (
         "Transductive: the features of test subjects are in the population graph",
         "It gives no formal privacy guarantee",
-        "patients leave the institution",
+        "patients\u2019 data leave the institution",
         "Not comparable: the paper’s numbers are from ABIDE I and II",
         "46 of 48 subjects in the phenotype table are analysed",
         "1 group of subjects with the same data was found",

@@ -32,7 +32,7 @@ def test_no_paragraph_says_that_sites_do_not_differ_where_they_are_identified():
     for found, text in paragraphs():
         above = found.identified is not None and found.identified.above_chance
         identified += above
-        assert ("The site is identified from connectivity:" in text) == above
+        assert ("The site is identified from what the graph compares (a summary of connectivity):" in text) == above
         assert ("is not identified" in text) == (found.identified is not None and not above)
         assert not re.search(r"\b(do|does) not differ|no difference|alike|the same at every site", text)
     assert identified > 100
@@ -44,7 +44,7 @@ def test_mean_connectivity_never_stands_alone():
         if found.summary is not None and found.identified is not None and found.identified.above_chance:
             before, _, after = text.partition("mean connectivity")
             assert "The site is identified" in before
-            assert "one number a subject, which can hide what all connections show" in after
+            assert "one number a subject, which can hide what many connections show together" in after
 
 
 def test_no_p_is_printed_as_nought_or_one():
@@ -81,5 +81,5 @@ def test_the_paragraph_has_site_by_diagnosis_and_the_identification():
     trace = SiteRow("over everybody", 0.84, 0.5, 0.84, 0.84, 1, "2", "60", 0, 60)
     text = " ".join(confound_sentences(find_confounds(kept, [trace], morphometry=False)))
     assert text.startswith("Site and diagnosis: the more frequent diagnosis of each site is right for 75")
-    assert "84\u00a0% of the subjects are assigned to their own site" in text
+    assert "84\u00a0% of the subjects at sites with 5 or more are assigned to their own site" in text
     assert "Motion and diagnosis: mean FD 0." in text

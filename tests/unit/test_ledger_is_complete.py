@@ -19,7 +19,7 @@ from brainfed.imaging.combat import harmonised
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.rfe import select_features
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.tangent import CROSSES, tangent_features
+from brainfed.imaging.tangent import tangent_features, tangent_ledger
 from brainfed.imaging.typicality import typicality
 from brainfed.inpainting import fedni, fedsage
 from brainfed.inpainting.fedsage_settings import FedSageSettings
@@ -36,6 +36,19 @@ CHANGED = 1
 """The institution whose data are changed."""
 VARIANTS = [(name, variant) for name, method in METHODS.items() for variant in method.variants]
 SHORT = {"rounds": 2, "local_epochs": 2, "epochs": 4, "curve_every": 2, "learning_rate": 0.01}
+
+
+@pytest.fixture(autouse=True)
+def _every_axis_has_a_declared_size(monkeypatch):
+    """Else an institution that happens to have as many people as an axis has entries stops the job."""
+    record = Ledger.record
+
+    def strict(ledger, name, shape, itemsize, **sent):
+        unknown = set(ledger.declared.get(name, ())) - {"subjects"} - set(ledger.axes)
+        assert not unknown, f"{name}: no size is declared for {unknown}"
+        record(ledger, name, shape, itemsize, **sent)
+
+    monkeypatch.setattr(Ledger, "record", strict)
 
 
 def sent(rows, *names):
@@ -129,7 +142,7 @@ KINDS = ["pearson", "partial", "tangent", "tangent, an institution unseen", "com
 
 def features_of(kind, data):
     """The features of one fold, and the rows of the ledger."""
-    names, ledger = tuple(sorted(data)), Ledger(CROSSES, stage="features")
+    names, ledger = tuple(sorted(data)), tangent_ledger(11)
     where, training = [f"institution-{code}" for code in INSTITUTION], FOLD != 0
     if kind.startswith("tangent"):
         training = training & (INSTITUTION != 0) if "unseen" in kind else training
@@ -223,6 +236,30 @@ def test_a_column_of_another_size_than_everywhere_is_refused():
     ledger = Ledger({"labels": ("subjects",)})
     with pytest.raises(UndeclaredCrossing, match="labels: an entry has 1 bytes everywhere, found 8"):
         ledger.record("labels", (40,), 8, direction="upload", round_index=0, institution=0, subjects=40)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions"), [("fedgcn", 15), ("localmlp", 15), ("centralmlp", 15), ("ridge-local", 14)]
+)
+def test_an_institution_of_as_many_people_as_there_are_features_or_weights_stops_nothing(name, dimensions):
+    """Three institutions of 15, one of them unseen."""
+    inputs = method_inputs(45, dimensions, split="leave-one-site-out")
+    method = next(method for method, variant in VARIANTS if variant == name)
+    assert outcome_of(method, name, inputs).crossings
+
+
+def test_graphs_selections_and_the_search_for_twins_go_with_institutions_of_any_size():
+    inputs = method_inputs(45, 15)
+    known, labels = inputs.phenotypes, diagnosis_of(inputs)
+    settings = GraphSettings(k=4, embedding_dimensions=3, scope="global")
+    graph = build_graph(
+        inputs.features[0], inputs.institution, site=known.site, sex=known.sex, age=known.age, settings=settings,
+        streams=Streams(0),
+    )  # fmt: skip
+    assert graph.crossings
+    assert select_features(inputs.features[0], labels, inputs.institution, 15).crossings
+    people = pd.DataFrame({"subject": [f"s{number}" for number in range(30)], "site": ["X"] * 15 + ["Y"] * 15})
+    assert crossings_of_likeness(people, list(people["subject"]), 6)
 
 
 def test_central_gcn_sends_phenotypes_for_its_graph_and_features_once():

@@ -93,10 +93,12 @@ def test_the_verdict_has_one_form_on_both_sides_of_every_limit_of_p(gain):
         (-0.06, 0.09, "anything between a loss of 0.06 and a gain of 0.09"),
         (0.02, 0.09, "a gain of 0.02 to 0.09"),
         (-0.09, -0.02, "a loss of 0.02 to 0.09"),
-        (0.001, 0.09, "anything between no difference and a gain of 0.09"),
+        (0.001, 0.09, "a gain of 0.001 to 0.090"),
+        (0.0004, 0.0006, "a gain of 0.0004 to 0.0006"),
+        (0.0, 0.09, "anything between no difference and a gain of 0.09"),
         (-0.001, 0.09, "anything between no difference and a gain of 0.09"),
         (-0.09, 0.001, "anything between a loss of 0.09 and no difference"),
-        (-0.09, -0.001, "anything between a loss of 0.09 and no difference"),
+        (-0.09, -0.001, "a loss of 0.001 to 0.090"),
         (-0.0001, 0.0001, "no difference"),
     ],
 )
@@ -145,16 +147,16 @@ def test_without_its_twin_a_method_is_compared_with_the_strongest_and_the_page_s
     )
     assert "beside the strongest model alone, " in verdict(answer)
     assert verdict(answer).endswith("beside the strongest model on pooled data")
-    assert "FedGCN has no local twin in this experiment: add localgcn." in sentences(answer)
-    assert "FedGCN has no pooled twin in this experiment: add centralgcn." in sentences(answer)
+    assert "FedGCN has no local or pooled twin in this experiment: add localgcn and centralgcn." in sentences(answer)
 
 
 def test_a_twin_with_another_model_is_called_so():
-    other = replace(FEDGCN, twins={"alone": Twin("localgcn", differs="Their model is another one.", other_model=True)})
+    other = replace(FEDGCN, twins={"alone": Twin("localgcn", ["Their model is another one."], "", "another model")})
     answer = answer_of([other, LOCAL], fedgcn=0.7, localgcn=0.6)
     assert verdict(answer).endswith("beside LocalGCN alone, another model")
     assert "the same model" not in verdict(answer)
     assert sentences(answer)[-1] == "Their model is another one."
+    assert sentences(answer)[0].startswith("LocalGCN alone, another model and the strongest model alone, reaches 0.60")
 
 
 def test_pooled_data_are_represented_by_their_strongest_model():
@@ -244,3 +246,15 @@ def test_a_null_control_counts_the_intervals_that_hold_chance():
 def test_few_permutations_are_called_few():
     assert "is one permutation" in null_sentences(permutation_means(permuted_runs(1), [FEDGCN, LOCAL]))[0]
     assert "an illustration" in null_sentences(permutation_means(permuted_runs(4), [FEDGCN, LOCAL]))[0]
+
+
+def test_an_interval_counts_the_runs_in_which_both_are_defined():
+    """An undefined AUC of either takes its run out."""
+    runs = runs_of(fedgcn=0.7, localgcn=0.6)
+    hole = (runs["variant"] == "localgcn") & (runs["repeat"] == 0) & (runs["fold"] == 0) & (runs["metric"] == "auc")
+    assert hole.any()
+    runs.loc[hole, "value"] = float("nan")
+    scored, every = Scored(runs, 0.25), len(runs[["repeat", "fold"]].drop_duplicates())
+    assert scored.difference("fedgcn", "localgcn", "auc").runs == every - 1
+    assert scored.differences("localgcn", ["fedgcn"], "auc")["fedgcn"][0].runs == every - 1
+    assert scored.interval("fedgcn", "auc").runs == every

@@ -54,7 +54,7 @@ def test_the_page_says_what_a_reviewer_asks_for(outline):
     for said in (
         "Transductive: the features of test subjects are in the population graph",
         "It gives no formal privacy guarantee",
-        "patients leave the institution",
+        "patients\u2019 data leave the institution",
         "Not comparable: the paper’s numbers are from ABIDE I and II",
         "46 of 48 subjects in the phenotype table are analysed",
         "1 group of subjects with the same data was found",
@@ -76,7 +76,8 @@ def test_the_page_says_what_a_lab_asks_of_its_data(outline):
         "Site and diagnosis: the more frequent diagnosis of each site is right for 52",
         "Connectivity does not go with motion (QC-FC): none of 91 connections do",
         "The site explains",
-        "The site is not identified from connectivity better than by naming the largest site",
+        "The site is not identified from what the graph compares (a summary of connectivity) better than by "
+        "naming the largest site",
         "connectivity unlike the others\u2019 (robust z below \u22123.5)",
         "Not measured: temporal signal-to-noise ratio.",
         "site SITE_1: mean FD 0.31 mm, elsewhere 0.12 mm",
@@ -316,7 +317,9 @@ def test_every_federated_method_stands_beside_its_twins_and_nothing_else(outline
     text = words(page_of(outline))
     part = text[text.index("What federation changes") : text.index("Square brackets: 95")]
     assert "FedGCN 0.69 alone: LocalGCN 0.72" in part
-    assert "FedNI (random nodes) 0.71 alone no twin in this experiment: add localgcn" in part
+    assert "This experiment has no twin, or one of two, for " in part
+    assert "FedNI (random nodes)" in part
+    assert "; add centralgcn and localgcn to its variants." in part
     assert "Ridge" not in part
 
 

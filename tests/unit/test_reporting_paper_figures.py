@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -217,8 +218,16 @@ def test_a_sweep_is_tested_against_the_paper_s_own_choice(outlines):
     outline = read_experiment(outlines["line"])
     (series, *_) = sweep_series(outline.variants, "graph.k")
     assert sweep_finding(series, page_tests(outline), "graph.k") == (
-        "FedNI is most accurate at k = 40 (0.67); 1 of 3 values differs significantly from k = 10"
+        "FedNI is most accurate at k = 40 (0.67); 1 of 3 values differs significantly from k = 10 "
+        "(Holm-corrected over all 16 comparisons with FedNI (k = 10) in the tests below, methods, metrics and scopes)"
     )
+
+
+def test_a_sweep_that_is_not_tested_against_the_reference_says_what_p_counts(outlines):
+    outline = read_experiment(outlines["line"])
+    (series, *_) = sweep_series(outline.variants, "graph.k")
+    found = sweep_finding(series, PageTests(read_scored(outline), outline.variants, "ridge-central"), "graph.k")
+    assert re.search(r"from k = 10 \(Holm-corrected over the 3 comparisons with FedNI \(k = 10\) on this page", found)
 
 
 def test_the_surface_counts_the_pairs_above_the_plane(outlines):
@@ -232,7 +241,10 @@ def test_the_surface_counts_the_pairs_above_the_plane(outlines):
     tests = compare_with_reference(scored.runs, "fedsage-plus", scored.ratio).query("metric == 'accuracy'")
     surely = int(((tests["p_holm"] < 0.05) & (tests["difference"] > 0)).sum())
     assert 0 < surely < 7
-    assert found == f"FedNI is above FedSage+ (0.62) at 7 of 9 pairs, {surely} of them significantly"
+    assert found == (
+        f"FedNI is above FedSage+ (0.62) at 7 of 9 pairs, {surely} of them significantly (Holm-corrected over "
+        "all 18 comparisons with FedSage+ in the tests below, methods, metrics and scopes)"
+    )
 
 
 def test_curves_end_where_the_history_does(outlines):

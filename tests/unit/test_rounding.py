@@ -46,6 +46,19 @@ def test_two_decimals_where_the_interval_is_wide():
     assert [digits_of(0.60, 0.70), digits_of(0.600, 0.615), digits_of(math.nan, math.nan)] == [2, 3, 2]
 
 
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.04996, ".04996"), (0.0496, ".0496"), (0.0495, ".0495"), (0.0494, ".049"), (0.05, ".050")]
+)
+def test_a_p_below_the_limit_never_reads_as_the_limit(p, text):
+    assert p_short(p) == text
+    assert p_short(0.05 - 1e-12) == "< .05"
+
+
+def test_a_bound_beside_zero_never_reads_as_zero():
+    assert [digits_of(0.001, 0.05), digits_of(-0.05, -0.0004), digits_of(0.0001, 0.0004)] == [3, 4, 4]
+    assert [digits_of(-0.001, 0.05), digits_of(0.0, 0.05), digits_of(0.02, 0.05)] == [2, 2, 2]
+
+
 def test_p_is_never_nought_and_never_one():
     assert [p_short(p) for p in (0.0, 0.0005, 0.032, 0.9876, 0.9987, 1.0)] == [
         "< .001", "< .001", ".032", ".988", "> .99", "> .99"

@@ -6,10 +6,9 @@ from nilearn.connectome import ConnectivityMeasure
 from scipy.linalg import expm
 from sklearn.covariance import LedoitWolf
 
-from brainfed.federation.exchange import Ledger
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.standardise import standardised
-from brainfed.imaging.tangent import CROSSES, displacement, tangent_features
+from brainfed.imaging.tangent import displacement, tangent_features, tangent_ledger
 
 SUBJECTS = tuple(f"s{i}" for i in range(9))
 INSTITUTION = ("a",) * 4 + ("b",) * 4 + ("c",)
@@ -27,7 +26,8 @@ def cohort():
 
 
 def fitted(data, subjects, institution, training, ledger=None):
-    return tangent_features(data, subjects, institution, training, ledger or Ledger(CROSSES, stage="features"))
+    regions = next(iter(data.values())).shape[1]
+    return tangent_features(data, subjects, institution, training, ledger or tangent_ledger(regions))
 
 
 def covariance(values):
@@ -112,7 +112,7 @@ def test_without_training_subjects_there_is_no_reference():
 
 
 def test_the_references_that_an_unseen_institution_is_given_are_on_the_record():
-    ledger = Ledger(CROSSES, stage="features")
+    ledger = tangent_ledger(5)
     fitted(cohort(), SUBJECTS, INSTITUTION, TRAINING, ledger)
     found = [(row["direction"], row["to"], row["institutions"], row["tensors"], row["bytes"]) for row in ledger.rows()]
     assert found == [
@@ -121,7 +121,17 @@ def test_the_references_that_an_unseen_institution_is_given_are_on_the_record():
     assert {(row["stage"], row["name"]) for row in ledger.rows()} == {("features", "tangent-reference")}
 
 
+@pytest.mark.parametrize("size", [4, 5, 6])
+def test_a_site_of_as_many_people_as_regions_is_scored_unseen(size):
+    people = tuple(f"s{i}" for i in range(4 + size))
+    data = {subject: series(seed) for seed, subject in enumerate(people)}
+    ledger = tangent_ledger(5)
+    features = fitted(data, people, ("a",) * 4 + ("b",) * size, np.arange(4 + size) < 4, ledger)
+    assert np.isfinite(features).all()
+    assert {row["bytes"] for row in ledger.rows()} == {5 * 5 * 8}
+
+
 def test_where_every_institution_has_training_subjects_no_reference_crosses():
-    ledger = Ledger(CROSSES, stage="features")
+    ledger = tangent_ledger(5)
     fitted(cohort(), SUBJECTS, INSTITUTION, np.arange(9) % 4 != 3, ledger)
     assert ledger.rows() == ()

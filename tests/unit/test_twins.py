@@ -68,14 +68,37 @@ def test_every_federated_method_declares_twins_that_train_alone_and_on_pooled_da
 
 def test_no_other_model_stands_in_for_a_missing_twin(tmp_path):
     found = twins(tmp_path, "fedmlp", "localgcn", "centralgcn", "ridge-local")
-    assert found["alone"] == {"name": "", "differs": "", "missing": "add localmlp", "other_model": False}
+    assert found["alone"] == {"name": "", "differs": [], "missing": "add localmlp", "other_model": ""}
     assert found["pooled"]["missing"] == "add centralmlp"
 
 
-def test_only_fedsage_has_twins_with_another_model_and_says_so(tmp_path):
-    assert [name for name, method in METHODS.items() if method.twins and method.twins.other_model] == ["fedsage-plus"]
-    assert "another one" in twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
-    assert "nobody to learn missing neighbours from" in twins(tmp_path, "fedni", "localgcn")["alone"]["differs"]
+def test_methods_whose_twins_have_another_model_say_so(tmp_path):
+    other = {name: method.twins.other_model for name, method in METHODS.items() if method.twins}
+    assert {name: words for name, words in other.items() if words} == {
+        "fedni": "without generated nodes", "fedsage-plus": "another model"
+    }  # fmt: skip
+    (said,) = twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
+    assert "another one" in said
+    assert twins(tmp_path, "fedni", "localgcn")["alone"]["differs"] == ["The twins have no generated nodes."]
+
+
+@pytest.mark.parametrize("name", ["fedmlp", "fedgcn", "fedni", "fedsage-plus", "logistic-federated"])
+def test_a_pooled_twin_scales_over_the_pool_and_says_so(tmp_path, name):
+    found = twins(
+        tmp_path, name, "localmlp", "centralmlp", "localgcn", "centralgcn", "logistic-local", "logistic-central"
+    )
+    assert any("z-scores features inside each institution" in sentence for sentence in found["pooled"]["differs"])
+    assert not any("z-scores" in sentence for sentence in found["alone"]["differs"])
+
+
+def test_without_scaling_a_pooled_twin_removes_the_same(tmp_path):
+    content = yaml.safe_load(CONFIG)
+    content["variants"]["pool"] = {"method": "logistic", "training": "central", "standardise": "none"}
+    content["experiments"]["methods"] = {"reference": "raw", "variants": ["raw", "pool"]}
+    variants = load_plan(content).experiments["methods"].variants
+    raw = next(variant for variant in variants if variant.name == "raw")
+    found = find_twins(raw, variants)["pooled"]
+    assert (found["name"], [one for one in found["differs"] if "z-scores" in one]) == ("pool", [])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +130,7 @@ def test_what_a_twin_cannot_be_set_to_is_said(tmp_path):
 def test_a_longer_training_is_said(tmp_path):
     found = twins(tmp_path, "long", "localmlp")
     assert found["alone"]["name"] == "localmlp"
-    assert found["alone"]["differs"] == "long trains for 1000 epochs, localmlp for 100."
+    assert found["alone"]["differs"] == ["long trains for 1000 epochs, localmlp for 100."]
 
 
 def test_what_is_not_federated_has_no_twin(tmp_path):

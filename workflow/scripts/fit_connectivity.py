@@ -5,12 +5,11 @@ from brainfed.runtime.job import job
 with job(snakemake) as running:
     from brainfed.cohort.acquisition import read_acquisition
     from brainfed.cohort.training_labels import training_labels
-    from brainfed.federation.exchange import Ledger
     from brainfed.imaging.combat import harmonised
     from brainfed.imaging.rfe import select_features
     from brainfed.imaging.series_files import load_series
     from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.tangent import CROSSES, tangent_features
+    from brainfed.imaging.tangent import tangent_features, tangent_ledger
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.training.aligned import read_features
 
@@ -24,7 +23,7 @@ with job(snakemake) as running:
         regions, crossings = whole["regions"], list(whole["crossings"])
     else:
         series, regions = load_series(files.series, subjects)
-        ledger = Ledger(CROSSES, stage="features")
+        ledger = tangent_ledger(len(regions))
         features = tangent_features(series, subjects, list(institution), training, ledger)
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}

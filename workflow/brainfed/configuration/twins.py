@@ -1,8 +1,8 @@
 """Which variants of an experiment are a federated variant's twins: the same model, alone and on pooled data.
 
-A twin reads the same features, compares people in the same graph but for its scope, and has the same model. What
-belongs to the federation (rounds, noise, who takes part) is no part of a model. A variant without a twin in its
-experiment has none: no other model stands in for it.
+A twin reads the same features, compares people in the same graph but for its scope, and has the same settings of the
+model. What belongs to the federation (rounds, noise, who takes part) is no part of a model. A variant without a twin in
+its experiment has none: no other model stands in for it.
 """
 
 import json
@@ -23,7 +23,13 @@ OPTIMISER = {"learning_rate", "weight_decay"}
 """Settings of the federation that shape the model too, where its twin is trained by gradient."""
 
 
-def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, str | bool]]:
+SITE_EFFECTS = (
+    "The federated method z-scores features inside each institution, its pooled twin over everybody: their difference "
+    "includes the effect of removing what differs between sites."
+)
+
+
+def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
     """Side -> the fields of `reporting.variants.Twin`, whose name is empty where the experiment has no twin.
 
     Args:
@@ -33,8 +39,12 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
     twins = variant.method.twins
     if twins is None:
         return {}
+    scaled = {"pooled": SITE_EFFECTS} if variant.settings.get("standardise") == "institution" else {}
     return {
-        side: {**_twin(variant, variants, getattr(twins, side), twins.differs), "other_model": twins.other_model}
+        side: {
+            **_twin(variant, variants, getattr(twins, side), [twins.differs, scaled.get(side, "")]),
+            "other_model": twins.other_model,
+        }
         for side in SIDES
     }
 
@@ -54,12 +64,12 @@ def topology_of(variant: Variant) -> str:
     return str(variant.settings["training"]) if topology == "setting" else topology
 
 
-def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: str) -> dict[str, str]:
+def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: Sequence[str]) -> dict[str, Any]:
     settings = dict(SHIPPED_VARIANTS[shipped])
     method = METHODS[str(settings.pop("method"))]
     own, cannot = _model(variant, method)
     if cannot:
-        return {"name": "", "differs": "", "missing": f"{method.title} has no setting {cannot}"}
+        return {"name": "", "differs": [], "missing": f"{method.title} has no setting {cannot}"}
     wanted = asdict(method.settings()) | settings | own
     fitting = [
         other
@@ -70,10 +80,10 @@ def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: 
     ]
     if fitting:
         nearest = sorted(fitting, key=lambda other: (other.name != shipped, _epochs(other) != _epochs(variant)))[0]
-        return {"name": nearest.name, "differs": " ".join(filter(None, [differs, _length(variant, nearest)])),
+        return {"name": nearest.name, "differs": list(filter(None, [*differs, _length(variant, nearest)])),
                 "missing": ""}  # fmt: skip
     plain = next((other for other in variants if other.name in variant.method.variants), None)
-    return {"name": "", "differs": "", "missing": f"add {_definition(variant, plain, method, shipped, settings, own)}"}
+    return {"name": "", "differs": [], "missing": f"add {_definition(variant, plain, method, shipped, settings, own)}"}
 
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:

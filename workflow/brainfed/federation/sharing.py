@@ -1,6 +1,6 @@
 """The two ways in which data cross without a round: everybody's in one place, and help for one who has nothing to fit.
 
-Both record what they stand for in the ledger: whoever reads what is another's calls one of them.
+Both record what they stand for in the ledger. Code that reads data of another institution calls one of them.
 """
 
 from collections.abc import Mapping

@@ -20,6 +20,11 @@ Matrix = NDArray[np.float64]
 CROSSES = {"tangent-reference": ("regions", "other-regions")}
 
 
+def tangent_ledger(regions: int) -> Ledger:
+    """An empty ledger for `tangent_features` of series with so many regions."""
+    return Ledger(CROSSES, {"regions": regions, "other-regions": regions}, "features")
+
+
 def tangent_features(
     series: Mapping[str, NDArray[np.float32]],
     subjects: Sequence[str],
@@ -39,7 +44,7 @@ def tangent_features(
         subjects: n ids, the order of the rows.
         institution: (n,) names.
         training: (n,) mask of the subjects that the references are fitted on.
-        ledger: made with `CROSSES`; records the references that an institution is given by others.
+        ledger: of `tangent_ledger`; records the references that an institution is given by others.
 
     Returns:
         (n, R (R - 1) / 2), the strictly upper triangle of log(S^-1/2 C S^-1/2).

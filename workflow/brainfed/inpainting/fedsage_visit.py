@@ -1,8 +1,8 @@
 """One visit of an owner's fGen to another owner: the noise that it wears there, and its rows in the ledger.
 
 The noise is FedNI's, on the weights that leave: one noisy copy a round, the same for all hosts, for several would be
-averaged. At home fGen is trained as it is. What hosts return carries none: gradients are orders of magnitude
-smaller than weights, and noise of this size would leave nothing of them. Under `exchange: raw` weights stay
+averaged. At home fGen is trained as it is. The gradients that hosts return carry none: they are orders of
+magnitude smaller than weights, and noise of this size would leave nothing of them. Under `exchange: raw` weights stay
 at home, and the vectors that leave are the noisy copy's, so that both exchanges give the same numbers.
 """
 

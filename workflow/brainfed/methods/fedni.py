@@ -33,8 +33,8 @@ METHOD = Method(
     twins=Twins(
         "localgcn",
         "centralgcn",
-        "FedNI alone is LocalGCN, because an institution alone has nobody to learn missing neighbours from; on pooled "
-        "data no neighbour is missing.",
+        "The twins have no generated nodes.",
+        other_model="without generated nodes",
     ),
     graph="local",
     inpainter=FEDNI,

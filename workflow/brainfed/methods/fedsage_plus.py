@@ -47,7 +47,7 @@ METHOD = Method(
         "localgcn",
         "centralgcn",
         "Their model is another one: FedSage+ trains GraphSAGE, and its twins are graph convolutional networks.",
-        other_model=True,
+        other_model="another model",
     ),
     graph="local",
     inpainter=FEDSAGE,

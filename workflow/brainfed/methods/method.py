@@ -9,19 +9,19 @@ from brainfed.methods.inpainter import Inpainter
 
 @dataclass(frozen=True)
 class Twins:
-    """What a federated method is compared with: the same model on other data.
+    """What a federated method is compared with: the same model on other data, or the nearest one.
 
     Attributes:
         alone: shipped variant that trains the model in every institution alone.
         pooled: shipped variant that trains it on everybody's data in one place.
         differs: a sentence on what else differs from the federated method; empty where nothing does.
-        other_model: whether no method has the same model, and the twins have the nearest one.
+        other_model: where no method has the same model, how the twins' model is called in a headline.
     """
 
     alone: str
     pooled: str
     differs: str = ""
-    other_model: bool = False
+    other_model: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Method:
         family: how the report groups it.
         topology: where it trains: `local`, every institution a model of its own; `federated`; `central`, on pooled
             data; `setting`, as its setting `training` says.
-        twins: of a federated method, the same model trained alone and on pooled data.
+        twins: of a federated method, the same or the nearest model trained alone and on pooled data.
         features: whether it reads imaging features.
         graph: the scope of the population graph that it needs, or `none`.
         inpainter: what trains the generator whose nodes it needs; then it reads the fused graph in place of the graph.

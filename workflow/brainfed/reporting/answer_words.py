@@ -45,10 +45,10 @@ def _name(role: str, comparison: Comparison, answer: Answer) -> str:
     """What a variant is called that stands for `role`."""
     assert answer.chosen is not None
     title, others = comparison.other.title, answer.unseen
-    if role == TWIN_ALONE and answer.chosen.twin("alone").other_model:
-        return f"{title} {'of the other sites, averaged' if others else 'alone'}, another model"
-    if role == TWIN_POOLED and answer.chosen.twin("pooled").other_model:
-        return f"{title} on pooled data, another model"
+    if role == TWIN_ALONE and (words := answer.chosen.twin("alone").other_model):
+        return f"{title} {'of the other sites, averaged' if others else 'alone'}, {words}"
+    if role == TWIN_POOLED and (words := answer.chosen.twin("pooled").other_model):
+        return f"{title} on pooled data, {words}"
     return {
         TWIN_ALONE: "the same model of the other sites, averaged" if others else "the same model alone",
         ALONE: "the strongest of the other sites\u2019 own models, averaged" if others else "the strongest model alone",
@@ -59,7 +59,7 @@ def _name(role: str, comparison: Comparison, answer: Answer) -> str:
 
 def graded(found: Interval) -> str:
     """What an interval leaves possible: `between a loss of 0.06 and a gain of 0.09`; graded by where it lies."""
-    low, high = (round(float(rounded(abs(value), found.digits)), 3) for value in (found.low, found.high))
+    low, high = (float(rounded(abs(value), found.digits)) for value in (found.low, found.high))
     losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
     down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)
     if not losing and not gaining:
@@ -76,14 +76,14 @@ def sentences(answer: Answer) -> list[str]:
     if answer.chosen is None or answer.score is None:
         return ["No federated method was run in this experiment, so it gives no answer about federation."]
     said = [_reaches(comparison, answer) + _difference(comparison) for comparison in answer.comparisons]
-    missing = [answer.chosen.twin(side) for side in ("alone", "pooled")]
-    said += [
-        f"{answer.chosen.title} has no {word} twin in this experiment: {twin.missing}."
-        for twin, word in zip(missing, ("local", "pooled"), strict=True)
-        if twin.missing
-    ]
-    notes = dict.fromkeys(twin.differs for twin in missing if twin.differs)
-    return [*said, *notes]
+    twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
+    missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
+    if missing:
+        reasons = list(missing.values())
+        both = [reason.removeprefix("add ") if number else reason for number, reason in enumerate(reasons)]
+        joined = " and ".join(both) if all(reason.startswith("add ") for reason in reasons) else "; ".join(reasons)
+        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} twin in this experiment: {joined}.")
+    return [*said, *dict.fromkeys(sentence for twin in twins.values() for sentence in twin.differs)]
 
 
 def _reaches(comparison: Comparison, answer: Answer) -> str:
@@ -93,7 +93,7 @@ def _reaches(comparison: Comparison, answer: Answer) -> str:
     if roles == (REFERENCE,):
         return f"{title} reaches {score}"
     named = " and ".join(_name(role, comparison, answer) for role in roles)
-    return f"{title}, {named}, reaches {score}"
+    return f"{named if named.startswith(title) else f'{title}, {named}'}, reaches {score}"
 
 
 def _difference(comparison: Comparison) -> str:

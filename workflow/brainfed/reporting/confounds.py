@@ -17,18 +17,19 @@ from brainfed.cohort.differences import (
     group_difference,
     site_differences,
 )
+from brainfed.evaluation.site_trace import FEWEST
 from brainfed.reporting.rounding import p_value, rounded, signed
 from brainfed.reporting.site_table import SiteRow
 
 
 @dataclass(frozen=True)
 class Identification:
-    """How well a subject's site is identified from the features.
+    """How well a subject's site is identified from what the graph compares, a summary of the features.
 
     Attributes:
-        accuracy: share of the subjects, each by a model that did not see it.
-        chance: share of the largest site.
-        subjects: of the embedding.
+        accuracy: share of the subjects, each by a model that did not see it; mean over graphs.
+        chance: share of the largest site; mean over graphs.
+        subjects: of the smallest graph, at sites with 5 or more.
     """
 
     accuracy: float
@@ -49,7 +50,7 @@ class Confounds:
     Attributes:
         features: what methods learn from: `connectivity` or `measures`.
         classes: patients and controls by site.
-        identified: the site from the features.
+        identified: the site from what the graph compares.
         summary: mean connectivity by site.
         motion: mean FD of patients and controls.
         motion_sites: mean FD by site.
@@ -109,21 +110,22 @@ def _site(found: Confounds) -> list[str]:
             f"(one-way analysis of variance, {p_value(found.summary.p)})"
         )
     if found.identified is None:
-        return (
-            [f"The site {summary}; how well it is identified from all connections was not measured."] if summary else []
-        )
+        unknown = "how well it is identified from what a graph compares was not measured"
+        return [f"The site {summary}; {unknown}."] if summary else []
     accuracy, chance = _percent(found.identified.accuracy), _percent(found.identified.chance)
     if found.identified.above_chance:
         said = [
-            f"The site is identified from {found.features}: {accuracy} of the subjects are assigned to their own site, "
-            f"where naming the largest site is right for {chance}. A method can therefore learn the site in place of "
-            "the diagnosis, as far as the two go together."
+            f"The site is identified from what the graph compares (a summary of {found.features}): {accuracy} of the "
+            f"subjects at sites with {FEWEST} or more are assigned to their own site, where naming the largest site is "
+            f"right for {chance}. A method can therefore learn the site in place of the diagnosis, as far as the two "
+            "go together."
         ]
-        end = ": that is one number a subject, which can hide what all connections show."
+        end = ": that is one number a subject, which can hide what many connections show together."
     else:
         said = [
-            f"The site is not identified from {found.features} better than by naming the largest site ({accuracy} of "
-            f"the subjects against {chance})."
+            f"The site is not identified from what the graph compares (a summary of {found.features}) "
+            f"better than by naming the largest site ({accuracy} of the subjects at sites with {FEWEST} or more, "
+            f"against {chance})."
         ]
         end = "."
     return [*said, f"The site {summary}{end}"] if summary else said

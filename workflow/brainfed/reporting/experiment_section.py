@@ -30,7 +30,7 @@ from brainfed.reporting.score_tables import (
 )
 from brainfed.reporting.scored import read_scored, read_splits
 from brainfed.reporting.tested_people import TestedPeople, count_tested
-from brainfed.reporting.twin_table import TwinRow, twin_notes, twin_rows
+from brainfed.reporting.twin_table import TwinRow, missing_twins, twin_notes, twin_rows
 from brainfed.reporting.variants import ShownVariant
 from brainfed.reporting.why_words import why_sentences
 
@@ -85,6 +85,7 @@ class ExperimentSection:
         paper_auc: why the paper's AUC stands beside our balanced accuracy.
         tested: how many people a score rests on.
         twins: every federated method beside the same model alone and on pooled data.
+        twins_missing: one sentence on methods without a twin; empty where none lacks one.
         twin_notes: what else differs between them.
         exchanges: what crossed.
         costs: what it took.
@@ -115,6 +116,7 @@ class ExperimentSection:
     paper_auc: str
     tested: TestedPeople
     twins: list[TwinRow]
+    twins_missing: str
     twin_notes: list[str]
     exchanges: list[Exchange]
     costs: list[Cost]
@@ -193,6 +195,7 @@ def experiment_section(
     scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
     pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
     finding = pictures[outline.figure].finding if outline.figure in pictures else ""
+    twins = twin_rows(variants, scored, gain)
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
@@ -212,7 +215,8 @@ def experiment_section(
         paper_comparable=comparable,
         paper_auc=hard_labels(column),
         tested=count_tested(splits),
-        twins=twin_rows(variants, scored, gain),
+        twins=twins,
+        twins_missing=missing_twins(twins),
         twin_notes=twin_notes(variants),
         exchanges=with_totals(read_exchanges(variants)),
         costs=read_costs(variants),

@@ -15,6 +15,8 @@ from brainfed.reporting.variants import ShownVariant, by_family
 
 METRIC = "auc"
 SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
+MEAN_ENDS, SHARE_ENDS = 35, 66
+"""Points from the axes at which the two columns of numbers end."""
 
 
 def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> Figure:
@@ -38,12 +40,13 @@ def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Sc
             if len(values) and twin:
                 _row(axes, row, values, scored.difference(variant.name, twin, METRIC), variant.colour)
             else:
-                _note(axes, row, "no twin", FAINT)
+                _note(axes, row, "no twin", FAINT, SHARE_ENDS)
         axes.axvline(0, color=INK, linewidth=0.8)
-        axes.annotate(
-            "mean   better", (1, 1), (5, 3), xycoords="axes fraction", textcoords="offset points", fontsize=7,
-            color=FAINT,
-        )  # fmt: skip
+        for words, right in (("mean", MEAN_ENDS), ("better", SHARE_ENDS)):
+            axes.annotate(
+                words, (1, 1), (right, 3), xycoords="axes fraction", textcoords="offset points", fontsize=7,
+                color=FAINT, ha="right",
+            )  # fmt: skip
         axes.set_xlabel(f"AUC {title}")
         axes.margins(x=0.08)
         axes.grid(axis="x")
@@ -63,11 +66,12 @@ def _row(
     axes.plot([values.min(), values.max()], [row, row], color=colour, alpha=0.35, linewidth=1.2)
     axes.scatter(values, np.full(len(values), row), s=20, color=colour, alpha=0.6, linewidths=0)
     axes.plot(found.mean, row, "D", color=colour, markeredgecolor="white", markersize=7)
-    _note(axes, row, f"{signed(found.mean, found.digits)}   {int((values > 0).sum())}/{len(values)}", INK)
+    _note(axes, row, signed(found.mean, found.digits), INK, MEAN_ENDS)
+    _note(axes, row, f"{int((values > 0).sum())}/{len(values)}", INK, SHARE_ENDS)
 
 
-def _note(axes: Axes, row: int, text: str, colour: str) -> None:
+def _note(axes: Axes, row: int, text: str, colour: str, right: float) -> None:
     axes.annotate(
-        text, (1, row), (5, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
-        fontsize=7.5, color=colour,
+        text, (1, row), (right, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
+        ha="right", fontsize=7.5, color=colour,
     )  # fmt: skip

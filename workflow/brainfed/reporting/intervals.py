@@ -14,9 +14,6 @@ from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import corrected_t_test
 from brainfed.reporting.rounding import digits_of, rounded, signed
 
-SIGNIFICANT = 0.05
-"""A corrected p below it holds."""
-
 
 @dataclass(frozen=True)
 class Interval:

@@ -1,7 +1,7 @@
 """The one way in which the report turns a number into text, so that one number is printed one way.
 
 The mean of the same runs differs in its last bits with the order of the additions, and a half (0.5375) then went up in
-one place and down in another. What such an error can be is rounded away first, and a half goes away from zero.
+one place and down in another. A first rounding removes such errors, and a half then goes away from zero.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
@@ -12,6 +12,10 @@ EXACT = 12
 """Decimals that adding up in another order does not change."""
 WIDE = 0.01
 """Half an interval's width from which on its mean is printed with two decimals."""
+SIGNIFICANT = 0.05
+"""A corrected p below it holds."""
+MOST = 6
+"""Decimals at most."""
 NONE = "\u2013"
 
 
@@ -25,7 +29,7 @@ def rounded(value: float, digits: int = 3) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """With its sign; what rounds to zero has none."""
+    """With its sign; a number that rounds to zero has none."""
     text = rounded(value, digits)
     positive = text not in (NONE,) and not text.startswith("\u2212") and float(text) > 0
     return f"+{text}" if positive else text
@@ -37,15 +41,32 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def digits_of(low: float, high: float) -> int:
-    """Decimals that an interval deserves: two where it is wide or unknown, three where it is narrow."""
-    return 3 if round((high - low) / 2, EXACT) < WIDE else 2
+    """Decimals that an interval deserves: two where it is wide or unknown, three where it is narrow.
+
+    More where zero lies outside and the nearer bound would read as zero.
+    """
+    digits = 3 if round((high - low) / 2, EXACT) < WIDE else 2
+    nearer = min(abs(low), abs(high)) if low * high > 0 else np.nan
+    while digits < MOST and np.isfinite(nearer) and not _shows(nearer, digits):
+        digits += 1
+    return digits
+
+
+def _shows(value: float, digits: int) -> bool:
+    """Whether any digit of a value above zero is left."""
+    return float(rounded(value, digits)) > 0
 
 
 def p_short(p: float) -> str:
-    """`.032`; never 0 and never 1."""
+    """`.032`; never 0, never 1, and never `.050` below .05."""
     if p < 0.001:
         return "< .001"
-    return "> .99" if p > 0.99 else short(p)
+    if p > 0.99:
+        return "> .99"
+    if p >= SIGNIFICANT:
+        return short(p)
+    told = (short(p, digits) for digits in range(3, MOST + 1))
+    return next((text for text in told if float(text) < SIGNIFICANT), "< .05")
 
 
 def p_value(p: float) -> str:

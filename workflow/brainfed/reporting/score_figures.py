@@ -11,9 +11,9 @@ from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, Answer
 from brainfed.reporting.baselines import FedNIResult
 from brainfed.reporting.interval_rows import interval_row, paint_labels, text_column, value_column
-from brainfed.reporting.intervals import SIGNIFICANT, Interval
+from brainfed.reporting.intervals import Interval
 from brainfed.reporting.page_tests import BASELINES
-from brainfed.reporting.rounding import signed
+from brainfed.reporting.rounding import SIGNIFICANT, signed
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family

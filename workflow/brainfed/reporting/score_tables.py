@@ -8,10 +8,10 @@ import pandas as pd
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.intervals import SIGNIFICANT, Interval
+from brainfed.reporting.intervals import Interval
 from brainfed.reporting.paper_numbers import FEDNI_TABLE_V, PAPER_COLUMNS, PAPER_METRICS, paper_cohort
 from brainfed.reporting.printed import changed_settings
-from brainfed.reporting.rounding import NONE, p_short, rounded, short, signed
+from brainfed.reporting.rounding import NONE, SIGNIFICANT, p_short, rounded, short, signed
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant, by_family
 

@@ -9,8 +9,9 @@ import pandas as pd
 from brainfed.evaluation.experiment import test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import compare, paired_difference
-from brainfed.reporting.intervals import SIGNIFICANT, Interval, interval, values
+from brainfed.reporting.intervals import Interval, interval
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import SIGNIFICANT
 from brainfed.runtime.artefacts import read_table
 
 
@@ -33,7 +34,7 @@ class Scored:
     def difference(self, variant: str, other: str, metric: str) -> Interval:
         """One variant minus another, paired by run, with its corrected 95 % interval."""
         test = paired_difference(self.runs, variant, other, metric, INSTITUTION, self.ratio)
-        return Interval(test.difference, test.ci_low, test.ci_high, len(values(self.runs, variant, metric)))
+        return Interval(test.difference, test.ci_low, test.ci_high, self._pairs(variant, other, metric))
 
     def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""
@@ -43,12 +44,18 @@ class Scored:
             str(row["variant"]): (
                 Interval(
                     float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]),
-                    len(values(self.runs, str(row["variant"]), metric)),
+                    self._pairs(str(row["variant"]), reference, metric),
                 ),
                 float(row["p_holm"]),
             )
             for row in rows
         }  # fmt: skip
+
+    def _pairs(self, variant: str, other: str, metric: str) -> int:
+        """Runs in which both are defined."""
+        rows = self.runs[(self.runs["metric"] == metric) & (self.runs["scope"] == INSTITUTION)].dropna(subset=["value"])
+        one, two = (rows.loc[rows["variant"] == name, ["repeat", "fold"]] for name in (variant, other))
+        return len(one.merge(two, on=["repeat", "fold"]))
 
 
 def read_scored(outline: ExperimentOutline) -> Scored:

@@ -90,7 +90,9 @@ def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTes
     above = int(np.nansum(grid.mean > level.mean))
     tests = compared.differences(plane.name, [cell.name for cell in cells], METRIC)
     count = sum(significant(p) and found.mean > 0 for found, p in tests.values())
+    counted = compared.counted(plane.name, [cell.name for cell in cells], METRIC)
     surely = f"{count} of them significantly" if count else "none significantly"
+    surely += f" (Holm-corrected {counted})" if counted else ""
     if not any(np.isfinite(p) for _, p in tests.values()):
         surely = "too few runs to test it"
     return f"{cells[0].method_title} is above {plane.title} ({level.text}) at {above} of {len(cells)} pairs, {surely}"

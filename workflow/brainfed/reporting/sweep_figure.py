@@ -73,7 +73,8 @@ def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
     if not any(np.isfinite(p) for _, p in tests.values()):
         return f"{told}; too few runs to test it"
     count = sum(significant(p) for _, p in tests.values())
-    usually = f"{name} = {series.values[base]}"
+    counted = compared.counted(reference, others, "accuracy")
+    usually = f"{name} = {series.values[base]}" + (f" (Holm-corrected {counted})" if counted else "")
     if not count:
         return f"{told}; no value differs significantly from {usually}"
     return f"{told}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {usually}"

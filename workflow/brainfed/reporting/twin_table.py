@@ -1,4 +1,4 @@
-"""Every federated method beside its twins: the same model in every institution alone, and on pooled data."""
+"""Every federated method beside its twins: the same or the nearest model in every institution alone, and pooled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.reporting.answer import METRIC
+from brainfed.reporting.baselines import listed
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant, by_family
@@ -78,12 +79,25 @@ def _row(
     )
 
 
+def missing_twins(rows: Sequence[TwinRow]) -> str:
+    """The methods that lack a twin, and the shipped twins to add, in one sentence; empty where none lacks one."""
+    lacking = [row for row in rows if row.twin is None]
+    if not lacking:
+        return ""
+    titles = dict.fromkeys(row.variant.title for row in lacking)
+    shipped = dict.fromkeys(
+        row.missing.removeprefix("add ") for row in lacking if row.missing.startswith("add ") and "{" not in row.missing
+    )
+    add = f"; add {listed(list(shipped), 'and')} to its variants" if shipped else ""
+    return f"This experiment has no twin, or one of two, for {listed(list(titles), 'and')}{add}."
+
+
 def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:
     """What differs between federated methods and their twins beside who sees which data, each sentence once."""
     notes: dict[str, list[str]] = {}
     for variant in by_family(variants):
         for side in SIDES:
-            if variant.twin(side).differs:
-                named = notes.setdefault(variant.twin(side).differs, [])
+            for sentence in variant.twin(side).differs:
+                named = notes.setdefault(sentence, [])
                 named += [variant.title] if variant.title not in named else []
     return [f"{', '.join(titles)}: {note}" for note, titles in notes.items()]

@@ -23,15 +23,15 @@ class Twin:
 
     Attributes:
         name: of a variant of the experiment; empty: none.
-        differs: what else differs, in sentences.
+        differs: what else differs, a sentence each.
         missing: why there is none, or what to add to the config.
-        other_model: whether its model is another one, because the method has no twin with its own.
+        other_model: how its model is called where it is not the method's own.
     """
 
     name: str = ""
-    differs: str = ""
+    differs: Sequence[str] = ()
     missing: str = ""
-    other_model: bool = False
+    other_model: str = ""
 
 
 @dataclass(frozen=True)

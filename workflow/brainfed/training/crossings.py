@@ -63,7 +63,7 @@ def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:
 
 
 def in_order(*stages: Sequence[Row]) -> list[Row]:
-    """The rows of all stages of a run, in the order of the stages; what holds single subjects is sent once.
+    """The rows of all stages of a run, in the order of the stages; tensors with an entry a subject are sent once.
 
     The features that a central graph has compared need not be sent again to train on them.
     """

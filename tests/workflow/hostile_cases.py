@@ -189,7 +189,7 @@ CASES = [
     Case("phenotypes deleted, an older table put in", then(delete(PHENOTYPES), older(TABLE, age)),
          below("ingest_phenotypes")),
     Case("all series deleted", delete_series, NOTHING),
-    Case("all series deleted, an older scan put in", then(delete_series, older(SCAN, darker)), below(shard(ONE))),
+    Case("all series deleted, an older scan put in", then(delete_series, older(SCAN, darker)), EXTRACTED),
     Case("all series and their records deleted", delete_series_and_records, EXTRACTED),
     Case("one output of several deleted, an older scan put in", then(delete(find(
          f"lab/timeseries/twenty/shard-0{shard(ONE)[-1]}-coverage.parquet")), older(SCAN, darker)), below(shard(ONE))),

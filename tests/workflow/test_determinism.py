@@ -9,7 +9,7 @@ pytestmark = pytest.mark.workflow
 ARTEFACTS = (
     "timeseries/**/*.safetensors",
     "timeseries/**/*.parquet",
-    "cohort/*",
+    "cohort/[!.]*",
     "splits/**/*.parquet",
     "features/**/*.safetensors",
     "graphs/**/*.safetensors",

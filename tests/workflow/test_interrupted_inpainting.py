@@ -51,9 +51,8 @@ def run_until(project, number):
 
 def made_by_inpainting(project):
     results = project.folder / "results" / "tiny"
-    made = (
-        path for path in results.glob("inpainting/**/*") if path.is_file() and not path.name.endswith("timing.json")
-    )
+    files = (path for path in results.glob("inpainting/**/*") if path.is_file())
+    made = (path for path in files if not path.name.endswith(("timing.json", ".made")))
     return {path.relative_to(results): path.read_bytes() for path in made}
 
 

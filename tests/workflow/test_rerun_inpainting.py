@@ -46,7 +46,7 @@ def test_three_variants_share_one_generator_and_two_of_them_its_fused_graph(inpa
     assert len(list(results.glob("inpainting/*/repeat-0/all/generator.safetensors"))) == 1
     assert len(list(results.glob("fused/*/repeat-0/all.safetensors"))) == 2
     assert len(list(results.glob("graphs/*/repeat-0/all.safetensors"))) == 1
-    assert {path.suffix for path in results.glob("inpainting/**/*") if path.is_file()} == {
+    assert {path.suffix for path in results.glob("inpainting/**/[!.]*") if path.is_file()} == {
         ".safetensors",
         ".parquet",
         ".json",

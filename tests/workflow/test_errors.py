@@ -173,7 +173,7 @@ def test_braces_in_an_id_without_a_file_of_that_name_are_no_matter(project):
     files = [[row[0], row[0].replace("s{x}-", "sub-"), *row[1:]] for row in rows[1:]]
     path.write_text("\n".join(",".join(row) for row in [rows[0], *files]) + "\n")
     project.configure(cohorts={"tiny": TINY | {"columns": {"subject": "id", "file": "file"}}})
-    project.snakemake("-n", "tables")
+    assert project.planned()["ingest_phenotypes"] == 1
 
 
 @pytest.mark.parametrize(

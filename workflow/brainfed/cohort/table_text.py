@@ -13,7 +13,7 @@ GZIP = b"\x1f\x8b"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """Byte order marks of what Excel calls Unicode text."""
 EXCEL_SEPARATOR = re.compile(r'"?sep=.?"?', re.IGNORECASE)
-"""A first line that tells Excel, and nobody else, how cells are separated."""
+"""A first line that names the separator of cells to Excel alone."""
 SAMPLE = 1000
 """Bytes that show whether every other one is 0, as in UTF-16."""
 

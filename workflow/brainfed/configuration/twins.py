@@ -1,7 +1,7 @@
 """Which variants of an experiment are a federated variant's twins: the same model, alone and on pooled data.
 
 A twin reads the same features, compares people in the same graph but for its scope, and has the same settings of the
-model. What belongs to the federation (rounds, noise, who takes part) is no part of a model. A variant without a twin in
+model. Settings of the federation (rounds, noise, selection) are no part of a model. A variant without a twin in
 its experiment has none: no other model stands in for it.
 """
 

@@ -66,18 +66,20 @@ def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
     best = int(np.argmax([score.mean for score in scores]))
     usual = series.variants[0].shipped.get(axis)
     base = series.values.index(usual) if usual in series.values else 0
-    told = f"{series.title} is most accurate at {name} = {series.values[best]} ({scores[best].text})"
+    best_value = f"{series.title} is most accurate at {name} = {series.values[best]} ({scores[best].text})"
     reference = series.variants[base].name
     others = [variant.name for variant in series.variants if variant.name != reference]
     tests = compared.differences(reference, others, "accuracy")
     if not any(np.isfinite(p) for _, p in tests.values()):
-        return f"{told}; too few runs to test it"
+        return f"{best_value}; too few runs to test it"
     count = sum(significant(p) for _, p in tests.values())
     counted = compared.counted(reference, others, "accuracy")
     usually = f"{name} = {series.values[base]}" + (f" (Holm-corrected {counted})" if counted else "")
     if not count:
-        return f"{told}; no value differs significantly from {usually}"
-    return f"{told}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {usually}"
+        return f"{best_value}; no value differs significantly from {usually}"
+    return (
+        f"{best_value}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {usually}"
+    )
 
 
 def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:

@@ -23,8 +23,8 @@ class TestedPeople:
     @property
     def sentence(self) -> str:
         """How many people a fold tests, how many of them in one institution, and how many runs there are."""
-        people = f"A fold tests {_told(self.fold)} people"
-        inside = "" if self.fold == self.institution else f", {_told(self.institution)} of them in one institution"
+        people = f"A fold tests {_range(self.fold)} people"
+        inside = "" if self.fold == self.institution else f", {_range(self.institution)} of them in one institution"
         return f"{people}{inside}; the scores are means over {self.runs} run{'s' if self.runs != 1 else ''}."
 
 
@@ -42,6 +42,6 @@ def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:
     return round(float(np.median(counts))), int(counts.min()), int(counts.max())
 
 
-def _told(counts: tuple[int, int, int]) -> str:
+def _range(counts: tuple[int, int, int]) -> str:
     median, fewest, most = counts
     return str(median) if fewest == most else f"{median} ({fewest} to {most})"

@@ -77,7 +77,7 @@ class Making:
         self._outputs = list(outputs)
         self._before = {path: signature(path) for _, paths in inputs for path in paths}
         if self._outputs:
-            # Whatever the old record says, it says of outputs that are about to be written anew.
+            # The old record describes outputs that are about to be written anew.
             record_path(self._outputs[0]).unlink(missing_ok=True)
 
     def finish(self, versions: Mapping[str, str]) -> None:

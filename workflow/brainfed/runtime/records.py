@@ -48,7 +48,7 @@ class Records:
     def concerns(self, job: Any) -> bool:
         """Whether a job is one of ours whose result is in use: its outputs exist, or files that were made of them.
 
-        Intermediate files may be deleted; what was made of them is current only where they would be.
+        Intermediate files may be deleted. A result that was made of them is current only where they would be.
         """
         return GIVEN in dict(job.params.items()) and bool(job.output) and self._stands(job)
 

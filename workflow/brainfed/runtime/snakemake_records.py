@@ -9,8 +9,10 @@ its sense.
 import atexit
 from typing import Any
 
+from snakemake.exceptions import WorkflowError
 from snakemake.persistence import NO_PARAMS_CHANGE, ParamsChange, PersistenceBase
 
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.judging import OTHER_PARTS, OTHER_ROLES
 from brainfed.runtime.records import Records
 
@@ -27,6 +29,12 @@ def install(records: Records) -> None:
     )
     theirs = {name: getattr(PersistenceBase, name) for name in questions}
 
+    def judged(job: Any) -> str:
+        try:
+            return records.judge(job)
+        except UserError as error:
+            raise WorkflowError(str(error)) from None
+
     def has_metadata(self: Any, job: Any) -> bool:
         return records.concerns(job) or bool(theirs["has_metadata"](self, job))
 
@@ -36,13 +44,13 @@ def install(records: Records) -> None:
     def params_changed(self: Any, job: Any, file: Any = None) -> Any:
         if not records.concerns(job):
             return theirs["params_changed"](self, job, file=file)
-        found = records.judge(job)
+        found = judged(job)
         return ParamsChange(only_new={found}, files=set(map(str, job.output))) if found else NO_PARAMS_CHANGE
 
     def input_changed(self: Any, job: Any, file: Any = None) -> Any:
         if not records.concerns(job):
             return theirs["input_changed"](self, job, file=file)
-        changed = records.judge(job) in (OTHER_ROLES, OTHER_PARTS)
+        changed = judged(job) in (OTHER_ROLES, OTHER_PARTS)
         return changed if file is not None else (found for found in job.output if changed)
 
     def input_checksums(self: Any, job: Any, input_path: Any) -> set[Any]:

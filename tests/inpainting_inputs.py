@@ -19,6 +19,7 @@ def inpainting_inputs(
     k=4,
     phenotypes=("sex", "age"),
     scale=1.0,
+    scope="local",
 ):
     """A cohort of correlated features in (-scale, scale), institutions in turn, on its own population graph.
 
@@ -31,7 +32,7 @@ def inpainting_inputs(
     features = np.tanh(sources @ rng.standard_normal((3, dimensions)) / 3).astype(np.float32) * scale
     sex[1], age[2] = -1, np.nan
     institution = np.arange(subjects) % institutions
-    settings = GraphSettings(k=k, embedding_dimensions=5, age_gap=5.0, phenotypes=phenotypes)
+    settings = GraphSettings(k=k, embedding_dimensions=5, age_gap=5.0, phenotypes=phenotypes, scope=scope)
     streams = Streams(seed)
     everybody = np.ones(subjects, dtype=bool) if fitted is None else fitted
     graph = build_graph(

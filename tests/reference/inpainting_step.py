@@ -9,9 +9,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 
 def plain_losses(generator, discriminator, nodes, masked, k):
-    """All losses by name, as tensors with their graphs. `paired` neighbours are `masked.target`."""
+    """All losses by name and the generated features, as tensors with their graphs; neighbours are `masked.target`."""
     embedding = generator.encode(nodes.features, masked.propagation)
-    share = generator.missing(embedding)[masked.visible]
+    share = generator.missing(embedding[masked.visible], masked.degree)
     fake = generator.generate(embedding[masked.parent], masked.noise)
     losses = {
         "count": mse_loss(share, torch.minimum(masked.missing, torch.tensor(float(k))) / k),
@@ -35,19 +35,34 @@ def plain_losses(generator, discriminator, nodes, masked, k):
         losses["discriminator"] = binary_cross_entropy_with_logits(
             taken, torch.ones_like(taken)
         ) + binary_cross_entropy_with_logits(caught, torch.zeros_like(caught))
-    return losses
+    return losses, fake
+
+
+def gradient_length(loss, fake):
+    (gradient,) = torch.autograd.grad(loss, fake, retain_graph=True)
+    return float(gradient.norm())
 
 
 def plain_gradients(generator, discriminator, nodes, masked, settings, k):
     """Fill every `.grad` from the losses; the losses by name as numbers."""
-    losses = plain_losses(generator, discriminator, nodes, masked, k)
-    squared = losses["reconstruction"] * (nodes.features.shape[1] if settings.reconstruction == "sum" else 1)
-    total = settings.alpha * squared + losses["count"] + losses.get("phenotype", 0.0)
-    total = total + settings.beta * losses.get("adversarial", 0.0)
-    own = list(generator.parameters())
+    losses, fake = plain_losses(generator, discriminator, nodes, masked, k)
+    squared = losses["reconstruction"] * (1 if settings.reconstruction == "mean" else nodes.features.shape[1])
+    shares = {
+        "reconstruction": squared,
+        **{name: losses[name] for name in ("adversarial", "phenotype") if name in losses},
+    }
+    lengths = {name: gradient_length(loss, fake) for name, loss in shares.items()}
+    by = {"reconstruction": settings.alpha, "adversarial": settings.beta, "phenotype": 1.0}
+    if settings.reconstruction == "balanced":
+        by = {name: by[name] * (lengths["reconstruction"] / lengths[name] if lengths[name] else 1) for name in shares}
+    total = losses["count"] + sum(by[name] * loss for name, loss in shares.items())
+    own = [weight for name, weight in generator.named_parameters() if not name.startswith("phenotype")]
+    heads = [weight for name, weight in generator.named_parameters() if name.startswith("phenotype")]
     by_generator = torch.autograd.grad(total, own, retain_graph=True)
+    by_head = torch.autograd.grad(losses["phenotype"], heads, retain_graph=True) if heads else ()
     judges = [] if discriminator is None else list(discriminator.parameters())
     by_judge = torch.autograd.grad(losses["discriminator"], judges) if judges else []
-    for parameter, gradient in zip([*own, *judges], [*by_generator, *by_judge], strict=True):
+    for parameter, gradient in zip([*own, *heads, *judges], [*by_generator, *by_head, *by_judge], strict=True):
         parameter.grad = gradient
-    return {name: float(loss.detach()) for name, loss in losses.items()}
+    entering = {f"{name}_gradient": by[name] * length for name, length in lengths.items()}
+    return {name: float(loss.detach()) for name, loss in losses.items()} | entering

@@ -23,7 +23,7 @@ def pieces(settings, phenotypes=("sex", "age"), number=0):
     inputs = inpainting_inputs(phenotypes=phenotypes)
     institution = institution_of(inputs, number, *DOUBLE)
     masked, _ = hide(institution, 0, "all", inputs.streams, settings)
-    generator = new_generator(inputs).double()
+    generator = new_generator(inputs, settings).double()
     torch.manual_seed(1)
     return institution.nodes, masked, generator, Discriminator(40).double()
 
@@ -35,9 +35,10 @@ def gradients(module):
 @pytest.mark.parametrize("block", [7, 40, 1000])
 @pytest.mark.parametrize("phenotypes", [("sex", "age"), ("sex",), ("age",), ()])
 @pytest.mark.parametrize("with_discriminator", [True, False])
-@pytest.mark.parametrize("reconstruction", ["sum", "mean"])
-def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discriminator, reconstruction):
-    settings = InpaintingSettings(alpha=0.7, beta=1.3, reconstruction=reconstruction)
+@pytest.mark.parametrize("reconstruction", ["balanced", "sum", "mean"])
+@pytest.mark.parametrize("count", ["calibrated", "printed"])
+def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discriminator, reconstruction, count):
+    settings = InpaintingSettings(alpha=0.7, beta=1.3, reconstruction=reconstruction, count=count)
     nodes, masked, generator, discriminator = pieces(settings, phenotypes)
     discriminator = discriminator if with_discriminator else None
     twins = deepcopy(generator), deepcopy(discriminator)
@@ -101,7 +102,7 @@ def test_bfloat16_products_come_near_those_of_float32():
         inputs = inpainting_inputs()
         institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
         masked, _ = hide(institution, 0, "all", inputs.streams, settings)
-        generator = new_generator(inputs)
+        generator = new_generator(inputs, settings)
         torch.manual_seed(1)
         losses = train_step(generator, Discriminator(40), institution.nodes, masked, settings, 4,
                             WideLayers(Products(precision)))  # fmt: skip
@@ -120,6 +121,6 @@ def test_operations_are_counted_as_the_shapes_say():
     n, p, h, d = len(nodes.features), len(masked.target), len(masked.hidden), 40
     encoder = 2 * 256 * n
     features = 3 * 256 * p
-    phenotype = 3 * 32 * p
-    judged = 3 * 128 * p + 2 * 128 * h
+    phenotype = 4 * 32 * p
+    judged = 4 * 128 * p + 2 * 128 * h
     assert wide.products.operations == 2 * d * (encoder + features + phenotype + judged)

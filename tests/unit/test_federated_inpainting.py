@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from brainfed.graphs.population import build_graph
 from brainfed.inpainting import drawing, fedni
+from brainfed.inpainting.adversarial_step import LENGTHS, LOSSES
+from brainfed.inpainting.count_scale import count_scale
 from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
 from brainfed.inpainting.exchange import exchange_weights
 from brainfed.inpainting.institution import hide, institution_of, normalised
+from brainfed.inpainting.masking import draw_mask
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.starts import new_generator
 from brainfed.runtime.artefacts import ArrayFile
@@ -145,8 +149,8 @@ def test_a_killed_training_resumes_to_the_same_bytes(tmp_path, monkeypatch, stra
 
 def test_history_has_a_row_for_each_institution_round_and_loss():
     history = trained(inpainting_inputs()).history
-    assert len(history) == 3 * 2 * 6
-    assert set(history["loss"]) == {*fedni.LOSSES, "hidden_fraction"}
+    assert len(history) == 3 * 2 * 9
+    assert set(history["loss"]) == {*LOSSES, *LENGTHS, "hidden_fraction"}
     hidden = history.loc[history["loss"] == "hidden_fraction", "value"]
     assert hidden.between(0, 0.15).all()
     assert np.isfinite(history["value"]).all()
@@ -158,23 +162,55 @@ def test_training_lowers_the_reconstruction_loss():
     assert losses.iloc[-1] < 0.8 * losses.iloc[0]
 
 
-def test_the_predicted_number_of_missing_neighbours_follows_the_true_one():
-    inputs = inpainting_inputs(subjects=120)
-    result = trained(inputs, rounds=20, local_epochs=10, noise=0.0, discriminator=False)
-    generator = new_generator(inputs)
-    state = {name.removeprefix("generator/"): torch.from_numpy(array[0]) for name, array in result.arrays.items()}
-    generator.load_state_dict(state, strict=False)
-    generator.eval()
-    predicted, true = [], []
-    for number in range(3):
-        institution = institution_of(inputs, number, torch.device("cpu"), torch.float32)
-        for epoch in range(10_000, 10_020):
-            masked, _ = hide(institution, epoch, "all", inputs.streams, InpaintingSettings())
-            with torch.no_grad():
-                embedding = generator.encode(institution.nodes.features, masked.propagation)
-                predicted += generator.missing(embedding)[masked.visible].tolist()
-            true += masked.missing.tolist()
-    assert np.corrcoef(predicted, true)[0, 1] > 0.05
+@pytest.fixture(scope="module")
+def cut_down():
+    """A cohort whose graph was cut, with a generator that was trained on what is left, and what was cut away."""
+    inputs = inpainting_inputs(subjects=120, scope="global_cut")
+    result = trained(inputs, rounds=10, local_epochs=10, noise=0.0, discriminator=False)
+    graph = build_graph(
+        inputs.features, inputs.institution, site=inputs.site, sex=inputs.sex, age=inputs.age,
+        settings=inputs.graph_settings, streams=inputs.streams,
+    )  # fmt: skip
+    return inputs, result, np.bincount(graph.cut.row, minlength=120)
+
+
+def test_on_held_out_masks_the_count_is_nearer_than_any_multiple_of_the_visible_degree(cut_down):
+    _, result, _ = cut_down
+    found = result.held_out
+    assert len(found) == 3
+    assert np.mean([one["count_error"] for one in found]) < np.mean([one["degree_error"] for one in found])
+
+
+def test_the_predicted_number_of_missing_neighbours_is_on_the_scale_of_the_cut(cut_down):
+    inputs, result, true = cut_down
+    calibrated = loaded(inputs, result).counts()
+    assert 2 / 3 < calibrated.sum() / true.sum() < 3 / 2
+
+
+def test_as_printed_the_number_is_on_the_scale_of_a_mask(cut_down):
+    inputs, _, true = cut_down
+    result = trained(inputs, count="printed", noise=0.0)
+    printed = loaded(inputs, result, count="printed").counts()
+    assert printed.sum() < 0.25 * true.sum()
+
+
+def test_the_count_is_scaled_by_the_odds_of_the_cut_over_those_of_the_masks(cut_down):
+    inputs, _, _ = cut_down
+    settings = InpaintingSettings()
+    institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
+    hidden, visible = 0, 0
+    for number in range(32):
+        random = inputs.streams.numpy("count-scale", "all", 0, number)
+        mask = draw_mask(institution.edges, int(random.integers(40)), random, settings)
+        joined = institution.edges.toarray() > 0
+        shown = np.setdiff1d(np.arange(40), mask.hidden)
+        hidden += joined[np.ix_(shown, mask.hidden)].sum()
+        visible += joined[np.ix_(shown, shown)].sum()
+    assert count_scale(inputs, institution, settings) == pytest.approx(80 / 39 / (hidden / visible))
+    assert count_scale(inputs, institution, InpaintingSettings(count="printed")) == 1
+    local = inpainting_inputs()
+    alone = institution_of(local, 0, torch.device("cpu"), torch.float32)
+    assert count_scale(local, alone, settings) == 1
 
 
 def test_without_a_discriminator_there_is_nothing_of_it():
@@ -239,12 +275,13 @@ def test_counts_are_k_times_the_predicted_share_and_draws_are_features_and_pheno
     result = trained(inputs)
     generator = loaded(inputs, result)
     institution = institution_of(inputs, 1, torch.device("cpu"), torch.float32)
-    model = new_generator(inputs).eval()
+    model = new_generator(inputs, InpaintingSettings()).eval()
     model.load_state_dict({name.removeprefix("generator/"): torch.from_numpy(array[0])
                            for name, array in result.arrays.items()}, strict=False)  # fmt: skip
     with torch.no_grad():
         embedding = model.encode(institution.nodes.features, normalised(institution.adjacency))
-        expected = 4 * model.missing(embedding).numpy()
+        degree = torch.from_numpy(np.diff(institution.edges.indptr)).float()
+        expected = 4 * model.missing(embedding, degree).numpy()
     np.testing.assert_allclose(generator.counts()[inputs.institution == 1], expected, rtol=1e-6)
     made = generator.draw(np.array([1, 1, 4, 5]))
     assert made.features.shape == (4, 40) and np.abs(made.features).max() <= 1
@@ -254,14 +291,26 @@ def test_counts_are_k_times_the_predicted_share_and_draws_are_features_and_pheno
     np.testing.assert_allclose(again.features[0], made.features[3], rtol=1e-5)
 
 
-def test_features_beyond_one_are_bounded_for_the_generator_and_given_back_in_their_own_scale():
+def test_measures_are_z_scored_with_one_bound_for_all_institutions_and_given_back_in_their_own_units():
     inputs = inpainting_inputs(scale=5.0)
+    inputs = replace(inputs, features=inputs.features * 100 + 3000)
+    for number in range(3):
+        institution = institution_of(inputs, number, torch.device("cpu"), torch.float64)
+        own = inputs.features[inputs.institution == number].astype(float)
+        expected = (own - own.mean(axis=0)) / own.std(axis=0) / 5
+        np.testing.assert_allclose(institution.nodes.features, np.clip(expected, -1, 1), atol=1e-4)
+    made = loaded(inputs, trained(inputs)).draw(np.arange(60))
+    np.testing.assert_allclose(made.features.mean(), inputs.features.mean(), rtol=0.1)
+
+
+def test_correlations_are_learnt_as_they_are_and_a_column_of_equal_measures_is_nothing():
+    inputs = inpainting_inputs()
     institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
-    assert float(institution.nodes.features.abs().max()) == pytest.approx(1)
-    made = loaded(inputs, trained(inputs)).draw(np.arange(30))
-    assert np.abs(made.features).max() > 0.2
-    own = np.abs(inputs.features[inputs.institution == 0]).max(axis=0)
-    np.testing.assert_allclose(institution.bound, np.maximum(own, 1), rtol=1e-6)
+    np.testing.assert_array_equal(institution.nodes.features, inputs.features[inputs.institution == 0])
+    measures = inputs.features * 100
+    measures[:, 3] = 7
+    institution = institution_of(replace(inputs, features=measures), 0, torch.device("cpu"), torch.float32)
+    assert bool((institution.nodes.features[:, 3] == 0).all())
 
 
 def test_every_node_is_a_root_before_any_is_twice():

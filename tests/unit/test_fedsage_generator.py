@@ -13,10 +13,11 @@ from brainfed.graphs.graph import Graph
 from brainfed.inpainting import fedsage, fedsage_visit
 from brainfed.inpainting.fedsage_crossings import RAW_CROSSES, SUMMED_CROSSES
 from brainfed.inpainting.fedsage_losses import count_loss
-from brainfed.inpainting.fedsage_owner import bounded, hidden_nodes, owners_of, row_normalised
+from brainfed.inpainting.fedsage_owner import hidden_nodes, owners_of, row_normalised, scaled_members
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fedsage_training import Draws
 from brainfed.inpainting.fusing import fuse
+from brainfed.inpainting.scaling import scaling_of
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.fedsage_plus import FEDSAGE
 from brainfed.models.fedsage_generator import GeneratorShape, MissingNeighbourGenerator
@@ -125,13 +126,14 @@ def test_a_node_whose_row_is_empty_gets_a_row_of_zeros():
     assert row_normalised(graph, np.arange(3)).tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
 
 
-def test_features_beyond_tanhs_reach_are_divided_by_their_bound():
+def test_measures_are_z_scored_by_the_institution_and_correlations_are_not():
     inputs = widened(cohort(), 40)
-    rows, bound = bounded(inputs, 1)
-    members = inputs.members(1)
-    assert bound[1:].tolist() == [1] * 5
-    assert bound[0] == np.abs(inputs.features[members, 0]).max() > 1
-    np.testing.assert_allclose(rows * bound, inputs.features[members], rtol=1e-6)
+    members, scaling = inputs.members(1), scaling_of(inputs, 1)
+    own = inputs.features[members].astype(float)
+    np.testing.assert_allclose(scaling.centre, own.mean(axis=0))
+    np.testing.assert_allclose(scaling.unit, 5 * own.std(axis=0))
+    np.testing.assert_allclose(scaling.undo(scaled_members(inputs, 1)), own, rtol=1e-5, atol=1e-5)
+    assert scaled_members(cohort(), 1).tobytes() == cohort().features[members].tobytes()
 
 
 def test_the_count_loss_by_hand():
@@ -399,7 +401,8 @@ def test_generated_features_return_to_the_scale_of_the_cohort():
     wide = widened(cohort(), 1000)
     drawn = loaded(wide, fedsage.train(wide, QUICK, Run())).draw(np.repeat(np.arange(45), 3)).features
     assert np.abs(drawn[:, 0]).max() > 10
-    assert np.abs(drawn[:, 1:]).max() < 1
+    scaling = scaling_of(wide, 0)
+    assert (np.abs(drawn[wide.institution.repeat(3) == 0] - scaling.centre) <= scaling.unit * (1 + 1e-6)).all()
 
 
 def test_more_neighbours_than_slots_are_refused():

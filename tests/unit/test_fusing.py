@@ -113,7 +113,12 @@ def plain(inputs, fused):
         members = inputs.members(home).tolist()
         sigma = mean_distance(position[members if settings.scope == "local" else inputs.fitted.nonzero()[0]])
         weights = {j: pair_weight(position, compared, sigma, settings.age_gap, g, j) for j in members}
-        kept = {j: weights[j] for j in best_partners(weights, settings.k)}
+        chosen = settings.k
+        if settings.scope == "global_cut":
+            inside = adjacency[np.ix_(members, members)] > 0
+            degree = inside.sum(axis=1) - inside.diagonal()
+            chosen = min(settings.k, round(degree[degree > 0].mean()) - 1) if degree.any() else 0
+        kept = {j: weights[j] for j in best_partners(weights, chosen)} if chosen else {}
         if parent not in kept:
             kept[parent] = weights[parent] or min(kept.values(), default=1.0)
         for j, weight in kept.items():
@@ -227,7 +232,8 @@ def test_under_a_cut_global_graph_sigma_is_that_of_everybody():
     inputs = inputs_of([[0], [1], [3], [7]], [0, 1, 0, 1], phenotypes=(), scope="global_cut")
     row = dense(fuse(inputs, FakeGenerator([0, 0, 1, 0], np.array([[1.0]])), NO_CAP, most=10), 5)[4]
     sigma = 23 / 6
-    np.testing.assert_allclose(row, [np.exp(-1 / (2 * sigma**2)), 0, np.exp(-4 / (2 * sigma**2)), 0, 1], rtol=1e-6)
+    # Subjects 0 and 2 are each other's only neighbours inside: a new node has one, its parent.
+    np.testing.assert_allclose(row, [0, 0, np.exp(-4 / (2 * sigma**2)), 0, 1], rtol=1e-6)
 
 
 @given(
@@ -255,7 +261,7 @@ def test_equals_the_plain_graph_built_pair_by_pair(seed, scope, k, phenotypes, i
 OPTIONS = {
     "seed": st.integers(0, 10**6),
     "nodes": st.sampled_from(["generated", "random"]),
-    "edges": st.sampled_from(["similarity", "binary"]),
+    "edges": st.sampled_from(["similar", "parent", "binary"]),
     "scope": st.sampled_from(["local", "global", "global_cut"]),
     "shuffle": st.booleans(),
     "inductive": st.booleans(),
@@ -301,7 +307,7 @@ def test_invariants_of_every_kind(seed, nodes, edges, scope, shuffle, inductive)
 
 
 @pytest.mark.parametrize("nodes", ["generated", "random"])
-@pytest.mark.parametrize("edges", ["similarity", "binary"])
+@pytest.mark.parametrize("edges", ["similar", "parent", "binary"])
 @pytest.mark.parametrize("options", [{}, {"cap": 0.0}])
 def test_without_generated_nodes_it_is_the_population_graph(nodes, edges, options):
     inputs, generator = cohort(3)

@@ -21,7 +21,7 @@ def test_the_generator_has_the_layers_of_table_ii():
     assert weights == {
         "encoder_0": (7381, 256),
         "encoder_1": (256, 64),
-        "count": (64, 1),
+        "count": (65, 1),
         "feature_0": (68, 128),
         "feature_1": (128, 256),
         "feature_2": (256, 7381),
@@ -74,9 +74,21 @@ def test_encoding_is_two_graph_convolutions_with_elu():
     np.testing.assert_allclose(generator.encode(features, propagation).detach().numpy(), expected, rtol=1e-12)
 
 
-def test_before_training_every_subject_misses_the_same_share():
-    share = Generator(30).missing(torch.randn(8, 64))
-    torch.testing.assert_close(share, torch.full((8,), 0.15))
+def test_before_training_every_subject_misses_the_share_that_a_mask_hides():
+    printed = Generator(30, hidden=0.2, sees_degree=False)
+    assert printed.count.in_features == 64
+    torch.testing.assert_close(printed.missing(torch.randn(8, 64), torch.arange(8.0)), torch.full((8,), 0.2))
+    # of ten neighbours, a hidden fifth: one for every four visible ones and one more
+    share = Generator(30, hidden=0.2, k=1000, proportional=True).missing(torch.randn(8, 64), torch.arange(8.0))
+    torch.testing.assert_close(share, (1 + torch.arange(8.0)) / 4 / 1000, rtol=0.01, atol=0)
+
+
+def test_the_count_does_not_train_the_encoder_unless_as_printed():
+    for sees_degree in (True, False):
+        generator = Generator(30, sees_degree=sees_degree)
+        torch.nn.init.normal_(generator.count.weight)
+        generator.missing(generator.encode(torch.randn(8, 30), torch.eye(8)), torch.ones(8)).sum().backward()
+        assert (generator.encoder_0.weight.grad is None) is sees_degree
 
 
 def test_generated_features_lie_inside_the_bounds_of_a_correlation():

@@ -104,17 +104,17 @@ def test_a_variant_may_set_its_own_inpainters_keys():
 
 
 def test_fusing_is_the_projects_then_the_methods_then_the_variants():
-    planned = plan(fusing={"edges": "similarity", "cap": 0.25, "nodes": "random"})
+    planned = plan(fusing={"edges": "similar", "cap": 0.25, "nodes": "random"})
     first, sage = variant(planned, "first").fused.settings, variant(planned, "sage").fused.settings
-    assert (first.edges, first.cap, first.nodes) == ("similarity", 0.25, "random")
+    assert (first.edges, first.cap, first.nodes) == ("similar", 0.25, "random")
     assert (sage.edges, sage.cap, sage.nodes) == ("binary", None, "random")
     own = plan(fusing={"cap": 0.25}, variants={"sage": {"fusing": {"cap": 0.75}}})
     assert variant(own, "sage").fused.settings.cap == 0.75
 
 
-def test_one_subject_gets_at_most_k_nodes_or_fedsages_number_of_targets():
+def test_one_subject_gets_as_many_nodes_as_are_predicted_or_fedsages_number_of_targets():
     planned = plan(graph={"k": 7})
-    assert variant(planned, "first").fused.inpainting.most == 7
+    assert variant(planned, "first").fused.inpainting.most is None
     assert variant(planned, "sage").fused.inpainting.most == 5
 
 

@@ -14,6 +14,7 @@ from brainfed.cohort.splits import split
 from brainfed.graphs.known_phenotypes import known_phenotypes
 from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.starts import new_generator
 from brainfed.methods.phenotype import PhenotypeSettings
 from brainfed.runtime.artefacts import write_arrays, write_table
@@ -98,7 +99,7 @@ def test_sex_is_compared_by_no_graph_and_predicted_by_no_generator(tmp_path):
         **paths, features=tmp_path / "features", graph=tmp_path / "graph", graph_settings=GraphSettings(k=4),
         protocol="transductive", part="all", streams=Streams(1),
     )  # fmt: skip
-    assert not new_generator(inputs).sex
+    assert not new_generator(inputs, InpaintingSettings()).sex
 
 
 def test_a_graph_that_compares_sex_alone_then_compares_images_alone():

@@ -8,12 +8,13 @@ with job(snakemake, gpu=True) as running:
     from brainfed.graphs.settings import GraphSettings
     from brainfed.inpainting.fusing import fuse
     from brainfed.inpainting.settings import FusingSettings
+    from brainfed.inpainting.true_neighbours import crossings_of
     from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
     from brainfed.runtime.entry import resolve
     from brainfed.runtime.run import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.training.inpainting_inputs import inpainting_inputs
+    from brainfed.training.inpainting_inputs import inpainting_inputs, read_cut
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
@@ -32,14 +33,16 @@ with job(snakemake, gpu=True) as running:
         read_arrays(files.generator),
         Run(running.device, progress=running.progress),
     )
-    fused = fuse(inputs, generator, restore(FusingSettings, params.settings), params.most)
+    settings = restore(FusingSettings, params.settings)
+    cut = read_cut(files.graph, inputs.subjects) if settings.nodes == "true" else None
+    fused = fuse(inputs, generator, settings, params.most, cut)
     write_arrays(
         snakemake.output.fused,
         {field.name: getattr(fused, field.name) for field in fields(fused)},
         {
             "subjects": list(inputs.subjects),
             "settings": params.settings,
-            "crossings": read_arrays(files.graph, []).metadata["crossings"],
+            "crossings": [*read_arrays(files.graph, []).metadata["crossings"], *crossings_of(inputs, fused, settings)],
         },
     )
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")

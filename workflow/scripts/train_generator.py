@@ -47,7 +47,7 @@ with job(snakemake, gpu=True) as running:
         },
     )
     write_table(snakemake.output.history, trained.history)
-    cost = {"counts": trained.counts, "crossings": list(trained.crossings)}
+    cost = {"counts": trained.counts, "crossings": list(trained.crossings), "held_out": list(trained.held_out)}
     write_text(snakemake.output.cost, canonical_json(cost) + "\n")
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
     checkpoint.remove()

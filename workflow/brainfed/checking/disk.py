@@ -1,5 +1,6 @@
 """Room on the disk: what the large artefacts of a plain run take, against what is free."""
 
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Checked
 from brainfed.cohort.split_settings import SplitSettings
-from brainfed.configuration.stages import Experiment
+from brainfed.configuration.stages import Experiment, FusingStage
 from brainfed.imaging.settings import FeatureSettings
 
 FLOAT = 4
@@ -28,9 +29,15 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
             if variant.features and variant.fused and variant.fused.name not in counted:
                 counted.add(variant.fused.name)
                 width = _width(variant.features.settings, checked.regions)
-                generated = subjects * variant.fused.inpainting.most
+                generated = math.ceil(subjects * _most_nodes(variant.fused))
                 total += generated * width * (runs if variant.fused.by_fold else experiment.repeats)
     return FLOAT * total
+
+
+def _most_nodes(fused: FusingStage) -> float:
+    """Generated nodes a subject, at most; 2 k neighbours where nothing limits them."""
+    limits = (fused.settings.cap, fused.inpainting.most, 2 * fused.inpainting.graph.settings.k)
+    return min(limit for limit in limits if limit is not None)
 
 
 def check_disk(needed: dict[str, int], results: Path, place: str) -> list[Finding]:

@@ -92,10 +92,10 @@ class InpaintingStage:
         return self.graph.by_fold
 
     @property
-    def most(self) -> int:
-        """Generated nodes of one subject at most: FedSage+'s number of targets, else the graph's k."""
+    def most(self) -> int | None:
+        """Generated nodes of one subject at most: FedSage+'s number of targets; None where nothing limits them."""
         named = self.inpainter.most
-        return int(self.settings[named]) if named else self.graph.settings.k
+        return int(self.settings[named]) if named else None
 
 
 @dataclass(frozen=True)

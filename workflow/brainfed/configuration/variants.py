@@ -33,10 +33,10 @@ def check_definition(project: ProjectSettings, name: str, definition: Definition
     where = f"variants.{name}"
     method, _ = _method_settings(where, definition)
     features = _features(project, definition, where)
-    _graph(project, method, definition, where, features)
+    graph = _graph(project, method, definition, where, features)
     if method.inpainter is not None:
         _inpainting(project, method, definition, where)
-        _fusing(project, method, definition, where)
+        _refuse_unknown_truth(where, _fusing(project, method, definition, where), graph)
 
 
 def resolve_variant(project: ProjectSettings, name: str, definition: Definition, regime: Regime) -> Variant:
@@ -57,6 +57,7 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
         _refuse_unseen(where, method, regime)
         inpainting = _inpainting_stage(_inpainting(project, method, definition, where), method, graph)
         fused = _fusing_stage(_fusing(project, method, definition, where), inpainting)
+        _refuse_unknown_truth(where, fused.settings, graph.settings)
     return Variant(name, method, settings, features, graph, fused)
 
 
@@ -73,6 +74,15 @@ def _refuse_true_labels(where: str, features: FeatureStage | None, graph: GraphS
                 f"{where}.{key}: expected no rfe under `labels: permuted`, found rfe, which is fitted on the true "
                 "diagnoses; leave the variant out of the experiment with permuted labels."
             )
+
+
+def _refuse_unknown_truth(where: str, fusing: FusingSettings, graph: GraphSettings) -> None:
+    """Nobody is missing where nothing was cut."""
+    if fusing.nodes == "true" and graph.scope != "global_cut":
+        raise UserError(
+            f"{where}.fusing.nodes: `true` puts back the subjects that a cut took away, and `graph.scope: "
+            f"{graph.scope}` cuts nothing; expected `graph.scope: global_cut`."
+        )
 
 
 def completes_graph(definition: Definition) -> bool:

@@ -21,6 +21,10 @@ from brainfed.models.discriminator import Discriminator, FirstWeight
 from brainfed.models.generator import Generator
 
 LOSSES = ("reconstruction", "adversarial", "count", "phenotype", "discriminator")
+LENGTHS = ("reconstruction_gradient", "adversarial_gradient", "phenotype_gradient")
+"""Frobenius norms of what each loss asks of the generated features (p, d), the layer that the three share."""
+STEEPEST = 1e4
+"""A gradient that is brought to the reconstruction's length is stretched at most so far (as in VQGAN)."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class HiddenNodes:
         propagation: (n, n) normalised adjacency of what is left; rows and columns of hidden nodes are 0.
         visible: (v,) the nodes that are left.
         missing: (v,) number of hidden neighbours of each.
+        degree: (v,) number of visible ones.
         hidden: (h,) the others.
         parent, target: (p,) a visible node and its hidden neighbour, in order.
         noise: (p, 4) of the generator.
@@ -47,6 +52,7 @@ class HiddenNodes:
     propagation: Tensor
     visible: Tensor
     missing: Tensor
+    degree: Tensor
     hidden: Tensor
     parent: Tensor
     target: Tensor
@@ -65,8 +71,9 @@ def train_step(
     """Fill the gradients of alpha L_rec + beta L_gen + L_num + L_pheno and of L_dis (FedNI eq. 6, 8 to 12).
 
     Returns:
-        every loss of `LOSSES` by name, on the device: the reconstruction as a mean over features whatever its weight;
-        those of the discriminator are missing where there is none.
+        every loss of `LOSSES` and every length of `LENGTHS` by name, on the device: the reconstruction as a mean over
+        features whatever its weight; those of the discriminator are missing where there is none. Lengths are those of
+        the gradients as they enter, weights included.
     """
     first = generator.encoder_0.weight
     with torch.no_grad():
@@ -74,7 +81,7 @@ def train_step(
         wide.products.write(nodes.features, first.T, product)
     product.requires_grad_()
     embedding = generator.embed(product, masked.propagation)
-    counted = count_loss(generator.missing(embedding[masked.visible]), masked.missing, k)
+    counted = count_loss(generator.missing(embedding[masked.visible], masked.degree), masked.missing, k)
     chosen = one_hot(masked.parent, len(embedding)).to(embedding.dtype)
     expanded = generator.expand(chosen @ embedding, masked.noise)
     losses, back = _train_wide(generator, discriminator, nodes, masked, settings, wide, expanded.detach())
@@ -114,13 +121,28 @@ def _train_wide(
     judged_back = None
     if discriminator is not None and first is not None and judged is not None:
         adversarial, by_products = _judge(discriminator, first, judged, fake, nodes.features[masked.hidden], wide)
-        judged_back = settings.beta / first.sigma * by_products
+        judged_back = by_products / first.sigma
         losses |= adversarial
     with torch.no_grad():
-        weight = settings.alpha * (fake.shape[1] if settings.reconstruction == "sum" else 1)
+        weight = 1 if settings.reconstruction == "mean" else fake.shape[1]
         upstream = Upstream(target, weight, judged_back, told_back)
+        lengths = wide.lengths(generator, fake, nodes.features, judge, upstream)
+        weights = _weights(settings, lengths)
+        upstream = upstream.weighted(*weights)
         reconstruction, back = wide.backward(generator, source, fake, nodes.features, judge, upstream)
-    return {"reconstruction": reconstruction, **losses}, back
+    entering = {name: length * by for name, length, by in zip(LENGTHS, lengths, weights, strict=True)}
+    present = (True, judged_back is not None, told_back is not None)
+    shown = {name: length for (name, length), there in zip(entering.items(), present, strict=True) if there}
+    return {"reconstruction": reconstruction, **losses, **shown}, back
+
+
+def _weights(settings: InpaintingSettings, lengths: Tensor) -> Tensor:
+    """(3,) by what the gradients of reconstruction, adversarial and phenotype loss are multiplied (FedNI eq. 10)."""
+    chosen = lengths.new_tensor([settings.alpha, settings.beta, 1.0])
+    if settings.reconstruction != "balanced":
+        return chosen
+    stretch = (lengths[0] / lengths).clamp(max=STEEPEST)
+    return chosen * torch.where(lengths > 0, stretch, 1)
 
 
 def _judge(

@@ -11,14 +11,14 @@ def allot(
     count: NDArray[np.float64],
     *,
     rounding: Literal["round", "truncate"],
-    most: int,
+    most: int | None,
     cap: float | None,
     lot: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
 
-    Each is made whole (`round`: halves to the even side) and brought into 0 ... `most`. Where all together
-    exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of its share,
+    Each is made whole (`round`: halves to the even side) and brought into 0 ... `most` (None: no limit). Where all
+    together exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of its share,
     and the largest remainders one more. Of equal remainders the larger predicted number comes first, of equal
     numbers the smaller `lot` (n,), drawn at random: ids are often in the order of the diagnosis and decide nothing.
 

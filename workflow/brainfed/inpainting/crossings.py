@@ -16,7 +16,7 @@ def _normal(name: str, axis: str) -> dict[str, tuple[str, ...]]:
 GENERATOR_CROSSES: Mapping[str, tuple[str, ...]] = {
     **_layer("encoder_0", "features", "encoder-0"),
     **_layer("encoder_1", "encoder-0", "encoder-1"),
-    **_layer("count", "encoder-1", "one"),
+    **_layer("count", "embedding-and-degree", "one"),
     **_layer("feature_0", "embedding-and-noise", "feature-0"),
     **_normal("normal_0", "feature-0"),
     **_layer("feature_1", "feature-0", "feature-1"),

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
+from brainfed.inpainting.count_scale import count_scale, elsewhere
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
 from brainfed.inpainting.institution import Institution, institution_of, normalised
 from brainfed.inpainting.settings import InpaintingSettings
@@ -19,17 +20,16 @@ from brainfed.runtime.run import Run
 
 
 def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> "TrainedFedNI":
-    """The trained generator, ready to be asked for counts and nodes; its settings decide nothing any more."""
-    del settings
+    """The trained generator, ready to be asked for counts and nodes."""
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
     held = len(arrays["encoder_0.weight"])
-    stack = StackedModules(lambda: new_generator(inputs), held, device, dtype)
+    stack = StackedModules(lambda: new_generator(inputs, settings), held, device, dtype)
     stack.load(arrays)
     every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
     present = [institution for institution in every if len(institution.members)]
     pairs = [(institution, stack.modules[place % held].eval()) for place, institution in enumerate(present)]
-    return TrainedFedNI(inputs, pairs)
+    return TrainedFedNI(inputs, settings, pairs)
 
 
 class TrainedFedNI:
@@ -37,11 +37,17 @@ class TrainedFedNI:
 
     Args:
         inputs: of the job.
+        settings: what the generators were trained with.
         pairs: every institution that has subjects, with the generator that it holds, in evaluation mode.
     """
 
-    def __init__(self, inputs: InpaintingInputs, pairs: Sequence[tuple[Institution, Generator]]) -> None:
-        self._inputs = inputs
+    def __init__(
+        self,
+        inputs: InpaintingInputs,
+        settings: InpaintingSettings,
+        pairs: Sequence[tuple[Institution, Generator]],
+    ) -> None:
+        self._inputs, self._settings = inputs, settings
         self._pairs = pairs
         with torch.no_grad():
             self._embeddings = [
@@ -51,11 +57,16 @@ class TrainedFedNI:
 
     @torch.no_grad()
     def counts(self) -> NDArray[np.float64]:
-        """(n,) k times the predicted share, not rounded; 0 where a subject may not be learnt from."""
+        """(n,) k times the predicted share on the scale of what is missing; 0 where a subject may not be learnt from.
+
+        Not rounded, and at most as many as there are subjects elsewhere.
+        """
         counts = np.zeros(len(self._inputs.subjects))
         for (institution, generator), embedding in zip(self._pairs, self._embeddings, strict=True):
-            share = generator.missing(embedding).double().cpu().numpy()
-            counts[institution.members] = self._inputs.graph_settings.k * share
+            degree = torch.from_numpy(np.diff(institution.edges.indptr)).to(embedding)
+            share = generator.missing(embedding, degree).double().cpu().numpy()
+            predicted = self._inputs.graph_settings.k * share * count_scale(self._inputs, institution, self._settings)
+            counts[institution.members] = np.minimum(predicted, elsewhere(self._inputs, institution))
         return counts
 
     @torch.no_grad()
@@ -71,7 +82,7 @@ class TrainedFedNI:
             place = np.searchsorted(institution.members, parents[asked])
             rows = embedding[torch.from_numpy(place).to(embedding.device)]
             made = generator.generate(rows, self._noise(parents[asked]).to(rows))
-            features[asked] = (made.double().cpu().numpy() * institution.bound).astype(np.float32)
+            features[asked] = institution.scaling.undo(made.double().cpu().numpy())
             if generator.predicts_phenotypes:
                 told = generator.phenotypes(made).double().cpu().numpy()
                 if generator.sex:

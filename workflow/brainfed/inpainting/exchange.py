@@ -36,6 +36,7 @@ def axes_of(features: int, generator: Generator) -> dict[str, int]:
         "features": features,
         "encoder-0": ENCODER[0],
         "encoder-1": ENCODER[1],
+        "embedding-and-degree": ENCODER[1] + generator.sees_degree,
         "embedding-and-noise": ENCODER[1] + NOISE,
         "feature-0": FEATURE[0],
         "feature-1": FEATURE[1],

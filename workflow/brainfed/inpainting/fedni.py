@@ -5,6 +5,7 @@ adds noise to what it uploads; the server averages with equal weights. No label 
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from torch import Tensor
 from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
-from brainfed.inpainting.adversarial_step import LOSSES, train_step
+from brainfed.inpainting.adversarial_step import train_step
 from brainfed.inpainting.exchange import axes_of, crossings_by, exchange_weights
+from brainfed.inpainting.held_out import held_out
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.institution import hide, institution_of
 from brainfed.inpainting.records import MEASURES, history_of
@@ -43,7 +45,7 @@ class Federation:
         self.institutions = [institution for institution in every if len(institution.members)]
         self.k = inputs.graph_settings.k
         count, width = len(self.institutions), inputs.features.shape[1]
-        self.generators = StackedModules(lambda: new_generator(inputs), count, device, dtype)
+        self.generators = StackedModules(lambda: new_generator(inputs, settings), count, device, dtype)
         self.discriminators = (
             StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
         )
@@ -87,7 +89,7 @@ class Federation:
             for name, loss in losses.items():
                 sums[name] = sums[name] + loss.double() if name in sums else loss.double()
         # A GPU is waited for once a round.
-        means = [float(sums[name]) / steps if name in sums else np.nan for name in LOSSES]
+        means = [float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]]
         return np.array([*means, hidden])
 
 
@@ -131,7 +133,17 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
         history_of(measures, [inputs.institutions[institution.number] for institution in federation.institutions]),
         counts,
         federation.ledger.rows(),
+        _held_out(federation, inputs),
     )
+
+
+def _held_out(federation: Federation, inputs: InpaintingInputs) -> tuple[dict[str, float | str], ...]:
+    found = []
+    for place, institution in enumerate(federation.institutions):
+        generator = federation.generators.modules[place].eval()
+        measured = held_out(institution, generator, federation.settings, federation.k, inputs.part, inputs.streams)
+        found.append({"institution": inputs.institutions[institution.number], **asdict(measured)})
+    return tuple(found)
 
 
 def _mean_reconstruction(measures: NDArray[np.float64]) -> str:

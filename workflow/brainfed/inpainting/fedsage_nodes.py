@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.fedsage_owner import bounded, row_normalised
+from brainfed.inpainting.fedsage_owner import row_normalised, scaled_members
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
+from brainfed.inpainting.scaling import scaling_of
 from brainfed.models.fedsage_generator import MissingNeighbourGenerator
 
 
@@ -51,8 +52,8 @@ class ImaginedNeighbours:
             if slot[asked].max() >= generator.fgen.shape.targets:
                 raise ValueError(f"a subject has at most {generator.fgen.shape.targets} generated neighbours")
             distinct, place = np.unique(parents[asked], return_inverse=True)
-            _, bound = bounded(self._inputs, code)
-            features[asked] = self._generate(code, distinct)[place, slot[asked]] * bound
+            made = self._generate(code, distinct)[place, slot[asked]]
+            features[asked] = scaling_of(self._inputs, code).undo(made)
             answered[asked] = True
         if not answered.all():
             raise ValueError(f"subject {self._inputs.subjects[parents[~answered][0]]!r} was never learnt from")
@@ -64,7 +65,7 @@ class ImaginedNeighbours:
         members, generator = self._inputs.members(institution), self._generators[institution]
         weight = generator.encoder.first.weight
         propagation = torch.from_numpy(row_normalised(self._inputs.graph, members)).to(weight)
-        rows = torch.from_numpy(bounded(self._inputs, institution)[0]).to(weight)
+        rows = torch.from_numpy(scaled_members(self._inputs, institution)).to(weight)
         embeddings: Tensor = generator.encoder(propagation @ rows, propagation)
         return embeddings
 

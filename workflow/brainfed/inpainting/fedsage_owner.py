@@ -15,6 +15,7 @@ from brainfed.graphs.graph import Graph
 from brainfed.graphs.propagation import dense_block
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.inputs import FloatArray, InpaintingInputs, IntArray
+from brainfed.inpainting.scaling import scaling_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Owner:
         missing: (h, d) features of the hidden nodes.
         neighbours: (t, h) bool: which hidden nodes are each one's targets.
 
-    Features are those of the cohort over the institution's bound, see `bounded`.
+    Features are those of the cohort as the institution scales them.
     """
 
     institution: int
@@ -64,11 +65,9 @@ def row_normalised(graph: Graph, members: IntArray) -> NDArray[np.float64]:
     return np.asarray(np.divide(block, degree, out=np.zeros_like(block), where=degree > 0), dtype=np.float64)
 
 
-def bounded(inputs: InpaintingInputs, institution: int) -> tuple[FloatArray, NDArray[np.float64]]:
-    """The members' features (m, d) inside tanh's reach, and the bound (d,) they were divided by; 1 for correlations."""
-    rows = inputs.features[inputs.members(institution)]
-    bound = np.maximum(np.abs(rows).max(axis=0, initial=0.0), 1.0).astype(np.float64)
-    return (rows / bound).astype(rows.dtype) if (bound > 1).any() else rows, bound
+def scaled_members(inputs: InpaintingInputs, institution: int) -> FloatArray:
+    """The members' features (m, d) inside tanh's reach."""
+    return scaling_of(inputs, institution).apply(inputs.features[inputs.members(institution)])
 
 
 def hidden_nodes(inputs: InpaintingInputs, institution: int, fraction: float) -> IntArray:
@@ -82,8 +81,8 @@ def hidden_nodes(inputs: InpaintingInputs, institution: int, fraction: float) ->
 def _owner(
     inputs: InpaintingInputs, institution: int, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
 ) -> Owner:
-    members, (rows, _) = inputs.members(institution), bounded(inputs, institution)
-    features = torch.from_numpy(rows).to(device, dtype)
+    members = inputs.members(institution)
+    features = torch.from_numpy(scaled_members(inputs, institution)).to(device, dtype)
     hidden = hidden_nodes(inputs, institution, settings.hidden_fraction)
     visible = np.setdiff1d(members, hidden)
     missed = _edges(inputs.graph, visible, hidden)

@@ -47,6 +47,14 @@ class InpaintingInputs:
     streams: Streams
     selected: tuple[IntArray, ...] = ()
 
+    @property
+    def within_one(self) -> bool:
+        """Whether all features to be learnt from are correlations, or measures between -1 and 1 as they are."""
+        if self.graph_settings.scaling == "columns":
+            return False
+        rows = self.features if self.fitted.all() else self.features[self.fitted]
+        return bool(rows.max(initial=0.0) <= 1 and rows.min(initial=0.0) >= -1)
+
     def members(self, institution: int) -> IntArray:
         """Positions of the institution's subjects that may be learnt from."""
         return np.flatnonzero((self.institution == institution) & self.fitted)

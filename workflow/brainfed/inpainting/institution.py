@@ -13,7 +13,8 @@ from brainfed.graphs.propagation import dense_block
 from brainfed.inpainting.adversarial_step import HiddenNodes, Nodes
 from brainfed.inpainting.inputs import InpaintingInputs, IntArray
 from brainfed.inpainting.losses import Phenotype
-from brainfed.inpainting.masking import Mask, draw_mask
+from brainfed.inpainting.masking import Adjacency, Mask, draw_mask
+from brainfed.inpainting.scaling import Scaling, scaling_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.generator import NOISE
 from brainfed.runtime.streams import Streams
@@ -26,10 +27,10 @@ class Institution:
     Attributes:
         number: its code.
         members: (n,) positions of its subjects.
-        nodes: features divided by `bound`, and normalised phenotypes, as tensors.
+        nodes: scaled features and normalised phenotypes, as tensors.
         adjacency: (n, n) with self-loops.
         edges: the same without self-loops.
-        bound: (d,) by which features are divided, so that they fit the generator's tanh; 1 for correlations.
+        scaling: of the features, so that they fit the generator's tanh.
         age_mean, age_sd: years, by which ages are normalised.
     """
 
@@ -38,7 +39,7 @@ class Institution:
     nodes: Nodes
     adjacency: Tensor
     edges: csr_array[np.float64, tuple[int, int]]
-    bound: NDArray[np.float64]
+    scaling: Scaling
     age_mean: float
     age_sd: float
 
@@ -46,8 +47,7 @@ class Institution:
 def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, dtype: torch.dtype) -> Institution:
     """Institution `number`; nothing in it comes from another."""
     members = inputs.members(number)
-    rows = inputs.features[members]
-    bound = np.maximum(np.abs(rows).max(axis=0, initial=0.0), 1.0).astype(np.float64)
+    scaling = scaling_of(inputs, number)
     age = inputs.age[members]
     known = np.isfinite(age).any()
     mean = float(np.nanmean(age)) if known else 0.0
@@ -57,9 +57,7 @@ def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, 
     dense = dense_block(graph.row, graph.column, graph.weight, members, graph.nodes)
     loose = dense.copy()
     np.fill_diagonal(loose, 0)
-    features = torch.from_numpy(rows).to(dtype)
-    if (bound > 1).any():
-        features = features / torch.from_numpy(bound).to(dtype)
+    features = torch.from_numpy(scaling.apply(inputs.features[members])).to(dtype)
     phenotype = Phenotype(torch.from_numpy(inputs.sex[members]), torch.from_numpy((age - mean) / sd).to(dtype))
     return Institution(
         number,
@@ -67,7 +65,7 @@ def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, 
         Nodes(features.to(device), Phenotype(phenotype.sex.to(device), phenotype.age.to(device))),
         torch.from_numpy(dense).to(device, dtype),
         csr_array(loose),
-        bound,
+        scaling,
         mean,
         sd,
     )
@@ -97,10 +95,17 @@ def hide(
     if len(mask.target) < 2:
         return None, fraction
     noise = normal(streams, (len(mask.target), NOISE), "generator-noise", part, institution.number, epoch)
-    return _as_tensors(mask, institution, noise), fraction
+    return hidden_nodes(mask, institution, noise), fraction
 
 
-def _as_tensors(mask: Mask, institution: Institution, noise: Tensor) -> HiddenNodes:
+def visible_degree(edges: Adjacency, is_left: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n,) neighbours of each node among those that are left (n,)."""
+    joined = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
+    return np.asarray(joined @ is_left.astype(np.float64))
+
+
+def hidden_nodes(mask: Mask, institution: Institution, noise: Tensor) -> HiddenNodes:
+    """The mask as training reads it, with noise (p, 4) for its pairs."""
     adjacency = institution.adjacency
     device = adjacency.device
     is_left = np.ones(len(adjacency), dtype=np.bool_)
@@ -108,10 +113,12 @@ def _as_tensors(mask: Mask, institution: Institution, noise: Tensor) -> HiddenNo
     left = torch.from_numpy(is_left).to(device, adjacency.dtype)
     visible = np.flatnonzero(is_left)
     missing = np.bincount(mask.visible, minlength=len(adjacency))[visible]
+    degree = visible_degree(institution.edges, is_left)[visible]
     return HiddenNodes(
         propagation=normalised(left[:, None] * adjacency * left[None, :]),
         visible=torch.from_numpy(visible).to(device),
         missing=torch.from_numpy(missing).to(device, adjacency.dtype),
+        degree=torch.from_numpy(degree).to(device, adjacency.dtype),
         hidden=torch.from_numpy(mask.hidden).to(device),
         parent=torch.from_numpy(mask.visible).to(device),
         target=torch.from_numpy(mask.target).to(device),

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.inpainting.adversarial_step import LOSSES
+from brainfed.inpainting.adversarial_step import LENGTHS, LOSSES
 
-MEASURES = (*LOSSES, "hidden_fraction")
+MEASURES = (*LOSSES, *LENGTHS, "hidden_fraction")
 
 
 def history_of(measures: NDArray[np.float64], institutions: Sequence[str]) -> pd.DataFrame:

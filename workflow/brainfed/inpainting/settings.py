@@ -27,13 +27,21 @@ class InpaintingSettings:
     targets: Literal["neighbours", "parent"] = setting(
         "neighbours", "A hidden node is a target of all its visible neighbours, or of its parent in the tree alone."
     )
+    count: Literal["calibrated", "printed"] = setting(
+        "calibrated",
+        "The number of missing neighbours (FedNI eq. 6). printed: from the embedding alone, on the scale of a mask; "
+        "calibrated: its head also sees how many neighbours are visible and leaves the encoder alone, and under "
+        "`scope: global_cut` its answer is scaled from what a mask hides to what the cut took away.",
+    )
     pairing: Literal["order", "hungarian"] = setting(
         "order", "Draws and hidden neighbours of one node are paired in order of id, or by the smallest total error."
     )
-    reconstruction: Literal["sum", "mean"] = setting(
-        "sum",
-        "Squared error of a hidden neighbour (FedNI eq. 8): summed over its features, as printed, or their mean. At "
-        "thousands of features the mean's gradient is lost beside the other losses'.",
+    reconstruction: Literal["balanced", "sum", "mean"] = setting(
+        "balanced",
+        "How the squared error of a hidden neighbour (FedNI eq. 8) stands beside the other losses. sum: over its "
+        "features, as printed, which drowns the others at thousands of features; mean: over its features, which is "
+        "drowned by them; balanced: the sum, and the other losses' gradients by the generated features brought to "
+        "its gradient's length, so that alpha and beta mean the same for any number of features.",
     )
     alpha: float = setting(1.0, "Weight of the reconstruction loss (FedNI eq. 10).", minimum=0)
     beta: float = setting(1.0, "Weight of the adversarial loss (FedNI eq. 10).", minimum=0)
@@ -56,9 +64,16 @@ class FusingSettings:
         0.5, "At most so many generated nodes a subject of the institution; none: no limit.", minimum=0
     )
     rounding: Literal["round", "truncate"] = setting("round", "How a predicted number of neighbours becomes whole.")
-    edges: Literal["similarity", "binary"] = setting(
-        "similarity", "Edges of a generated node: by similarity as among subjects, or one of weight 1 to its parent."
+    edges: Literal["similar", "parent", "binary"] = setting(
+        "similar",
+        "Edges of a generated node. similar: to its parent and to the most similar of the institution, as many as a "
+        "true neighbour from elsewhere would have there; parent: to its parent alone, by similarity; binary: the same "
+        "of weight 1.",
     )
-    nodes: Literal["generated", "random"] = setting(
-        "generated", "Features of the new nodes: generated, or drawn from a normal fitted to each feature (Fig. 4)."
+    nodes: Literal["generated", "random", "mean", "shuffled", "true"] = setting(
+        "generated",
+        "What the new nodes are. generated: what the generator makes. Controls, with its numbers of nodes: random: "
+        "features drawn from a normal fitted to each (Fig. 4); mean: the institution's mean; shuffled: generated "
+        "features trade places, edges stay; true: the subjects whom `scope: global_cut` cut away, an oracle that "
+        "shares their features.",
     )

@@ -3,11 +3,12 @@
 import torch
 
 from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.generator import Generator
 
 
-def new_generator(inputs: InpaintingInputs) -> Generator:
+def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Generator:
     """The generator that every institution starts from: torch's own initial weights from a keyed stream."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(inputs.streams.key("generator-start", inputs.part))
@@ -15,6 +16,10 @@ def new_generator(inputs: InpaintingInputs) -> Generator:
             inputs.features.shape[1],
             sex="sex" in inputs.graph_settings.phenotypes,
             age="age" in inputs.graph_settings.phenotypes,
+            hidden=(settings.hidden_least + settings.hidden_most) / 2,
+            k=inputs.graph_settings.k,
+            sees_degree=settings.count == "calibrated",
+            proportional=settings.count == "calibrated" and inputs.graph_settings.scope == "global_cut",
         )
 
 

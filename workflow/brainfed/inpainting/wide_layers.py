@@ -25,15 +25,27 @@ class Upstream:
 
     Attributes:
         target: (p,) rows of X that the generated features (p, d) are to meet.
-        weight: of the squared error's mean over pairs and features.
+        weight: of the squared error's mean over pairs and features, a number or a tensor ().
         judged: (p, 128) of the generator's losses by fake @ judge.T; None without a discriminator.
         told: (p, 32) of them by the phenotype head's first product; None without one.
+        taught: (p, 32) the same as the head itself learns from it, whatever its weight beside the other losses.
     """
 
     target: Tensor
-    weight: float
+    weight: float | Tensor
     judged: Tensor | None
     told: Tensor | None
+    taught: Tensor | None = None
+
+    def weighted(self, reconstruction: Tensor, judged: Tensor, told: Tensor) -> "Upstream":
+        """The same with each of the three multiplied by a number ()."""
+        return Upstream(
+            self.target,
+            self.weight * reconstruction,
+            None if self.judged is None else self.judged * judged,
+            None if self.told is None else self.told * told,
+            self.told,
+        )
 
 
 @dataclass
@@ -72,6 +84,33 @@ class WideLayers:
                 self.products.add(made, generator.phenotype_0.weight[:, block].T, told)
         return fake, judged, told
 
+    def lengths(
+        self, generator: Generator, fake: Tensor, features: Tensor, judge: Tensor | None, upstream: Upstream
+    ) -> Tensor:
+        """Frobenius norms (3,) of the gradients of reconstruction, judge and phenotype head by the features (p, d).
+
+        Args:
+            generator: as in `generate`.
+            fake: (p, d) what `generate` gave.
+            features: (n, d) of the real nodes.
+            judge: as in `generate`.
+            upstream: what the losses ask for.
+        """
+        squared = fake.new_zeros(3)
+        for block in self._blocks(fake.shape[1]):
+            error = fake[:, block] - features[:, block].index_select(0, upstream.target)
+            squared[0] += torch.linalg.vector_norm(error) ** 2
+            asked = torch.empty_like(error)
+            if upstream.judged is not None and judge is not None:
+                self.products.write(upstream.judged, judge[:, block], asked)
+                squared[1] += torch.linalg.vector_norm(asked) ** 2
+            if upstream.told is not None:
+                self.products.write(upstream.told, generator.phenotype_0.weight[:, block], asked)
+                squared[2] += torch.linalg.vector_norm(asked) ** 2
+        lengths = squared.sqrt()
+        lengths[0] *= 2 * upstream.weight / fake.numel()
+        return lengths
+
     def backward(
         self,
         generator: Generator,
@@ -109,7 +148,8 @@ class WideLayers:
             if upstream.told is not None:
                 head = generator.phenotype_0.weight
                 self.products.add(upstream.told, head[:, block], error)
-                self.products.write(upstream.told.T, made, gradient_of(head)[:, block])
+                taught = upstream.told if upstream.taught is None else upstream.taught
+                self.products.write(taught.T, made, gradient_of(head)[:, block])
             error.addcmul_(error, made.square(), value=-1)
             self.products.write(error.T, source, gradient[block])
             torch.sum(error, dim=0, out=bias_gradient[block])

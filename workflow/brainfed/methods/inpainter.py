@@ -14,7 +14,7 @@ class Inpainter:
         train: `module:function`, `(InpaintingInputs, settings, Run) -> TrainedGenerator`.
         load: `module:function`, `(InpaintingInputs, settings, ArrayFile, Run) -> NodeGenerator`.
         crosses: every kind of tensor that may leave an institution: name -> its axes.
-        most: the setting that bounds the generated nodes of one subject; empty: the graph's k does.
+        most: the setting that bounds the generated nodes of one subject; empty: nothing does but the cap.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """FedNI's missing-node generator (FedNI Table II, eq. 4 to 7).
 
     encoder    G-conv(d, 256) ELU -> G-conv(256, 64) ELU -> z
-    count      FC(64, 1), a sigmoid: missing neighbours as a share of k
+    count      FC(64, 1), a sigmoid: missing neighbours as a share of k; FC(65, 1) where it sees the visible degree
     feature    [z ; N(0, I) in R^4] -> Linear(68, 128) ReLU BN -> Linear(128, 256) ReLU BN -> FC(256, d) tanh
     phenotype  generated feature -> Linear(d, 32) ReLU -> FC(32, outputs)
 
@@ -12,19 +12,13 @@ runs the layers that are d wide apart from the narrow ones (`inpainting.adversar
 import math
 
 from torch import Tensor, cat, nn, tanh
-from torch.nn.functional import elu, relu
+from torch.nn.functional import elu, relu, rms_norm
 
 ENCODER = (256, 64)
 NOISE = 4
 FEATURE = (128, 256)
 PHENOTYPE = 32
 SEXES = 2
-FIRST_SHARE = 0.15
-"""What the count head says before it has learnt: about what hiding a tenth of the nodes takes from k neighbours.
-
-From torch's own start it would first have to fall from 0.5, does so along the length of z, and ends up predicting
-fewest where most is missing.
-"""
 WIDE = ("encoder_0.weight", "feature_2.weight", "feature_2.bias", "phenotype_0.weight")
 """The learnable tensors with an axis of d, apart from which the generator is small."""
 
@@ -35,16 +29,37 @@ class Generator(nn.Module):
     Args:
         features: d.
         sex, age: whether the phenotype head predicts them: logits of `SEXES` classes, then a number.
+        hidden: the share of the nodes that a mask hides on average.
+        k: the graph's k.
+        sees_degree: whether the count head sees the visible degree, and trains apart from the encoder.
+        proportional: whether it starts in proportion to one more than the visible degree.
+
+    The count head starts at what hiding so many takes from everybody alike: of k neighbours, or of those that are
+    visible and one. From torch's own start it would first fall from one half, along the length of z, and end up
+    predicting fewest where most is missing.
     """
 
-    def __init__(self, features: int, *, sex: bool = True, age: bool = True) -> None:
+    def __init__(
+        self,
+        features: int,
+        *,
+        sex: bool = True,
+        age: bool = True,
+        hidden: float = 0.125,
+        k: int = 10,
+        sees_degree: bool = True,
+        proportional: bool = False,
+    ) -> None:
         super().__init__()
-        self.sex, self.age = sex, age
+        self.sex, self.age, self.sees_degree = sex, age, sees_degree
         self.encoder_0 = nn.Linear(features, ENCODER[0])
         self.encoder_1 = nn.Linear(ENCODER[0], ENCODER[1])
-        self.count = nn.Linear(ENCODER[1], 1)
+        self.count = nn.Linear(ENCODER[1] + sees_degree, 1)
         nn.init.zeros_(self.count.weight)
-        nn.init.constant_(self.count.bias, math.log(FIRST_SHARE / (1 - FIRST_SHARE)))
+        odds = hidden / (1 - hidden)
+        nn.init.constant_(self.count.bias, math.log(odds / k if proportional else odds))
+        if proportional:
+            nn.init.ones_(self.count.weight[:, -1])
         self.feature_0 = nn.Linear(ENCODER[1] + NOISE, FEATURE[0])
         self.normal_0 = nn.BatchNorm1d(FEATURE[0])
         self.feature_1 = nn.Linear(FEATURE[0], FEATURE[1])
@@ -69,9 +84,13 @@ class Generator(nn.Module):
         """Embeddings z (n, 64) of X (n, d) on the graph P (n, n)."""
         return self.embed(features @ self.encoder_0.weight.T, propagation)
 
-    def missing(self, embedding: Tensor) -> Tensor:
-        """(n,) missing neighbours as a share of k, in (0, 1) (eq. 6)."""
-        logits: Tensor = self.count(embedding)
+    def missing(self, embedding: Tensor, degree: Tensor) -> Tensor:
+        """(n,) missing neighbours as a share of k, in (0, 1) (eq. 6), from z (n, 64) and visible neighbours (n,)."""
+        known = embedding
+        if self.sees_degree:
+            # At a share of few per cent the sigmoid is exponential: a weight of 1 is proportional to the degree.
+            known = cat([rms_norm(embedding.detach(), ENCODER[1:]), degree.log1p()[:, None]], dim=1)
+        logits: Tensor = self.count(known)
         return logits[:, 0].sigmoid()
 
     def expand(self, embedding: Tensor, noise: Tensor) -> Tensor:

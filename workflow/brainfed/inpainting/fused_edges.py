@@ -1,0 +1,148 @@
+"""Whom a generated node is joined to (FedNI Sec. III-B.2): its parent, and others of the parent's institution.
+
+A true neighbour from elsewhere would have as many neighbours in the institution as a subject of its own has there:
+under the scope `global_cut` some three, of which its parent is one, under `local` the graph's k.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.graphs.neighbours import Edges, nearest
+from brainfed.graphs.population import fit_parts
+from brainfed.graphs.settings import GraphSettings
+from brainfed.graphs.similarity import Nodes, row_blocks, similarity
+from brainfed.inpainting.inputs import Generated, InpaintingInputs
+from brainfed.inpainting.settings import FusingSettings
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+PAIR_BLOCK = 64
+"""So many pairs (node, parent) are compared at once, all with all: only the diagonal is wanted."""
+
+
+def join(inputs: InpaintingInputs, parents: IntArray, born: Generated, settings: FusingSettings) -> Edges:
+    """Edges from new nodes n ... n + g - 1 to subjects, in one direction.
+
+    Args:
+        inputs: subjects and their graph.
+        parents: (g,) position of each new node's parent.
+        born: what the new nodes are.
+        settings: of fusing; random nodes get random neighbours.
+    """
+    if settings.edges == "binary":
+        return Edges(len(inputs.subjects) + np.arange(len(parents)), parents, np.ones(len(parents)))
+    if settings.nodes == "random":
+        return _random_edges(inputs, parents, settings)
+    return _similar_edges(inputs, parents, born, settings)
+
+
+def chosen_by_similarity(inputs: InpaintingInputs, institution: int, settings: FusingSettings) -> int:
+    """How many neighbours a new node of the institution has besides its parent, and by similarity.
+
+    Under `global_cut` one less than the mean degree inside the institution of those who have neighbours there, rounded;
+    under `local`, where a subject chooses k of its own institution, k.
+    """
+    if settings.edges == "parent":
+        return 0
+    k = inputs.graph_settings.k
+    if inputs.graph_settings.scope != "global_cut":
+        return k
+    members, graph = inputs.members(institution), inputs.graph
+    inside = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
+    degree = np.bincount(graph.row[inside], minlength=graph.nodes)[members]
+    joined = degree[degree > 0]
+    return min(k, round(float(joined.mean())) - 1) if len(joined) else 0
+
+
+def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingSettings) -> Edges:
+    """From each new node to its parent and to others at random; weights are drawn from those among subjects."""
+    graph, home = inputs.graph, inputs.institution[parents]
+    pieces = []
+    for institution in np.unique(home):
+        members = inputs.members(institution)
+        random = inputs.streams.numpy("random-edges", inputs.part, int(institution))
+        real = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
+        weights = graph.weight[real].astype(np.float64) if real.any() else np.ones(1)
+        chosen = chosen_by_similarity(inputs, int(institution), settings)
+        size = min(chosen + (chosen < inputs.graph_settings.k), len(members))
+        for node in np.flatnonzero(home == institution):
+            others = random.choice(members[members != parents[node]], size - 1, replace=False)
+            row = np.full(size, len(inputs.subjects) + node)
+            pieces.append(Edges(row, np.append(others, parents[node]), random.choice(weights, size)))
+    return _together(pieces)
+
+
+def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated, chosen: FusingSettings) -> Edges:
+    """From each new node to the neighbours that the rule of the population graph gives it, and to its parent."""
+    settings, home = inputs.graph_settings, inputs.institution[parents]
+    embedding, parts = fit_parts(inputs.features, inputs.institution, inputs.fitted, settings, selected=inputs.selected)
+    part_of = {index: parts[index if settings.scope == "local" else 0] for index in np.unique(home).tolist()}
+    placed = np.zeros((len(parents), embedding.shape[1]))
+    for index, part in part_of.items():
+        projected = part.projection(born.features[home == index])
+        placed[home == index, : projected.shape[1]] = projected
+    nodes = Nodes(np.concatenate([embedding, placed]), _phenotypes(inputs, parents, born))
+    pieces = []
+    for index, part in part_of.items():
+        mine = np.flatnonzero(home == index)
+        new = len(inputs.subjects) + mine
+        others = chosen_by_similarity(inputs, index, chosen)
+        pieces.append(_neighbours(nodes, new, inputs.members(index), parents[mine], part.sigma, settings, others))
+    return _together(pieces)
+
+
+def _phenotypes(inputs: InpaintingInputs, parents: IntArray, born: Generated) -> dict[str, IntArray | FloatArray]:
+    """Those that the graph compares, of subjects and new nodes; a new node is from its parent's site."""
+    compared: dict[str, IntArray | FloatArray] = {
+        "site": np.append(inputs.site, inputs.site[parents]),
+        "sex": np.append(inputs.sex, born.sex),
+        "age": np.append(inputs.age, born.age),
+    }
+    return {str(name): compared[name] for name in inputs.graph_settings.phenotypes}
+
+
+def _neighbours(
+    nodes: Nodes,
+    new: IntArray,
+    existing: IntArray,
+    parents: IntArray,
+    sigma: float,
+    settings: GraphSettings,
+    chosen: int,
+) -> Edges:
+    """Edges from nodes `new` (g,) to the `chosen` most similar of `existing`, and to `parents` (g,).
+
+    New nodes are no neighbours of each other: they lie close together, and would crowd out the subjects.
+    """
+    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=chosen, age_gap=settings.age_gap)
+    felt = real.weight.astype(np.float32) > 0
+    row, column, weight = real.row[felt], existing[real.column[felt]], real.weight[felt]
+
+    smallest = np.full(len(new), np.inf)
+    np.minimum.at(smallest, row, weight)
+    smallest[np.isinf(smallest)] = 1
+    linked = np.zeros(len(new), dtype=np.bool_)
+    linked[row[column == parents[row]]] = True
+    apart = np.flatnonzero(~linked)
+    own = _paired_similarity(nodes.take(new[apart]), nodes.take(parents[apart]), sigma, settings.age_gap)
+    own = np.where(own.astype(np.float32) > 0, own, smallest[apart])
+    return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
+
+
+def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:
+    """S o S~ (g,) of each of `left` (g) with its own of `right` (g)."""
+    found = np.zeros(len(left))
+    for block in row_blocks(len(left), 1, PAIR_BLOCK):
+        found[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
+    return found
+
+
+def _together(pieces: list[Edges]) -> Edges:
+    if not pieces:
+        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return Edges(
+        np.concatenate([piece.row for piece in pieces]),
+        np.concatenate([piece.column for piece in pieces]),
+        np.concatenate([piece.weight for piece in pieces]),
+    )

@@ -1,0 +1,47 @@
+"""What the new nodes are: what the generator makes, or what a control puts in its place (FedNI Fig. 4).
+
+A control has the generator's numbers of nodes and parents; nothing of it was learnt.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.inpainting.inputs import Generated, InpaintingInputs
+
+IntArray = NDArray[np.int64]
+
+
+def random_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
+    """Random inpainting (FedNI Fig. 4): each feature normal as in the institution, sex and age those of a member."""
+    home = inputs.institution[parents]
+    features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
+    alike = np.zeros(len(parents), dtype=np.int64)
+    for institution in np.unique(home):
+        mine, members = home == institution, inputs.members(institution)
+        random = inputs.streams.numpy("random-inpainting", inputs.part, int(institution))
+        known = inputs.features[members].astype(np.float64)
+        mean, sd = known.mean(axis=0).astype(np.float32), known.std(axis=0).astype(np.float32)
+        features[mine] = mean + sd * random.standard_normal((int(mine.sum()), len(mean)), dtype=np.float32)
+        alike[mine] = random.choice(members, int(mine.sum()))
+    return Generated(features, inputs.sex[alike], inputs.age[alike])
+
+
+def mean_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
+    """Every node is the mean of its institution, of its parent's sex and age: nothing that a generator could learn."""
+    features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
+    home = inputs.institution[parents]
+    for institution in np.unique(home):
+        known = inputs.features[inputs.members(int(institution))]
+        features[home == institution] = known.mean(axis=0, dtype=np.float64)
+    return Generated(features, inputs.sex[parents], inputs.age[parents])
+
+
+def shuffled_features(inputs: InpaintingInputs, parents: IntArray, born: Generated) -> Generated:
+    """The same nodes with the features of others of their institution: edges stay, their meaning goes."""
+    place = np.arange(len(parents))
+    home = inputs.institution[parents]
+    for institution in np.unique(home):
+        own = np.flatnonzero(home == institution)
+        random = inputs.streams.numpy("shuffled-nodes", inputs.part, int(institution))
+        place[own] = random.permutation(own)
+    return Generated(born.features[place], born.sex, born.age)

@@ -5,8 +5,9 @@ masks is multiplied by the odds of the cut over the odds of the masks, in edges:
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.inputs import InpaintingInputs, IntArray
 from brainfed.inpainting.institution import Institution
 from brainfed.inpainting.masking import draw_mask
 from brainfed.inpainting.settings import InpaintingSettings
@@ -14,32 +15,44 @@ from brainfed.inpainting.settings import InpaintingSettings
 MASKS = 32
 
 
-def elsewhere(inputs: InpaintingInputs, institution: Institution) -> int:
+def elsewhere(inputs: InpaintingInputs, institution: int) -> int:
     """Subjects of the other institutions that may be learnt from."""
-    return int(inputs.fitted.sum()) - len(institution.members)
+    return int(inputs.fitted.sum()) - len(inputs.members(institution))
+
+
+def hidden_and_visible(row: IntArray, column: IntArray, is_left: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(2,) of the edges (row, column) that reach a node which is left (n,): those from hidden nodes, and the others."""
+    inside = is_left[row] & (row != column)
+    return np.array([(inside & ~is_left[column]).sum(), (inside & is_left[column]).sum()])
+
+
+def scale_of(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64]) -> float:
+    """By what a count is multiplied that was learnt where so many `edges` (2,) were hidden and visible.
+
+    With institutions drawn at random, a subject with one neighbour in an institution of n of N subjects has
+    (N - n) / (n - 1) elsewhere. 1 where nobody was cut away (any scope but `global_cut`), and where the masks hid no
+    edge or left none.
+    """
+    own = len(inputs.members(institution))
+    if inputs.graph_settings.scope != "global_cut" or own < 2 or not edges.all():
+        return 1.0
+    return (elsewhere(inputs, institution) / (own - 1)) / (int(edges[0]) / int(edges[1]))
 
 
 def count_scale(inputs: InpaintingInputs, institution: Institution, settings: InpaintingSettings) -> float:
-    """By what a predicted count is multiplied; 1 where nobody was cut away, and where no mask hides an edge.
+    """FedNI's: the odds of its masks are those of `MASKS` fresh ones, in which nothing is learnt.
 
-    Under the scope `global_cut` with institutions drawn at random, a subject with one neighbour in an institution of n
-    of N subjects has (N - n) / (n - 1) elsewhere. The masks' own odds are those of `MASKS` fresh ones, in which nothing
-    is learnt: leaves have fewer neighbours than nodes drawn at random.
+    They are less than those of nodes hidden at random, for leaves have fewer neighbours.
     """
-    own = len(institution.members)
-    if settings.count == "printed" or inputs.graph_settings.scope != "global_cut" or own < 2:
+    if settings.count == "printed":
         return 1.0
-    hidden = visible = 0
+    own = len(institution.members)
+    row = np.repeat(np.arange(own), np.diff(institution.edges.indptr))
+    edges = np.zeros(2, dtype=np.int64)
     for number in range(MASKS):
         random = inputs.streams.numpy("count-scale", inputs.part, institution.number, number)
         mask = draw_mask(institution.edges, int(random.integers(own)), random, settings)
         is_left = np.ones(own, dtype=np.bool_)
         is_left[mask.hidden] = False
-        row = np.repeat(np.arange(own), np.diff(institution.edges.indptr))
-        seen = is_left[row]
-        met = is_left[institution.edges.indices]
-        hidden += int((seen & ~met).sum())
-        visible += int((seen & met).sum())
-    if hidden == 0 or visible == 0:
-        return 1.0
-    return (elsewhere(inputs, institution) / (own - 1)) / (hidden / visible)
+        edges += hidden_and_visible(row, institution.edges.indices.astype(np.int64), is_left)
+    return scale_of(inputs, institution.number, edges)

@@ -66,7 +66,7 @@ class TrainedFedNI:
             degree = torch.from_numpy(np.diff(institution.edges.indptr)).to(embedding)
             share = generator.missing(embedding, degree).double().cpu().numpy()
             predicted = self._inputs.graph_settings.k * share * count_scale(self._inputs, institution, self._settings)
-            counts[institution.members] = np.minimum(predicted, elsewhere(self._inputs, institution))
+            counts[institution.members] = np.minimum(predicted, elsewhere(self._inputs, institution.number))
         return counts
 
     @torch.no_grad()

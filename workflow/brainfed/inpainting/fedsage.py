@@ -65,7 +65,7 @@ def load(inputs: InpaintingInputs, settings: FedSageSettings, file: ArrayFile, r
     """The trained generators, ready to be asked."""
     generators = _generators(inputs, settings, torch.device(run.device), getattr(torch, run.precision))
     load_arrays(generators, file.arrays)
-    return ImaginedNeighbours(inputs, generators)
+    return ImaginedNeighbours(inputs, settings, generators)
 
 
 def _history(rows: Sequence[HistoryRow], institutions: Sequence[str]) -> pd.DataFrame:

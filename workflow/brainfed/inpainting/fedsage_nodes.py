@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.fedsage_owner import row_normalised, scaled_members
+from brainfed.inpainting.count_scale import hidden_and_visible, scale_of
+from brainfed.inpainting.fedsage_owner import hidden_nodes, row_normalised, scaled_members
+from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
 from brainfed.inpainting.scaling import scaling_of
 from brainfed.models.fedsage_generator import MissingNeighbourGenerator
@@ -19,20 +21,27 @@ class ImaginedNeighbours:
 
     Args:
         inputs: of the inpainting job.
+        settings: what they were trained with.
         generators: trained, by institution's code.
     """
 
-    def __init__(self, inputs: InpaintingInputs, generators: Mapping[int, MissingNeighbourGenerator]) -> None:
-        self._inputs = inputs
+    def __init__(
+        self,
+        inputs: InpaintingInputs,
+        settings: FedSageSettings,
+        generators: Mapping[int, MissingNeighbourGenerator],
+    ) -> None:
+        self._inputs, self._settings = inputs, settings
         self._generators = generators
         self._embeddings = {code: self._embed(code) for code in generators}
 
     @torch.no_grad()
     def counts(self) -> NDArray[np.float64]:
-        """(n,) predicted numbers, at most as many as a node has slots."""
+        """(n,) predicted numbers on the scale of what is missing, at most as many as a node has slots."""
         counts = np.zeros(len(self._inputs.subjects))
         for code, generator in self._generators.items():
-            predicted = generator.dgen(self._embeddings[code]).clamp(max=generator.fgen.shape.targets)
+            predicted = generator.dgen(self._embeddings[code]) * self._scale(code)
+            predicted = predicted.clamp(max=generator.fgen.shape.targets)
             counts[self._inputs.members(code)] = predicted.cpu().numpy()
         return counts
 
@@ -59,6 +68,17 @@ class ImaginedNeighbours:
             raise ValueError(f"subject {self._inputs.subjects[parents[~answered][0]]!r} was never learnt from")
         unknown = np.full(len(parents), -1, dtype=np.int64)
         return Generated(features, unknown, np.full(len(parents), np.nan))
+
+    def _scale(self, institution: int) -> float:
+        if self._settings.count == "printed":
+            return 1.0
+        graph, is_left = self._inputs.graph, np.zeros(len(self._inputs.subjects), dtype=np.bool_)
+        members = self._inputs.members(institution)
+        is_left[members] = True
+        inside = is_left[graph.row] & is_left[graph.column]
+        is_left[hidden_nodes(self._inputs, institution, self._settings.hidden_fraction)] = False
+        edges = hidden_and_visible(graph.row[inside], graph.column[inside], is_left)
+        return scale_of(self._inputs, institution, edges)
 
     @torch.no_grad()
     def _embed(self, institution: int) -> Tensor:

@@ -16,6 +16,11 @@ class FedSageSettings:
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
     noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)
     hidden_fraction: float = setting(0.10, "Fraction of the nodes that is hidden.", minimum=0, maximum=1)
+    count: Literal["calibrated", "printed"] = setting(
+        "calibrated",
+        "The number of missing neighbours. printed: on the scale of the hidden tenth; calibrated: under "
+        "`scope: global_cut` scaled to what the cut took away.",
+    )
     targets: int = setting(5, "At most so many hidden neighbours a node, and so many generated ones.", minimum=1)
     dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=0.95)
     fgen_width: int = setting(

@@ -52,7 +52,7 @@ Settings that differ; for methods that complete the graph. |
 A list where one value belongs is a sweep: `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes the variants
 `width-k5` and `width-k10`; an experiment may name `width` for both. Every method comes with variants of its own,
 which need no entry here and may be redefined by one of the same name. The graph's `scope` is the one that the method
-needs (CentralGCN: `global`; the others: `local`, or `global_cut` where `graph` says so) unless the variant sets it.
+needs (CentralGCN: `global`; the others: `global_cut`, or `local` where `graph` says so) unless the variant sets it.
 """
 
 

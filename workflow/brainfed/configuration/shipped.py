@@ -16,7 +16,7 @@ def shipped_settings(method: Method) -> dict[str, Any]:
     if method.features:
         stages["features"] = asdict(FeatureSettings())
     if method.graph != "none":
-        stages["graph"] = asdict(GraphSettings(scope=method.graph))
+        stages["graph"] = asdict(GraphSettings(scope="global") if method.graph == "global" else GraphSettings())
     if method.inpainter is not None:
         stages["inpainting"] = asdict(method.inpainter.settings())
         stages["fusing"] = asdict(FusingSettings(**method.fusing))

@@ -146,9 +146,8 @@ def _graph(
     project: ProjectSettings, method: Method, definition: Definition, where: str, features: FeatureSettings
 ) -> GraphSettings:
     """Settings of the graph; measures in different units are brought to one scale."""
-    scopes = {"none": project.graph.scope, "local": "local", "global": "global"}
-    if project.graph.scope == "global_cut" and method.graph == "local":
-        scopes["local"] = "global_cut"
+    inside = "local" if project.graph.scope == "local" else "global_cut"
+    scopes = {"none": project.graph.scope, "local": inside, "global": "global"}
     given = {"scope": scopes[method.graph]} | _own(definition, "graph")
     settings = validate(GraphSettings, asdict(project.graph) | given, f"{where}.graph")
     if method.graph == "local" and settings.scope == "global":

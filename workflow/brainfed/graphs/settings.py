@@ -32,9 +32,11 @@ class GraphSettings:
     )
     age_gap: float = setting(2.0, "Ages agree when they differ by at most this many years (gamma).", minimum=0)
     scope: Literal["local", "global", "global_cut"] = setting(
-        "local",
-        "`local`: each institution from its own subjects. `global`: over everybody. `global_cut`: over everybody, "
-        "then the edges between institutions are removed (simulation of the true missing neighbours).",
+        "global_cut",
+        "`global_cut`: one graph over everybody, from which the edges between institutions are removed, as in the "
+        "paper: "
+        "a simulation, in which neighbours are missing and known. `local`: each institution from its own subjects, who "
+        "all have k neighbours there: nobody is missing, and nothing crosses. `global`: over everybody, whole.",
     )
     self_weight: float = setting(1.0, "Weight of the self-loops.", minimum=0)
     shuffle: bool = setting(

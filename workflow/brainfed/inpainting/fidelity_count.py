@@ -45,8 +45,8 @@ class CalibrationBin:
 class CountFidelity:
     """Predicted number c_i (before rounding and cap) against the true number t_i = |T_i|, over fitted subjects.
 
-    c_i is learnt from masks that hide 10-15 % of an institution and never exceeds the graph's k, whereas the cut takes
-    about (M - 1) / M of the neighbours: a ratio far below 1 is to be expected, and correlation does not see it.
+    Under `count: printed` c_i stays on the scale of masks that hide 10-15 % of an institution, whereas the cut takes
+    about (M - 1) / M of the neighbours: a ratio far below 1 is to be expected, which correlation does not see.
 
     Attributes:
         subjects: number of subjects.

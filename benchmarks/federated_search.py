@@ -7,7 +7,7 @@ fold is followed by the first), and the one with the best AUC on fold f + 1, the
 chosen. It is trained again without the labels of fold f alone and scores fold f. The central linear models
 choose among as many penalties in the same way. All outer folds are trained side by side.
 
-Reads the artefacts of the workflow: a split, its participants, shared features and the transductive local
+Reads the artefacts of the workflow: a split, its participants, shared features and the transductive cut
 graph of the default settings. Prints one table; writes every candidate's figures, fold by fold, to a TSV.
 """
 
@@ -163,8 +163,8 @@ def only(folder: Path, what: str, fits: Callable[[Path], bool]) -> str:
     return names[0]
 
 
-def is_local_graph_of(cohort: Path, split: str, folder: Path) -> bool:
-    """Whether a folder holds the default local graph of the split's first repeat: no edge leaves an institution."""
+def is_cut_graph_of(cohort: Path, split: str, folder: Path) -> bool:
+    """Whether a folder holds the default graph of the split's first repeat: no edge leaves an institution."""
     path = folder / "repeat-0" / "all.safetensors"
     if not path.exists():
         return False
@@ -194,7 +194,7 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--cohort", type=Path, required=True, help="a cohort's folder of results")
     parser.add_argument("--split", help="folder under splits/; default: the only one")
     parser.add_argument("--features", help="folder under features/; default: the only one shared by all folds")
-    parser.add_argument("--graph", help="folder under graphs/; default: the split's local graph of default settings")
+    parser.add_argument("--graph", help="folder under graphs/; default: the split's cut graph of default settings")
     parser.add_argument("--repeats", type=int, help="default: all that were drawn")
     parser.add_argument("--seed", type=int, default=ProjectSettings.seed, help="the config's; default: %(default)s")
     parser.add_argument("--threads", type=int, default=1)
@@ -210,7 +210,7 @@ def main(given: Sequence[str]) -> None:
     split = options.split or only(cohort / "splits", "split", Path.is_dir)
     shared = "features", lambda path: (path / "all.safetensors").exists()
     features = options.features or only(cohort / "features", *shared)
-    graph = options.graph or only(cohort / "graphs", "graph", lambda path: is_local_graph_of(cohort, split, path))
+    graph = options.graph or only(cohort / "graphs", "graph", lambda path: is_cut_graph_of(cohort, split, path))
     drawn = len(list((cohort / "splits" / split).glob("repeat-*.parquet")))
     repeats = 1 if options.quick else options.repeats or drawn
     competing = [hastened(one) if options.quick else one for one in candidates()]

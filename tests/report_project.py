@@ -277,7 +277,8 @@ def _write_generator(folder: Path, subjects: int) -> None:
 
 
 def _stages(name: str, method: str) -> dict[str, Any]:
-    graph = asdict(GraphSettings(scope=KNOWN[method].graph)) if KNOWN[method].graph != "none" else {}
+    usual = {"scope": "global"} if KNOWN[method].graph == "global" else {}
+    graph = asdict(GraphSettings(**usual)) if KNOWN[method].graph != "none" else {}
     features = asdict(FeatureSettings()) if KNOWN[method].features else {}
     return {"features": features, "graph": graph, **GENERATORS.get(name, {})}
 

@@ -144,7 +144,7 @@ def cohort(tmp_path):
     for repeat in range(2):
         split = {"subject": subjects, "institution": institution, "fold": (inputs.fold + repeat) % 4}
         write_table(tmp_path / f"splits/three/repeat-{repeat}.parquet", pd.DataFrame(split))
-        for scope in ("local", "global"):
+        for scope in ("global_cut", "global"):
             settings = GraphSettings(scope=scope)
             graph = build_graph(
                 inputs.features[0],
@@ -201,6 +201,6 @@ def test_what_is_missing_or_ambiguous_is_named(cohort):
     (cohort / "splits/other").mkdir()
     with pytest.raises(UserError, match=r"expected one split, found other, three.*--split"):
         federated_search.main(["--cohort", str(cohort)])
-    (cohort / "graphs/local-k10/repeat-0/all.safetensors").unlink()
+    (cohort / "graphs/global_cut-k10/repeat-0/all.safetensors").unlink()
     with pytest.raises(UserError, match=r"expected one graph, found none.*--graph"):
         federated_search.main(["--cohort", str(cohort), "--split", "three"])

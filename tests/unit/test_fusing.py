@@ -50,7 +50,7 @@ def inputs_of(features, institution, *, sex=None, age=None, site=None, fitted=No
     site = np.zeros(n, np.int64) if site is None else np.asarray(site)
     sex = np.zeros(n, np.int64) if sex is None else np.asarray(sex)
     age = np.full(n, np.nan) if age is None else np.asarray(age, dtype=float)
-    settings = GraphSettings(**{"k": 2, "embedding_dimensions": 50, **options})
+    settings = GraphSettings(**{"k": 2, "embedding_dimensions": 50, "scope": "local", **options})
     streams = Streams(seed)
     known = {"site": site, "sex": sex, "age": age, "settings": settings, "streams": streams}
     graph = build_graph(features, institution, **known, training=fitted)

@@ -63,7 +63,9 @@ def graph(features, training=None, **options):
         site=np.zeros(n, np.int64),
         sex=np.arange(n) // 2 % 2,
         age=np.full(n, 20.0),
-        settings=GraphSettings(**{"k": 3, "embedding_dimensions": 3, "scaling": "columns", **options}),
+        settings=GraphSettings(
+            **{"k": 3, "scope": "local", "embedding_dimensions": 3, "scaling": "columns", **options}
+        ),
         streams=Streams(0),
         training=training,
     )

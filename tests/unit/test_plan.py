@@ -55,7 +55,7 @@ def test_a_name_is_a_slug_and_a_digest():
     found = names(plan())
     assert found["split"].startswith("2-random-3-fold-")
     assert found["features"].startswith("pearson-")
-    assert found["graph"].startswith("local-k10-")
+    assert found["graph"].startswith("global-cut-k10-")
     assert found["regime"].startswith("2-random-3-fold-transductive-")
 
 
@@ -77,13 +77,13 @@ def test_all_variants_share_the_features():
 def test_a_method_that_needs_the_graph_of_everybody_gets_it():
     planned = plan()
     assert variant(planned, "centralgcn").graph.settings.scope == "global"
-    assert variant(planned, "localgcn").graph.settings.scope == "local"
-
-
-def test_a_simulated_cut_of_the_whole_graph_is_for_methods_inside_institutions():
-    planned = plan(graph={"scope": "global_cut"})
     assert variant(planned, "localgcn").graph.settings.scope == "global_cut"
-    assert variant(planned, "first").graph.settings.scope == "global_cut"
+
+
+def test_graphs_of_the_institutions_own_subjects_are_for_methods_inside_institutions():
+    planned = plan(graph={"scope": "local"})
+    assert variant(planned, "localgcn").graph.settings.scope == "local"
+    assert variant(planned, "first").graph.settings.scope == "local"
     assert variant(planned, "centralgcn").graph.settings.scope == "global"
 
 
@@ -96,7 +96,7 @@ def test_one_variants_k_renames_its_graph_alone():
     before, after = plan(), plan(variants={"first": {"graph": {"k": 5}}})
     assert moved(variants={"first": {"graph": {"k": 5}}}) == {"graph"}
     assert names(after, "second") == names(before, "second")
-    assert names(after, "first")["graph"].startswith("local-k5-")
+    assert names(after, "first")["graph"].startswith("global-cut-k5-")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def subjects(seed, n=30, d=8, institutions=3):
 def build(cohort, **options):
     training = options.pop("training", None)
     entries = options.pop("block_entries", 1 << 22)
-    settings = GraphSettings(**{"k": 3, "embedding_dimensions": 4, **options})
+    settings = GraphSettings(**{"k": 3, "scope": "local", "embedding_dimensions": 4, **options})
     return build_graph(**cohort, settings=settings, streams=STREAMS, training=training, block_entries=entries)
 
 

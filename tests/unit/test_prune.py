@@ -54,7 +54,7 @@ def test_a_stage_that_no_config_names_is_stale(results):
     changed = plan(variants={"quick": {"graph": {"k": 5}}})
     stale = stale_folders([changed], results)
     assert [path.relative_to(results).parts[:2] for path in stale] == [("ours", "graphs")]
-    assert stale[0].name.startswith("local-k3-")
+    assert stale[0].name.startswith("global-cut-k3-")
 
 
 def test_generators_and_fused_graphs_that_no_config_names_are_stale(results):

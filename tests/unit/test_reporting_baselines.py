@@ -173,7 +173,8 @@ def resolved(name, method, *, inpainting=None, fusing=None, graph=None, features
     known = METHODS[method]
     stages = {"features": asdict(FeatureSettings(**(features or {}))), "graph": {}, "inpainting": {}, "fusing": {}}
     if known.graph != "none":
-        stages["graph"] = asdict(GraphSettings(**{"scope": known.graph, **(graph or {})}))
+        usual = {"scope": "global"} if known.graph == "global" else {}
+        stages["graph"] = asdict(GraphSettings(**(usual | (graph or {}))))
     if known.inpainter is not None:
         stages["inpainting"] = asdict(known.inpainter.settings(**(inpainting or {})))
         stages["fusing"] = asdict(FusingSettings(**{**known.fusing, **(fusing or {})}))
@@ -216,7 +217,7 @@ def test_a_variant_stands_beside_its_own_bar(variant, accuracy, auc):
     "variant",
     [
         fedni(graph={"k": 5}),
-        fedni(graph={"scope": "global_cut"}),
+        fedni(graph={"scope": "local"}),
         fedni(graph={"embedding": "rfe"}),
         fedni(inpainting={"masking": "random"}, noise=0.0),
         fedni(inpainting={"masking": "random"}, skip="linear"),

@@ -128,7 +128,7 @@ class TestFederatedSelection:
 
 
 def built(inputs, labels, training=None, **options):
-    settings = GraphSettings(**{"k": 3, "embedding": "rfe", "embedding_dimensions": 4, **options})
+    settings = GraphSettings(**{"k": 3, "scope": "local", "embedding": "rfe", "embedding_dimensions": 4, **options})
     people = inputs.phenotypes
     return build_graph(
         inputs.features[0],
@@ -162,7 +162,7 @@ class TestGraph:
         inputs = method_inputs(60, 25, seed=4)
         graph = built(inputs, inputs.labels[1])
         everybody = np.ones(60, dtype=bool)
-        settings = GraphSettings(k=3, embedding="rfe", embedding_dimensions=4)
+        settings = GraphSettings(k=3, scope="local", embedding="rfe", embedding_dimensions=4)
         embedding, parts = fit_parts(
             inputs.features[0], inputs.institution, everybody, settings, selected=graph.selected
         )
@@ -182,7 +182,9 @@ class TestGraph:
         with pytest.raises(ValueError, match="needs training labels"):
             built(inputs, None)
         with pytest.raises(ValueError, match="zip"):
-            fit_parts(inputs.features[0], inputs.institution, np.ones(30, bool), GraphSettings(embedding="rfe"))
+            fit_parts(
+                inputs.features[0], inputs.institution, np.ones(30, bool), GraphSettings(scope="local", embedding="rfe")
+            )
 
 
 SUBJECTS = [f"sub-{index:02d}" for index in range(36)]
@@ -211,7 +213,7 @@ class Files:
     def cases(self):
         """The jobs of every fold: features, then the graph."""
         features = {"settings": asdict(FeatureSettings(selection="rfe", selected=9))}
-        graph = {"settings": asdict(GraphSettings(k=3, embedding="rfe", embedding_dimensions=4))}
+        graph = {"settings": asdict(GraphSettings(k=3, scope="local", embedding="rfe", embedding_dimensions=4))}
         graph |= {"protocol": "transductive", "seed": 0, "repeat": 0}
         for fold in range(3):
             yield self.case("fit_connectivity.py", "features", fold, features)

@@ -67,6 +67,15 @@ def test_what_the_scores_owe_to_the_nodes(tmp_path):
     )
 
 
+def test_every_control_of_the_nodes_has_a_sentence(tmp_path):
+    held = [(variant_outline(tmp_path, "fedni", "fedni"), 0.66, 0.71)] + [
+        (variant_outline(tmp_path, f"fedni-{nodes}", "fedni", fusing={"nodes": nodes}), 0.66, 0.70)
+        for nodes in ("true", "mean", "shuffled")
+    ]
+    found = effect_sentences(page_tests(read_experiment(experiment(tmp_path, "none", held))))
+    assert ["the institution's mean" in found[0], "trade places" in found[1], "an oracle" in found[2]] == [True] * 3
+
+
 def test_the_nodes_are_judged_among_all_comparisons_with_fedni(tmp_path):
     """Alone FedNI minus FedGCN would be significant, among the baselines of the page it is not: one word for both."""
     rows = [(variant_outline(tmp_path, name, name), mean, mean) for name, mean in

@@ -137,7 +137,7 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
     )
 
 
-def _held_out(federation: Federation, inputs: InpaintingInputs) -> tuple[dict[str, float | str], ...]:
+def _held_out(federation: Federation, inputs: InpaintingInputs) -> tuple[dict[str, float | str | None], ...]:
     found = []
     for place, institution in enumerate(federation.institutions):
         generator = federation.generators.modules[place].eval()

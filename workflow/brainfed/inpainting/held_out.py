@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,7 +18,7 @@ MASKS = 20
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Means over fresh masks of one institution; NaN where no mask hides enough.
+    """Means over fresh masks of one institution; None where no mask hides enough, and for what is not finite.
 
     Attributes:
         count_error: squared error of the predicted number of hidden neighbours.
@@ -32,12 +31,12 @@ class HeldOut:
             of the hidden nodes they stand for.
     """
 
-    count_error: float
-    degree_error: float
-    reconstruction: float
-    mean_reconstruction: float
-    other_reconstruction: float
-    spread: float
+    count_error: float | None
+    degree_error: float | None
+    reconstruction: float | None
+    mean_reconstruction: float | None
+    other_reconstruction: float | None
+    spread: float | None
 
 
 @torch.no_grad()
@@ -70,19 +69,23 @@ def held_out(
         generated.append(made)
         hidden.append(true)
     if not predicted:
-        return HeldOut(*(np.nan,) * 6)
+        return HeldOut(*(None,) * 6)
     count, seen = torch.cat(missing), torch.cat(degree)
     slope = (count * seen).sum() / seen.square().sum()
     return HeldOut(
-        float((torch.cat(predicted) - count).square().mean()),
-        float((slope * seen - count).square().mean()),
-        float(torch.stack(errors).mean()),
-        float(torch.stack(mean_errors).mean()),
-        float(torch.stack(other_errors).mean()),
-        _spread(generated) / _spread(hidden),
+        _finite((torch.cat(predicted) - count).square().mean()),
+        _finite((slope * seen - count).square().mean()),
+        _finite(torch.stack(errors).mean()),
+        _finite(torch.stack(mean_errors).mean()),
+        _finite(torch.stack(other_errors).mean()),
+        _finite(_spread(generated) / _spread(hidden)),
     )
 
 
-def _spread(pieces: Sequence[Tensor]) -> float:
-    """Root mean square over features of the standard deviation over rows."""
-    return float(torch.cat(list(pieces)).var(dim=0, unbiased=False).mean().sqrt())
+def _finite(value: Tensor) -> float | None:
+    return float(value) if bool(torch.isfinite(value)) else None
+
+
+def _spread(pieces: Sequence[Tensor]) -> Tensor:
+    """() root mean square over features of the standard deviation over rows."""
+    return torch.cat(list(pieces)).var(dim=0, unbiased=False).mean().sqrt()

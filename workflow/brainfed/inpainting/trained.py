@@ -23,4 +23,4 @@ class TrainedGenerator:
     history: pd.DataFrame
     counts: dict[str, int] = field(default_factory=dict)
     crossings: tuple[dict[str, int | str], ...] = ()
-    held_out: tuple[dict[str, float | str], ...] = ()
+    held_out: tuple[dict[str, float | str | None], ...] = ()

@@ -1,11 +1,11 @@
 """What the generated nodes do: how many there are, whom they are joined to, and what they change in the scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.reporting.page_tests import FEDNI, PageTests, random_nodes
+from brainfed.reporting.page_tests import FEDNI, PageTests
 from brainfed.reporting.scored import significant
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_arrays
@@ -13,6 +13,13 @@ from brainfed.runtime.artefacts import read_arrays
 METRICS = {"accuracy": "accuracy", "auc": "AUC"}
 WITHOUT = "fedgcn"
 """FedNI's classifier without generated nodes."""
+CONTROLS = {
+    "random": "as many nodes drawn at random",
+    "mean": "the institution's mean in place of each node",
+    "shuffled": "the same edges, with features that trade places among the nodes",
+    "true": "the true missing neighbours in their place, an oracle that no federation has",
+}
+"""`fusing.nodes` -> what stands in place of what is generated."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +72,12 @@ def _count(path: str) -> tuple[float, ...]:
 
 
 def effect_sentences(tests: PageTests) -> list[str]:
-    """What the scores owe to the generated nodes: beside the same classifier without them, and beside random ones."""
+    """What the scores owe to the generated nodes: beside the same classifier without them, and beside controls."""
     held = {variant.name: variant for variant in tests.variants}
     if FEDNI not in held:
         return []
     roles = {WITHOUT: "the same classifier without them"} if WITHOUT in held else {}
-    roles |= {variant.name: "as many nodes drawn at random" for variant in random_nodes(tests.variants)}
+    roles |= controls_of(held)
     if not roles:
         return []
     found = {metric: tests.differences(FEDNI, list(roles), metric) for metric in METRICS}
@@ -85,6 +92,16 @@ def effect_sentences(tests: PageTests) -> list[str]:
     if not any(np.isfinite(p) for _, p in found["auc"].values()):
         return said
     return [*said, f"p is Holm-corrected {counted}."] if counted else said
+
+
+def controls_of(held: Mapping[str, ShownVariant]) -> dict[str, str]:
+    """Variants of FedNI with something else in place of what is generated -> what it is, in the order of `CONTROLS`."""
+    return {
+        name: role
+        for nodes, role in CONTROLS.items()
+        for name, variant in held.items()
+        if variant.method == FEDNI and name != FEDNI and variant.setting("fusing.nodes") == nodes
+    }
 
 
 def _judged(p: float) -> str:

@@ -29,15 +29,6 @@ BASELINES = {
 """What FedNI is held against -> what each stands for."""
 
 
-def random_nodes(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
-    """FedNI with as many nodes drawn at random."""
-    return [
-        variant
-        for variant in variants
-        if variant.method == FEDNI and variant.name != FEDNI and variant.setting("fusing.nodes") == "random"
-    ]
-
-
 @dataclass(frozen=True)
 class PageTests:
     """The comparisons of one experiment's page.

@@ -52,4 +52,5 @@ def inpainting_inputs(
         fitted=everybody,
         part=part,
         streams=streams,
+        correlations=scale <= 1,
     )

@@ -1,5 +1,6 @@
 """Federated training of the generator: strategies, noise, resumption, and what it may see (FedNI Alg. 1 A, C)."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from brainfed.inpainting.institution import hide, institution_of, normalised
 from brainfed.inpainting.masking import draw_mask
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.starts import new_generator
-from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.artefacts import ArrayFile, canonical_json
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
 from inpainting_inputs import inpainting_inputs
@@ -213,6 +214,16 @@ def test_the_count_is_scaled_by_the_odds_of_the_cut_over_those_of_the_masks(cut_
     assert count_scale(local, alone, settings) == 1
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_masks_that_hide_nobody_or_all_they_can_leave_no_nan_behind(share):
+    inputs = inpainting_inputs(scope="global_cut")
+    shares = {"hidden_least": share, "hidden_most": share}
+    result = trained(inputs, **shares)
+    assert (result.held_out[0]["count_error"] is None) == (share == 0)
+    assert json.loads(canonical_json(result.held_out)) == [dict(one) for one in result.held_out]
+    assert np.isfinite(loaded(inputs, result, **shares).counts()).all()
+
+
 def test_without_a_discriminator_there_is_nothing_of_it():
     result = trained(inpainting_inputs(), discriminator=False)
     assert result.counts["discriminator_parameters"] == 0
@@ -309,7 +320,9 @@ def test_correlations_are_learnt_as_they_are_and_a_column_of_equal_measures_is_n
     np.testing.assert_array_equal(institution.nodes.features, inputs.features[inputs.institution == 0])
     measures = inputs.features * 100
     measures[:, 3] = 7
-    institution = institution_of(replace(inputs, features=measures), 0, torch.device("cpu"), torch.float32)
+    institution = institution_of(
+        replace(inputs, features=measures, correlations=False), 0, torch.device("cpu"), torch.float32
+    )
     assert bool((institution.nodes.features[:, 3] == 0).all())
 
 

@@ -8,7 +8,7 @@ import pytest
 from brainfed.configuration.loading import load_plan
 from brainfed.graphs.neighbours import Edges
 from brainfed.graphs.population import build_graph
-from brainfed.inpainting.fused_edges import chosen_by_similarity
+from brainfed.inpainting.fused_edges import neighbours_of_a_node
 from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.inputs import Generated
 from brainfed.inpainting.settings import FusingSettings
@@ -61,10 +61,10 @@ def test_a_new_node_has_as_many_neighbours_as_a_subject_has_inside(cut_graph):
         inside = np.isin(inputs.graph.row, members) & (inputs.graph.row != inputs.graph.column)
         degree = np.bincount(inputs.graph.row[inside], minlength=60)[members]
         mean = degree[degree > 0].mean()
-        assert chosen_by_similarity(inputs, institution, FusingSettings()) == round(mean) - 1
+        assert neighbours_of_a_node(inputs, institution, FusingSettings()) == round(mean)
         own = np.flatnonzero(graph.institution == institution)
         held = np.bincount(node, minlength=len(graph.parent))[own]
-        assert held.min() >= 1 and held.max() <= round(mean)
+        assert set(held) == {round(mean)}
         assert np.isin(subject[np.isin(node, own)], members).all()
     for number, parent in enumerate(graph.parent):
         assert parent in subject[node == number]
@@ -79,13 +79,14 @@ def test_parent_and_binary_join_the_parent_alone(cut_graph):
         assert (weight == 1).all() == (edges == "binary")
 
 
-def test_the_mean_is_the_institutions_and_its_phenotype_the_parents(cut_graph):
+def test_the_mean_is_the_institutions_and_edges_and_phenotypes_stay(cut_graph):
     inputs, _ = cut_graph
-    graph = fused(cut_graph, nodes="mean")
+    plain, graph = fused(cut_graph), fused(cut_graph, nodes="mean")
+    for name in ("row", "column", "weight", "parent", "sex", "age"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(graph, name))
     for number, parent in enumerate(graph.parent):
         mean = inputs.features[inputs.institution == inputs.institution[parent]].mean(axis=0)
         np.testing.assert_allclose(graph.features[number], mean, rtol=1e-4, atol=1e-6)
-        assert graph.sex[number] == inputs.sex[parent]
 
 
 def test_shuffled_features_keep_edges_and_stay_in_the_institution(cut_graph):
@@ -162,7 +163,11 @@ def test_a_graph_without_a_generated_node_is_reported(cut_graph, caplog):
     assert "no node is generated" in caplog.text and "0.24" in caplog.text
 
 
-def test_a_cap_that_decides_more_than_the_prediction_is_reported(cut_graph, caplog):
+def test_the_log_says_how_many_nodes_the_cap_leaves(cut_graph, caplog):
     inputs, _ = cut_graph
-    fuse(inputs, Generator(inputs), FusingSettings(cap=0.5), None)
-    assert "30 nodes for 60 subjects, of 120 predicted missing neighbours (cap: 0.5 a subject)" in caplog.text
+    with caplog.at_level("INFO"):
+        fuse(inputs, Generator(inputs), FusingSettings(cap=0.5), None)
+    assert (
+        "30 nodes for 60 subjects, of 120.0 predicted missing neighbours (mean 2.00; cap: 0.5 a subject)" in caplog.text
+    )
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]

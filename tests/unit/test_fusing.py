@@ -113,14 +113,18 @@ def plain(inputs, fused):
         members = inputs.members(home).tolist()
         sigma = mean_distance(position[members if settings.scope == "local" else inputs.fitted.nonzero()[0]])
         weights = {j: pair_weight(position, compared, sigma, settings.age_gap, g, j) for j in members}
-        chosen = settings.k
+        inside = adjacency[np.ix_(members, members)] * (1 - np.eye(len(members)))
+        degree = (inside > 0).sum(axis=1)
+        held = settings.k
         if settings.scope == "global_cut":
-            inside = adjacency[np.ix_(members, members)] > 0
-            degree = inside.sum(axis=1) - inside.diagonal()
-            chosen = min(settings.k, round(degree[degree > 0].mean()) - 1) if degree.any() else 0
-        kept = {j: weights[j] for j in best_partners(weights, chosen)} if chosen else {}
+            held = min(held, round(degree[degree > 0].mean())) if degree.any() else 1
+        best = best_partners(weights, held)
+        smallest = min((weights[j] for j in best), default=min(inside[inside > 0], default=1.0))
+        if parent not in best and held < settings.k:
+            best = best[: held - 1]
+        kept = {j: weights[j] for j in best}
         if parent not in kept:
-            kept[parent] = weights[parent] or min(kept.values(), default=1.0)
+            kept[parent] = weights[parent] or smallest
         for j, weight in kept.items():
             adjacency[g, j] = adjacency[j, g] = weight
         adjacency[g, g] = settings.self_weight
@@ -171,16 +175,18 @@ def test_equally_near_subjects_are_kept_in_order_of_id():
     assert (row > 0).tolist() == [True, False, True, True]
 
 
-def test_a_node_alike_to_nobody_is_joined_to_its_parent_with_weight_one():
+def test_a_node_alike_to_nobody_is_joined_to_its_parent_with_the_weakest_weight_among_subjects():
     inputs, generator = line(0, 1, 3, number=[0, 1, 0], features=[2], born_sex=[-1])
-    assert dense(fuse(inputs, generator, NO_CAP, most=10), 4)[3].tolist() == [0, 1, 0, 1]
+    weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
+    assert dense(fuse(inputs, generator, NO_CAP, most=10), 4)[3].tolist() == [0, weakest, 0, 1]
 
 
-def test_a_node_too_far_for_single_precision_is_joined_to_its_parent_with_weight_one():
+def test_a_node_too_far_for_single_precision_is_joined_to_its_parent_with_the_weakest_weight_among_subjects():
     # Sigma is 2; at 32 even the nearest, 29 away, has exp(-29^2 / 8) = 2e-46, less than single precision can hold.
     inputs, generator = line(0, 1, 3, number=[0, 1, 0], features=[32])
     fused = fuse(inputs, generator, NO_CAP, most=10)
-    assert dense(fused, 4)[3].tolist() == [0, 1, 0, 1]
+    weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
+    assert dense(fused, 4)[3].tolist() == [0, weakest, 0, 1]
     assert (fused.weight > 0).all()
 
 
@@ -188,7 +194,8 @@ def test_generated_nodes_are_no_neighbours_of_each_other():
     # Both nodes are of sex 1, nobody else is: each keeps its parent alone, at weight one.
     inputs, generator = line(0, 1, 3, 7, number=[1, 0, 0, 1], features=[2, 3], born_sex=[1, 1])
     adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 6)
-    assert adjacency[4].tolist() == [1, 0, 0, 0, 1, 0]
+    weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
+    assert adjacency[4].tolist() == [weakest, 0, 0, 0, 1, 0]
     assert adjacency[5].tolist() == [0, 0, 0, 1, 0, 1]
 
 

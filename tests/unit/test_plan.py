@@ -87,6 +87,15 @@ def test_graphs_of_the_institutions_own_subjects_are_for_methods_inside_institut
     assert variant(planned, "centralgcn").graph.settings.scope == "global"
 
 
+@pytest.mark.parametrize(("protocol", "scope"), [("transductive", "local"), ("inductive", "global_cut")])
+def test_an_unseen_site_shapes_no_graph_of_the_others(protocol, scope):
+    sites = {"split": {"validation": "leave_one_site_out"}, "protocol": protocol}
+    planned = plan(experiments={"methods": {"variants": ["ridge-central", "localgcn", "first", "centralgcn"], **sites}})
+    assert variant(planned, "localgcn").graph.settings.scope == scope
+    assert variant(planned, "first").graph.settings.scope == scope
+    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+
+
 def test_a_graph_that_joins_institutions_is_refused_where_they_train_apart():
     with pytest.raises(UserError, match=r"variants\.first\.graph\.scope: .*'fedgcn' trains inside institutions"):
         plan(variants={"first": {"graph": {"scope": "global"}}})

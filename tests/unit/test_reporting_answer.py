@@ -67,6 +67,14 @@ def test_the_best_federated_method_is_the_one_with_the_highest_mean():
     assert answer.score.runs == 10
 
 
+def test_an_oracle_or_another_control_is_never_the_answer():
+    oracle = replace(FEDGCN, name="fedni-true-nodes", stages={"fusing": {"nodes": "true"}})
+    answer = answer_of([FEDGCN, oracle, LOCAL], fedgcn=0.60, fedni_true_nodes=0.9, localgcn=0.5)
+    assert answer.chosen == FEDGCN
+    assert answer.candidates == 1
+    assert oracle.title.endswith("an oracle)")
+
+
 def test_the_verdict_leads_with_the_estimate_and_its_interval():
     answer = answer_of([FEDGCN, CENTRAL, LOCAL], fedgcn=0.70, centralgcn=0.90, localgcn=0.50)
     assert re.fullmatch(

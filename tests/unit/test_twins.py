@@ -19,6 +19,8 @@ variants:
   long: {method: fedmlp, rounds: 100}
   raw: {method: logistic-federated, standardise: none}
   rfe: {method: fedmlp, features: {selection: rfe}}
+  apart: {method: fedgcn, graph: {scope: local}}
+  localgcn-apart: {method: localgcn, graph: {scope: local}}
 experiments:
   methods: {reference: VARIANT, variants: VARIANTS}
 """
@@ -139,3 +141,11 @@ def test_what_is_not_federated_has_no_twin(tmp_path):
     assert [topology_of(variant) for variant in experiment.variants] == [
         "central", "local", "federated", "local", "central"
     ]  # fmt: skip
+
+
+def test_a_twin_inside_institutions_has_a_graph_of_the_same_scope(tmp_path):
+    found = twins(tmp_path, "apart", "localgcn", "centralgcn")
+    assert found["pooled"]["name"] == "centralgcn"
+    assert found["alone"]["missing"] == "add a variant {method: localgcn, graph: {scope: local}}"
+    assert twins(tmp_path, "apart", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn-apart"
+    assert twins(tmp_path, "fedgcn", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn"

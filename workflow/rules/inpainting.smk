@@ -41,6 +41,9 @@ rule train_generator:
             ),
             settings=lambda wc: PLAN.inpaintings[wc.inpainting].settings,
             graph=lambda wc: asdict(PLAN.inpaintings[wc.inpainting].graph.settings),
+            correlations=lambda wc: PLAN.inpaintings[
+                wc.inpainting
+            ].graph.features.settings.correlations,
             protocol=lambda wc: PLAN.inpaintings[wc.inpainting].graph.protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
@@ -84,6 +87,9 @@ rule fuse_graph:
             settings=lambda wc: asdict(PLAN.fused[wc.fused].settings),
             most=lambda wc: inpainting_of(wc).most,
             graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
+            correlations=lambda wc: inpainting_of(
+                wc
+            ).graph.features.settings.correlations,
             protocol=lambda wc: inpainting_of(wc).graph.protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
@@ -118,6 +124,9 @@ rule score_fidelity:
         given=named(
             code=code_of("scripts/score_fidelity.py"),
             graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
+            correlations=lambda wc: inpainting_of(
+                wc
+            ).graph.features.settings.correlations,
             protocol=lambda wc: inpainting_of(wc).graph.protocol,
             part=lambda wc: "fold-0" if PLAN.fused[wc.fused].by_fold else "all",
             seed=PROJECT.seed,

@@ -44,7 +44,7 @@ def graph_experiment(cohort):
 
 
 def drawn_graphs(cohort):
-    """(stage, graph, split) of the experiment whose graphs are drawn: every repeat, local graphs first."""
+    """(stage, graph, split) of the experiment whose graphs are drawn: every repeat, graphs inside institutions first."""
     experiment = graph_experiment(cohort)
     if experiment is None:
         return []
@@ -55,7 +55,7 @@ def drawn_graphs(cohort):
     }
     ordered = sorted(
         stages.values(),
-        key=lambda stage: (stage.settings.shuffle, stage.settings.scope != "local"),
+        key=lambda stage: (stage.settings.shuffle, stage.settings.scope == "global"),
     )
     return [
         (

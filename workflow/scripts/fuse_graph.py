@@ -26,6 +26,7 @@ with job(snakemake, gpu=True) as running:
         protocol=params.protocol,
         part=snakemake.wildcards.part,
         streams=Streams(params.seed, params.repeat),
+        correlations=params.correlations,
     )
     generator = resolve(params.entry)(
         inputs,

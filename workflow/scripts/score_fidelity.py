@@ -21,6 +21,7 @@ with job(snakemake) as running:
         protocol=params.protocol,
         part=params.part,
         streams=Streams(params.seed, params.repeat),
+        correlations=params.correlations,
     )
     scored = fidelity(inputs, read_fused(files.fused, inputs.subjects), read_cut(files.graph, inputs.subjects))
     write_text(snakemake.output.fidelity, canonical_json(scored.to_json()) + "\n")

@@ -24,8 +24,9 @@ with job(snakemake, gpu=True) as running:
         protocol=params.protocol,
         part=snakemake.wildcards.part,
         streams=Streams(params.seed, params.repeat),
+        correlations=params.correlations,
     )
-    keys = ("code", "settings", "graph", "protocol", "seed", "repeat", "threads")
+    keys = ("code", "settings", "graph", "correlations", "protocol", "seed", "repeat", "threads")
     digest = inputs_digest(
         {key: vars(params)[key] for key in keys}
         | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},

@@ -76,7 +76,7 @@ def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: 
         for other in variants
         if other.method is method
         and all(other.settings[key] == wanted[key] for key in (*settings, *own))
-        and _stages(other) == _stages(variant, keep_graph=method.graph != "none")
+        and _stages(other, method) == _stages(variant, method)
     ]
     if fitting:
         nearest = sorted(fitting, key=lambda other: (other.name != shipped, _epochs(other) != _epochs(variant)))[0]
@@ -99,11 +99,17 @@ def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     return {key: value for key, value in model.items() if key in known}, ", ".join(cannot)
 
 
-def _stages(variant: Variant, *, keep_graph: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of the features and of the graph; institutions and everybody have graphs of another scope."""
+def _stages(variant: Variant, twin: Method) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of the features, and those of the graph that a twin of this method shares."""
     stages = variant.stages()
-    graph = {key: value for key, value in stages["graph"].items() if key != "scope"}
-    return stages["features"], graph if keep_graph else {}
+    return stages["features"], _shared(stages["graph"], twin)
+
+
+def _shared(graph: Mapping[str, Any], twin: Method) -> dict[str, Any]:
+    """All settings of a graph for a twin inside institutions; all but the scope for one over everybody."""
+    if twin.graph == "none":
+        return {}
+    return {key: value for key, value in graph.items() if key != "scope" or twin.graph == "local"}
 
 
 def _epochs(variant: Variant) -> int:
@@ -128,19 +134,20 @@ def _definition(
     """What to write into a config: the shipped variant, or a line that defines one."""
     usual = asdict(method.settings())
     changed = {key: value for key, value in own.items() if usual[key] != value}
-    stages = _changed_stages(variant, plain, keep_graph=method.graph != "none")
+    stages = _changed_stages(variant, plain, method)
     if not changed and not stages:
         return shipped
     return f"a variant {_yaml({'method': method.name, **settings, **changed, **stages})}"
 
 
-def _changed_stages(variant: Variant, plain: Variant | None, *, keep_graph: bool) -> dict[str, dict[str, Any]]:
+def _changed_stages(variant: Variant, plain: Variant | None, twin: Method) -> dict[str, dict[str, Any]]:
     """Settings of the features and of the graph that differ from the plain variant's, or from the defaults."""
     found: dict[str, dict[str, Any]] = {}
     for stage, kind in (("features", FeatureSettings), ("graph", GraphSettings)):
         usual = plain.stages()[stage] if plain else asdict(kind())
-        own = variant.stages()[stage] if stage == "features" or keep_graph else {}
-        changed = {key: value for key, value in own.items() if key != "scope" and value != usual[key]}
+        own = variant.stages()[stage]
+        shared = own if stage == "features" else _shared(own, twin)
+        changed = {key: value for key, value in shared.items() if value != usual[key]}
         found |= {stage: changed} if changed else {}
     return found
 

@@ -51,7 +51,9 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
     if method.features:
         features = _feature_stage(_features(project, definition, where), regime)
     if method.graph != "none" and features is not None:
-        graph = _graph_stage(_graph(project, method, definition, where, features.settings), features, regime)
+        graph = _graph_stage(
+            _unseen(_graph(project, method, definition, where, features.settings), regime), features, regime
+        )
     _refuse_true_labels(where, features, graph, regime)
     if method.inpainter is not None and graph is not None:
         _refuse_unseen(where, method, regime)
@@ -74,6 +76,12 @@ def _refuse_true_labels(where: str, features: FeatureStage | None, graph: GraphS
                 f"{where}.{key}: expected no rfe under `labels: permuted`, found rfe, which is fitted on the true "
                 "diagnoses; leave the variant out of the experiment with permuted labels."
             )
+
+
+def _unseen(settings: GraphSettings, regime: Regime) -> GraphSettings:
+    """A site that counts as unseen shapes no graph of the others, as it would before a cut that it takes part in."""
+    cut = settings.scope == "global_cut"
+    return replace(settings, scope="local") if cut and not regime.generates else settings
 
 
 def _refuse_unknown_truth(where: str, fusing: FusingSettings, graph: GraphSettings) -> None:

@@ -33,10 +33,10 @@ class GraphSettings:
     age_gap: float = setting(2.0, "Ages agree when they differ by at most this many years (gamma).", minimum=0)
     scope: Literal["local", "global", "global_cut"] = setting(
         "global_cut",
-        "`global_cut`: one graph over everybody, from which the edges between institutions are removed, as in the "
-        "paper: "
-        "a simulation, in which neighbours are missing and known. `local`: each institution from its own subjects, who "
-        "all have k neighbours there: nobody is missing, and nothing crosses. `global`: over everybody, whole.",
+        "`global_cut`: one graph over everybody, from which the edges between institutions are removed, as in FedNI: a "
+        "simulation, in which neighbours are missing and known. `local`: each institution from its own subjects, who "
+        "all have k neighbours there: nobody is missing, and nothing crosses; always so in transductive runs with "
+        "`validation: leave_one_site_out`. `global`: over everybody, whole.",
     )
     self_weight: float = setting(1.0, "Weight of the self-loops.", minimum=0)
     shuffle: bool = setting(

@@ -51,6 +51,12 @@ class FeatureSettings:
         return tangent or self.harmonise != "none" or self.reads_labels
 
     @property
+    def correlations(self) -> bool:
+        """Whether all values lie between -1 and 1: correlations that nothing transforms or harmonises."""
+        plain = self.connectivity in ("pearson", "partial") and not self.fisher_z
+        return self.kind == "connectivity" and plain and self.harmonise == "none"
+
+    @property
     def reads_labels(self) -> bool:
         """Whether true diagnoses of training subjects are used."""
         return self.selection == "rfe"

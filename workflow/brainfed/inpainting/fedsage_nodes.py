@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.count_scale import hidden_and_visible, scale_of
+from brainfed.inpainting.count_scale import elsewhere, hidden_and_visible, scale_of
 from brainfed.inpainting.fedsage_owner import hidden_nodes, row_normalised, scaled_members
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
@@ -37,11 +37,11 @@ class ImaginedNeighbours:
 
     @torch.no_grad()
     def counts(self) -> NDArray[np.float64]:
-        """(n,) predicted numbers on the scale of what is missing, at most as many as a node has slots."""
+        """(n,) predicted numbers on the scale of what is missing, at most as many as there are subjects elsewhere."""
         counts = np.zeros(len(self._inputs.subjects))
         for code, generator in self._generators.items():
             predicted = generator.dgen(self._embeddings[code]) * self._scale(code)
-            predicted = predicted.clamp(max=generator.fgen.shape.targets)
+            predicted = predicted.clamp(max=elsewhere(self._inputs, code))
             counts[self._inputs.members(code)] = predicted.cpu().numpy()
         return counts
 

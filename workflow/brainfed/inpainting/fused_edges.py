@@ -37,14 +37,14 @@ def join(inputs: InpaintingInputs, parents: IntArray, born: Generated, settings:
     return _similar_edges(inputs, parents, born, settings)
 
 
-def chosen_by_similarity(inputs: InpaintingInputs, institution: int, settings: FusingSettings) -> int:
-    """How many neighbours a new node of the institution has besides its parent, and by similarity.
+def neighbours_of_a_node(inputs: InpaintingInputs, institution: int, settings: FusingSettings) -> int:
+    """How many neighbours a new node of the institution has.
 
-    Under `global_cut` one less than the mean degree inside the institution of those who have neighbours there, rounded;
-    under `local`, where a subject chooses k of its own institution, k.
+    Under `global_cut` the mean degree inside the institution of those who have neighbours there, rounded; under
+    `local`, where a subject chooses k of its own institution, k, and its parent where that is none of them.
     """
     if settings.edges == "parent":
-        return 0
+        return 1
     k = inputs.graph_settings.k
     if inputs.graph_settings.scope != "global_cut":
         return k
@@ -52,7 +52,7 @@ def chosen_by_similarity(inputs: InpaintingInputs, institution: int, settings: F
     inside = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
     degree = np.bincount(graph.row[inside], minlength=graph.nodes)[members]
     joined = degree[degree > 0]
-    return min(k, round(float(joined.mean())) - 1) if len(joined) else 0
+    return min(k, round(float(joined.mean()))) if len(joined) else 1
 
 
 def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingSettings) -> Edges:
@@ -64,8 +64,7 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
         random = inputs.streams.numpy("random-edges", inputs.part, int(institution))
         real = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
         weights = graph.weight[real].astype(np.float64) if real.any() else np.ones(1)
-        chosen = chosen_by_similarity(inputs, int(institution), settings)
-        size = min(chosen + (chosen < inputs.graph_settings.k), len(members))
+        size = min(neighbours_of_a_node(inputs, int(institution), settings), len(members))
         for node in np.flatnonzero(home == institution):
             others = random.choice(members[members != parents[node]], size - 1, replace=False)
             row = np.full(size, len(inputs.subjects) + node)
@@ -87,8 +86,9 @@ def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated,
     for index, part in part_of.items():
         mine = np.flatnonzero(home == index)
         new = len(inputs.subjects) + mine
-        others = chosen_by_similarity(inputs, index, chosen)
-        pieces.append(_neighbours(nodes, new, inputs.members(index), parents[mine], part.sigma, settings, others))
+        members, held = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
+        weakest = _weakest_edge(inputs, members)
+        pieces.append(_neighbours(nodes, new, members, parents[mine], part.sigma, settings, held, weakest))
     return _together(pieces)
 
 
@@ -109,25 +109,51 @@ def _neighbours(
     parents: IntArray,
     sigma: float,
     settings: GraphSettings,
-    chosen: int,
+    held: int,
+    weakest: float,
 ) -> Edges:
-    """Edges from nodes `new` (g,) to the `chosen` most similar of `existing`, and to `parents` (g,).
+    """Edges from nodes `new` (g,) to the `held` most similar of `existing`, and to `parents` (g,).
 
-    New nodes are no neighbours of each other: they lie close together, and would crowd out the subjects.
+    Where fewer than k are held, a parent who is none of them takes the place of the last. A parent without any
+    similarity gets the row's smallest weight, or `weakest` where nobody is similar. New nodes are no neighbours of each
+    other: they lie close together, and would crowd out the subjects.
     """
-    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=chosen, age_gap=settings.age_gap)
+    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=held, age_gap=settings.age_gap)
     felt = real.weight.astype(np.float32) > 0
     row, column, weight = real.row[felt], existing[real.column[felt]], real.weight[felt]
 
     smallest = np.full(len(new), np.inf)
     np.minimum.at(smallest, row, weight)
-    smallest[np.isinf(smallest)] = 1
+    smallest[np.isinf(smallest)] = weakest
     linked = np.zeros(len(new), dtype=np.bool_)
     linked[row[column == parents[row]]] = True
     apart = np.flatnonzero(~linked)
     own = _paired_similarity(nodes.take(new[apart]), nodes.take(parents[apart]), sigma, settings.age_gap)
     own = np.where(own.astype(np.float32) > 0, own, smallest[apart])
+    if held < settings.k:
+        kept = _without_last(row, weight, apart, held)
+        row, column, weight = row[kept], column[kept], weight[kept]
     return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
+
+
+def _without_last(row: IntArray, weight: FloatArray, crowded: IntArray, held: int) -> NDArray[np.bool_]:
+    """Mask (e,) of edges (row, weight) without the weakest of each of the rows `crowded` that has `held` of them.
+
+    Of equal weights the later edge is the weaker one.
+    """
+    order = np.lexsort((-np.arange(len(row)), weight, row))
+    full = crowded[np.bincount(row, minlength=crowded.max(initial=-1) + 1)[crowded] == held]
+    last = order[np.searchsorted(row[order], full)]
+    kept = np.ones(len(row), dtype=np.bool_)
+    kept[last] = False
+    return kept
+
+
+def _weakest_edge(inputs: InpaintingInputs, members: IntArray) -> float:
+    """The smallest weight of an edge among the institution's subjects; 1 where there is none."""
+    graph = inputs.graph
+    inside = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
+    return float(graph.weight[inside].min()) if inside.any() else 1.0
 
 
 def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:

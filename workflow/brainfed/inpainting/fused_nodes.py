@@ -1,6 +1,7 @@
 """What the new nodes are: what the generator makes, or what a control puts in its place (FedNI Fig. 4).
 
-A control has the generator's numbers of nodes and parents; nothing of it was learnt.
+A control has the generator's numbers of nodes and their parents. The mean and shuffled features leave edges and
+phenotypes as they are; random nodes have other ones.
 """
 
 import numpy as np
@@ -26,22 +27,24 @@ def random_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
     return Generated(features, inputs.sex[alike], inputs.age[alike])
 
 
-def mean_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
-    """Every node is the mean of its institution, of its parent's sex and age: nothing that a generator could learn."""
+def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np.float32]:
+    """Features (g, d): every node is the mean of its parent's institution, and keeps phenotype and edges."""
     features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
     home = inputs.institution[parents]
     for institution in np.unique(home):
         known = inputs.features[inputs.members(int(institution))]
         features[home == institution] = known.mean(axis=0, dtype=np.float64)
-    return Generated(features, inputs.sex[parents], inputs.age[parents])
+    return features
 
 
-def shuffled_features(inputs: InpaintingInputs, parents: IntArray, born: Generated) -> Generated:
-    """The same nodes with the features of others of their institution: edges stay, their meaning goes."""
+def shuffled_features(
+    inputs: InpaintingInputs, parents: IntArray, features: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Features (g, d) that trade places inside each institution: phenotypes and edges stay, their meaning goes."""
     place = np.arange(len(parents))
     home = inputs.institution[parents]
     for institution in np.unique(home):
         own = np.flatnonzero(home == institution)
         random = inputs.streams.numpy("shuffled-nodes", inputs.part, int(institution))
         place[own] = random.permutation(own)
-    return Generated(born.features[place], born.sex, born.age)
+    return features[place]

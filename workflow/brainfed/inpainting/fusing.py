@@ -12,7 +12,7 @@ from brainfed.graphs.neighbours import Edges, symmetric
 from brainfed.inpainting.allotment import allot
 from brainfed.inpainting.fused import FusedGraph
 from brainfed.inpainting.fused_edges import join
-from brainfed.inpainting.fused_nodes import mean_nodes, random_nodes, shuffled_features
+from brainfed.inpainting.fused_nodes import institution_means, random_nodes, shuffled_features
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, NodeGenerator
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.inpainting.true_neighbours import true_neighbours
@@ -35,7 +35,7 @@ def fuse(
 
     Args:
         inputs: subjects and their graph; only those that are `fitted` get generated neighbours.
-        generator: under every other `nodes` than `generated` and `shuffled` it says how many, not what they look like.
+        generator: under `nodes: random` and `true` it says how many, not what they look like.
         settings: cap, rounding, edges and nodes.
         most: generated nodes of one subject; None: as many as are predicted.
         cut: the edges that the graph's cut removed; `nodes: true` needs them.
@@ -55,7 +55,9 @@ def fuse(
         found = join(inputs, parents, born, settings)
     features = born.features
     if settings.nodes == "shuffled":
-        features = shuffled_features(inputs, parents, born).features
+        features = shuffled_features(inputs, parents, born.features)
+    if settings.nodes == "mean":
+        features = institution_means(inputs, parents)
     _say_how_many(inputs, count, len(parents), settings)
     row, column, weight = _joined(inputs, found, len(parents))
     institution = inputs.institution[parents]
@@ -63,22 +65,15 @@ def fuse(
 
 
 def _say_how_many(inputs: InpaintingInputs, count: FloatArray, generated: int, settings: FusingSettings) -> None:
-    """One line in the log; a warning where nothing is generated, or where the cap decides more than the prediction."""
+    """One line in the log; a warning where the fused graph is the population graph."""
     fitted = int(inputs.fitted.sum())
-    if generated == 0:
-        logger.warning(
-            "no node is generated: the predicted number of missing neighbours (mean %.2f) is whole at 0 for every "
-            "subject, so the fused graph is the population graph",
-            count[inputs.fitted].mean() if fitted else 0.0,
-        )
-        return
-    wanted = float(count[inputs.fitted].sum())
-    report = logger.warning if generated < wanted / 2 else logger.info
-    report(
-        "%d nodes for %d subjects, of %.0f predicted missing neighbours (cap: %s)",
-        generated,
+    logger.log(
+        logging.INFO if generated else logging.WARNING,
+        "%s for %d subjects, of %.1f predicted missing neighbours (mean %.2f; cap: %s)",
+        f"{generated} nodes" if generated else "no node is generated",
         fitted,
-        wanted,
+        count[inputs.fitted].sum(),
+        count[inputs.fitted].mean() if fitted else 0.0,
         "none" if settings.cap is None else f"{settings.cap:g} a subject",
     )
 
@@ -86,8 +81,6 @@ def _say_how_many(inputs: InpaintingInputs, count: FloatArray, generated: int, s
 def _born(inputs: InpaintingInputs, generator: NodeGenerator, parents: IntArray, settings: FusingSettings) -> Generated:
     if settings.nodes == "random" or len(parents) == 0:
         return random_nodes(inputs, parents)
-    if settings.nodes == "mean":
-        return mean_nodes(inputs, parents)
     born = generator.draw(parents)
     _require_finite(born.features, tuple(inputs.subjects[parent] for parent in parents))
     return born

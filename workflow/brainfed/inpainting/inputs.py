@@ -31,6 +31,7 @@ class InpaintingInputs:
         streams: of the repeat.
         selected: the features by which the graph compares subjects under the embedding `rfe`, one list a part of the
             graph (see `PopulationGraph.selected`).
+        correlations: whether the features lie between -1 and 1 by what they are, which their settings decide.
     """
 
     subjects: tuple[str, ...]
@@ -46,14 +47,7 @@ class InpaintingInputs:
     part: str
     streams: Streams
     selected: tuple[IntArray, ...] = ()
-
-    @property
-    def within_one(self) -> bool:
-        """Whether all features to be learnt from are correlations, or measures between -1 and 1 as they are."""
-        if self.graph_settings.scaling == "columns":
-            return False
-        rows = self.features if self.fitted.all() else self.features[self.fitted]
-        return bool(rows.max(initial=0.0) <= 1 and rows.min(initial=0.0) >= -1)
+    correlations: bool = True
 
     def members(self, institution: int) -> IntArray:
         """Positions of the institution's subjects that may be learnt from."""

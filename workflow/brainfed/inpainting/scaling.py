@@ -46,7 +46,7 @@ def scaling_of(inputs: InpaintingInputs, institution: int) -> Scaling:
     divided by `BOUND`; a column of equal values is 0.
     """
     width = inputs.features.shape[1]
-    if inputs.within_one:
+    if inputs.correlations:
         return Scaling(np.zeros(width), np.ones(width))
     rows = inputs.features[inputs.members(institution)].astype(np.float64)
     deviation = rows.std(axis=0)

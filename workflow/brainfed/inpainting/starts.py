@@ -7,6 +7,9 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.generator import Generator
 
+LEAST_HIDDEN = 0.01
+"""A count head starts at no less, whatever the masks hide: at 0 its logit would be infinite."""
+
 
 def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Generator:
     """The generator that every institution starts from: torch's own initial weights from a keyed stream."""
@@ -16,7 +19,7 @@ def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Gen
             inputs.features.shape[1],
             sex="sex" in inputs.graph_settings.phenotypes,
             age="age" in inputs.graph_settings.phenotypes,
-            hidden=(settings.hidden_least + settings.hidden_most) / 2,
+            hidden=min(max((settings.hidden_least + settings.hidden_most) / 2, LEAST_HIDDEN), 1 - LEAST_HIDDEN),
             k=inputs.graph_settings.k,
             sees_degree=settings.count == "calibrated",
             proportional=settings.count == "calibrated" and inputs.graph_settings.scope == "global_cut",

@@ -1,6 +1,7 @@
 """LocalGCN: the classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).
 
-Only under leave-one-site-out does anything cross: the other sites' models score the unseen one.
+Its graph is cut out of one over everybody. Else nothing crosses but under leave-one-site-out: the other sites' models
+score the unseen one.
 """
 
 from dataclasses import dataclass

@@ -39,7 +39,8 @@ class Method:
             data; `setting`, as its setting `training` says.
         twins: of a federated method, the same or the nearest model trained alone and on pooled data.
         features: whether it reads imaging features.
-        graph: the scope of the population graph that it needs, or `none`.
+        graph: the population graph that it needs: `local`, inside institutions (cut out of one over everybody, unless
+            the config has them built apart); `global`, over everybody; or `none`.
         inpainter: what trains the generator whose nodes it needs; then it reads the fused graph in place of the graph.
         fusing: settings of fusing that differ from the project's for this method.
         gpu: whether a GPU helps.

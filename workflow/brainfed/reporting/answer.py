@@ -64,7 +64,7 @@ class Answer:
 def find_answer(tests: PageTests) -> Answer:
     """Choose and compare: the runs, variants and reference of the experiment."""
     runs, variants = tests.scored.runs, tests.variants
-    federated = [variant.name for variant in variants if variant.family == "federated"]
+    federated = [variant.name for variant in variants if variant.family == "federated" and not variant.is_control]
     name = best(runs, federated, METRIC)
     unseen = institutions_unseen(runs)
     if name is None:

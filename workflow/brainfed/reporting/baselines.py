@@ -54,7 +54,7 @@ def find_fedni(tests: PageTests) -> FedNIResult | None:
     present = [name for name in BASELINES if name in shown]
     if FEDNI not in shown or not present:
         return None
-    leader = best(scored.runs, list(shown), METRIC) or FEDNI
+    leader = best(scored.runs, [name for name, variant in shown.items() if not variant.is_control], METRIC) or FEDNI
     return FedNIResult(
         shown[FEDNI],
         scored.interval(FEDNI, METRIC),

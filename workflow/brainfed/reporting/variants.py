@@ -86,7 +86,7 @@ class ShownVariant:
         rest, swept = without_sweep(given, self.settings)
         words = [label_in_words(rest), *swept] if of_method else swept
         title = self.method_title if of_method or not rest else rest.removeprefix("-")
-        return _told(title, words)
+        return _told(title, [*words, "an oracle"] if self.setting("fusing.nodes") == "true" else words)
 
     @property
     def unswept_title(self) -> str:
@@ -106,6 +106,11 @@ class ShownVariant:
     def colour(self) -> str:
         """The colour of its family."""
         return FAMILY_COLOURS[self.family]
+
+    @property
+    def is_control(self) -> bool:
+        """Whether something else stands in place of generated nodes: a measure for FedNI, no method to be proposed."""
+        return self.setting("fusing.nodes") not in (None, "generated")
 
     @property
     def trains_alone(self) -> bool:

@@ -27,6 +27,7 @@ def inpainting_inputs(
     protocol: str,
     part: str,
     streams: Streams,
+    correlations: bool = True,
 ) -> InpaintingInputs:
     """One repeat, or one of its folds.
 
@@ -39,6 +40,7 @@ def inpainting_inputs(
         protocol: under `inductive` the subjects tested in the fold are not learnt from.
         part: `all` or `fold-f`.
         streams: of the repeat.
+        correlations: whether the features are correlations as they are, which a generator learns unscaled.
 
     Raises:
         UserError: an artefact's subjects are not those of the split, or a feature is not finite.
@@ -62,6 +64,7 @@ def inpainting_inputs(
         part=part,
         streams=streams,
         selected=_selected(graph),
+        correlations=correlations,
     )
 
 

@@ -191,12 +191,12 @@ def test_a_node_too_far_for_single_precision_is_joined_to_its_parent_with_the_we
 
 
 def test_generated_nodes_are_no_neighbours_of_each_other():
-    # Both nodes are of sex 1, nobody else is: each keeps its parent alone, at weight one.
+    # Both nodes are of sex 1, nobody else is: each keeps its parent alone.
     inputs, generator = line(0, 1, 3, 7, number=[1, 0, 0, 1], features=[2, 3], born_sex=[1, 1])
     adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 6)
     weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
     assert adjacency[4].tolist() == [weakest, 0, 0, 0, 1, 0]
-    assert adjacency[5].tolist() == [0, 0, 0, 1, 0, 1]
+    assert adjacency[5].tolist() == [0, 0, 0, weakest, 0, 1]
 
 
 def test_however_near_the_others_lie_a_generated_node_keeps_k_subjects():

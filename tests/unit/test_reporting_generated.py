@@ -1,13 +1,13 @@
 """What the page says of generated nodes: how many, what they change, what their training sends and costs; and why."""
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from brainfed.reporting.exchange_table import read_costs, read_exchanges
-from brainfed.reporting.generated_nodes import effect_sentences, read_generated
+from brainfed.reporting.generated_nodes import GeneratedNodes, count_sentences, effect_sentences, read_generated
 from brainfed.reporting.outline import CohortOutline, read_experiment
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import read_scored
@@ -42,6 +42,20 @@ def test_generated_nodes_are_counted_from_the_fused_graph(tmp_path):
     assert found.predicted_sd == pytest.approx(np.sqrt((1.4**2 + 0.4**2 + 1) / 3))
     assert found.neighbours == pytest.approx(3 / 2)
     assert found.reached == pytest.approx(2 / 3)
+
+
+def test_no_node_and_a_limit_on_nodes_are_said(tmp_path):
+    (variant,) = read_experiment(
+        experiment(tmp_path, "none", [(variant_outline(tmp_path, "fedni", "fedni"), 0.6, 0.6)])
+    ).variants
+    some = GeneratedNodes(variant, 200, 100.0, 12.5, 4.0, 3.0, 0.9)
+    assert count_sentences([some]) == [
+        "FedNI predicts 12.50 missing neighbours for a subject and generates 0.50: a limit on the nodes decides their "
+        "number, the prediction decides who gets them."
+    ]
+    (none,) = count_sentences([replace(some, generated=0.0, predicted=0.24)])
+    assert none.startswith("FedNI generates no node: it predicts 0.24 missing neighbours for a subject on average")
+    assert count_sentences([replace(some, generated=1500.0)]) == []
 
 
 def test_a_method_without_generated_nodes_has_no_row(tmp_path):

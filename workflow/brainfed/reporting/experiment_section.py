@@ -11,7 +11,12 @@ from brainfed.reporting.answer_words import sentences, verdict
 from brainfed.reporting.baselines import FedNIResult, fedni_sentence, find_fedni
 from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.fidelity_table import FidelityRow, count_sentence, fidelity_rows, read_fidelity
-from brainfed.reporting.generated_nodes import GeneratedNodes, effect_sentences, read_generated
+from brainfed.reporting.generated_nodes import (
+    GeneratedNodes,
+    count_sentences,
+    effect_sentences,
+    read_generated,
+)
 from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
@@ -184,6 +189,7 @@ def experiment_section(
     splits = read_splits(outline)
     scored = read_scored(outline)
     variants = outline.variants
+    generated = read_generated(variants)
     compared = PageTests(scored, variants, outline.reference)
     answer, own = find_answer(compared), find_fedni(compared)
     gain = pd.read_csv(outline.tables["gain"], sep="\t")
@@ -221,8 +227,8 @@ def experiment_section(
         exchanges=with_totals(read_exchanges(variants)),
         costs=read_costs(variants),
         pictures=pictures,
-        generated=read_generated(variants),
-        effects=effect_sentences(compared) if null is None else [],
+        generated=generated,
+        effects=[*count_sentences(generated), *(effect_sentences(compared) if null is None else [])],
         fidelity=fidelity_rows(fidelity),
         missing=[count_sentence(one) for one in fidelity],
         why=why_sentences(cohort, outline, compared) if null is None else [],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from brainfed.reporting.page_tests import FEDNI, PageTests
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.scored import significant
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_arrays
@@ -69,6 +70,26 @@ def _count(path: str) -> tuple[float, ...]:
     neighbours = int(joined.sum()) / generated if generated else 0.0
     count = arrays["count"]
     return subjects, generated, float(count.mean()), float(count.std()), neighbours, reached
+
+
+def count_sentences(generated: Sequence[GeneratedNodes]) -> list[str]:
+    """Where no node is generated, and where the cap decides how many there are; of controls nothing, they have the same."""
+    said = []
+    for nodes in generated:
+        if nodes.variant.is_control:
+            continue
+        title, predicted = nodes.variant.title, rounded(nodes.predicted, 2)
+        if nodes.generated == 0:
+            said.append(
+                f"{title} generates no node: it predicts {predicted} missing neighbours for a subject on average, so it "
+                "trains on the population graph as it is."
+            )
+        elif nodes.each < nodes.predicted / 2:
+            said.append(
+                f"{title} predicts {predicted} missing neighbours for a subject and generates {rounded(nodes.each, 2)}: a "
+                "limit on the nodes decides their number, the prediction decides who gets them."
+            )
+    return said
 
 
 def effect_sentences(tests: PageTests) -> list[str]:

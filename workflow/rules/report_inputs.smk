@@ -111,8 +111,8 @@ def timings_beside(files):
 
 
 def fidelity_files(cohort, experiment, variant):
-    """How generated compare with true neighbours, where those are known and have a phenotype."""
-    if not knows_truth(variant):
+    """How generated compare with true neighbours, in an experiment that shows it, where those are known."""
+    if experiment.settings.figure != "fidelity" or not knows_truth(variant):
         return []
     return [
         f"results/{cohort}/fidelity/{variant.fused.name}/repeat-{repeat}.json"

@@ -63,7 +63,8 @@ def knows_truth(variant: Variant) -> bool:
     if variant.fused is None:
         return False
     inpainting = variant.fused.inpainting
-    return inpainting.graph.settings.scope == "global_cut" and inpainting.inpainter.name == "fedni"
+    generates = inpainting.inpainter.name == "fedni" and variant.fused.settings.nodes == "generated"
+    return generates and inpainting.graph.settings.scope == "global_cut"
 
 
 def _check_clients(

@@ -73,7 +73,7 @@ def _count(path: str) -> tuple[float, ...]:
 
 
 def count_sentences(generated: Sequence[GeneratedNodes]) -> list[str]:
-    """Where no node is generated, and where the cap decides how many there are; of controls nothing, they have the same."""
+    """Where no node is generated, and where a limit decides how many there are; controls share both."""
     said = []
     for nodes in generated:
         if nodes.variant.is_control:
@@ -81,13 +81,14 @@ def count_sentences(generated: Sequence[GeneratedNodes]) -> list[str]:
         title, predicted = nodes.variant.title, rounded(nodes.predicted, 2)
         if nodes.generated == 0:
             said.append(
-                f"{title} generates no node: it predicts {predicted} missing neighbours for a subject on average, so it "
-                "trains on the population graph as it is."
+                f"{title} generates no node: it predicts {predicted} missing neighbours for a subject on average, so "
+                "it trains on the population graph as it is."
             )
         elif nodes.each < nodes.predicted / 2:
             said.append(
-                f"{title} predicts {predicted} missing neighbours for a subject and generates {rounded(nodes.each, 2)}: a "
-                "limit on the nodes decides their number, the prediction decides who gets them."
+                f"{title} predicts {predicted} missing neighbours for a subject and generates "
+                f"{rounded(nodes.each, 2)}: a limit on the nodes decides their number, the prediction decides who gets "
+                "them."
             )
     return said
 

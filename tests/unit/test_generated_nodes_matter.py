@@ -1,4 +1,4 @@
-"""From a cut graph to scores: nodes are generated, and what they are changes what real subjects are said to have."""
+"""From a cut graph to scores: nodes are generated, and their features change the scores of real subjects."""
 
 from dataclasses import replace
 

@@ -1,6 +1,6 @@
-"""The two ways in which data cross without a round: everybody's in one place, and help for one who has nothing to fit.
+"""Three ways in which data cross without a round: a pool of everybody, a loan of subjects, and help with a fit.
 
-Both record what they stand for in the ledger. Code that reads data of another institution calls one of them.
+Each records its tensors in the ledger. Code that reads data of another institution calls one of them.
 """
 
 from collections.abc import Mapping
@@ -35,6 +35,28 @@ def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> N
                 institution=institution,
                 subjects=subjects,
                 to="centre",
+            )
+
+
+def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
+    """Institutions receive subjects of others from a centre that holds everybody, once.
+
+    Args:
+        ledger: takes the rows.
+        lent: institution -> number of subjects that it receives.
+        sizes: institution -> number of its own.
+        content: of one subject.
+    """
+    for institution, subjects in lent.items():
+        for name, (shape, itemsize) in content.items():
+            ledger.record(
+                name,
+                (subjects, *shape),
+                itemsize,
+                direction="download",
+                round_index=0,
+                institution=institution,
+                subjects=sizes[institution],
             )
 
 

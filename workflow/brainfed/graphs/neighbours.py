@@ -43,8 +43,6 @@ def nearest(
     entries: int = BLOCK_ENTRIES,
 ) -> Edges:
     """Edges from each query to its k most similar candidates; `None`: among the queries, never itself."""
-    if k == 0:
-        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     among_themselves = candidates is None
     others = queries if candidates is None else candidates
     if len(queries) > 0 and len(others) > MANY and sigma > 0:

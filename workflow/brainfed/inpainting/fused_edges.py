@@ -49,8 +49,7 @@ def neighbours_of_a_node(inputs: InpaintingInputs, institution: int, settings: F
     if inputs.graph_settings.scope != "global_cut":
         return k
     members, graph = inputs.members(institution), inputs.graph
-    inside = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
-    degree = np.bincount(graph.row[inside], minlength=graph.nodes)[members]
+    degree = np.bincount(graph.row[_inside(inputs, members)], minlength=graph.nodes)[members]
     joined = degree[degree > 0]
     return min(k, round(float(joined.mean()))) if len(joined) else 1
 
@@ -62,7 +61,7 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
     for institution in np.unique(home):
         members = inputs.members(institution)
         random = inputs.streams.numpy("random-edges", inputs.part, int(institution))
-        real = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
+        real = _inside(inputs, members)
         weights = graph.weight[real].astype(np.float64) if real.any() else np.ones(1)
         size = min(neighbours_of_a_node(inputs, int(institution), settings), len(members))
         for node in np.flatnonzero(home == institution):
@@ -151,9 +150,14 @@ def _without_last(row: IntArray, weight: FloatArray, crowded: IntArray, held: in
 
 def _weakest_edge(inputs: InpaintingInputs, members: IntArray) -> float:
     """The smallest weight of an edge among the institution's subjects; 1 where there is none."""
+    inside = _inside(inputs, members)
+    return float(inputs.graph.weight[inside].min()) if inside.any() else 1.0
+
+
+def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
+    """Mask (e,) of the edges between two different subjects of `members`."""
     graph = inputs.graph
-    inside = (graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members)
-    return float(graph.weight[inside].min()) if inside.any() else 1.0
+    return np.asarray((graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members))
 
 
 def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.federation.exchange import Ledger
-from brainfed.federation.sharing import columns
+from brainfed.federation.sharing import columns, record_loan
 from brainfed.graphs.neighbours import Edges
 from brainfed.inpainting.fused import FusedGraph
 from brainfed.inpainting.inputs import Generated, InpaintingInputs
@@ -62,16 +62,6 @@ def crossings_of(
         return ()
     ledger = Ledger(CROSSES, {"features": inputs.features.shape[1]}, "inpainting")
     sent = {"features": (inputs.features.shape[1:], inputs.features.itemsize)} | columns("sex", "age")
-    for institution in np.unique(fused.institution).tolist():
-        lent = int((fused.institution == institution).sum())
-        for name, (shape, itemsize) in sent.items():
-            ledger.record(
-                name,
-                (lent, *shape),
-                itemsize,
-                direction="download",
-                round_index=0,
-                institution=institution,
-                subjects=len(inputs.members(institution)),
-            )
+    lent = {int(code): int((fused.institution == code).sum()) for code in np.unique(fused.institution)}
+    record_loan(ledger, lent, {code: len(inputs.members(code)) for code in lent}, sent)
     return ledger.rows()

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from brainfed.inpainting import drawing, fedni, fedsage
+from brainfed.inpainting import centroids, drawing, fedni, fedsage
+from brainfed.inpainting.centroid_settings import CentroidSettings
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.fusing import fuse
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
@@ -37,6 +38,15 @@ METHODS = {
         5,
         fedsage_training.train,
         FedSagePlusSettings(**SHORT),
+    ),
+    "fedni-centroids": (
+        centroids.train,
+        centroids.load,
+        CentroidSettings(min_group=4),
+        FusingSettings(cap=None, edges="k"),
+        None,
+        fedni_training.train,
+        FedNISettings(**SHORT),
     ),
 }
 

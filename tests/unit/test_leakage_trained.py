@@ -18,6 +18,7 @@ SHORT = {
     "fedmlp": {"rounds": 3, "local_epochs": 3},
     "fedgcn": {"rounds": 3, "local_epochs": 3},
     "fedni": {"rounds": 3, "local_epochs": 3},
+    "fedni-centroids": {"rounds": 3, "local_epochs": 3},
     "fedsage-plus": {"rounds": 3, "local_epochs": 3},
     "localmlp": {"epochs": 6, "curve_every": 3},
     "centralmlp": {"epochs": 6, "curve_every": 3},

@@ -21,7 +21,8 @@ from brainfed.imaging.rfe import select_features
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent import tangent_features, tangent_ledger
 from brainfed.imaging.typicality import typicality
-from brainfed.inpainting import fedni, fedsage
+from brainfed.inpainting import centroids, fedni, fedsage
+from brainfed.inpainting.centroid_settings import CentroidSettings
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.registry import METHODS
@@ -175,6 +176,8 @@ GENERATORS = {
     "fedni, none": (fedni, InpaintingSettings(rounds=2, local_epochs=2, federated="none")),
     "fedsage": (fedsage, FedSageSettings(rounds=2, local_epochs=1, hidden_fraction=0.2)),
     "fedsage, raw": (fedsage, FedSageSettings(rounds=2, local_epochs=1, hidden_fraction=0.2, exchange="raw")),
+    "centroids": (centroids, CentroidSettings(min_group=4)),
+    "centroids, of nobody": (centroids, CentroidSettings(min_group=20)),
     "fedsage, alone": (fedsage, FedSageSettings(rounds=0, local_epochs=1, hidden_fraction=0.2)),
 }
 
@@ -188,7 +191,10 @@ def test_what_a_generator_learns_from_another_institution_is_in_its_ledger(case)
     second = module.train(replace(inputs, features=features), settings, Run())
 
     def elsewhere(arrays):
-        """Weights by which the first institution's neighbours are generated."""
+        """What the first institution's new nodes are made by, or of."""
+        if module is centroids:
+            foreign = arrays["institution"] != 0
+            return {name: array[foreign].tobytes() for name, array in arrays.items()}
         if module is fedsage:
             return {name: array.tobytes() for name, array in arrays.items() if name.startswith("0/")}
         return {name: array[0].tobytes() for name, array in arrays.items()}

@@ -156,7 +156,7 @@ def test_all_shipped_variants_are_those_that_may_see_an_unseen_site(protocol):
     shown = {found.name for found in planned.experiments["methods"].variants}
     left_out = {found.name for found in planned.experiments["random"].variants} - shown
     generating = {found.name for found in planned.experiments["random"].variants if found.method.inpainter}
-    assert {"fedni", "fedni-skip", "fedsage-plus"} <= generating
+    assert {"fedni", "fedni-skip", "fedni-centroids", "fedsage-plus"} <= generating
     assert left_out == (generating if protocol == "transductive" else set())
 
 

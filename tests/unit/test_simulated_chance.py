@@ -46,6 +46,7 @@ SHORT = {
     "centralgcn": ALONE,
     "fedsage-plus": FEDERATED,
     "fedni": FEDERATED,
+    "fedni-centroids": FEDERATED,
 }
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
 

@@ -77,7 +77,7 @@ def test_no_other_model_stands_in_for_a_missing_twin(tmp_path):
 def test_methods_whose_twins_have_another_model_say_so(tmp_path):
     other = {name: method.twins.other_model for name, method in METHODS.items() if method.twins}
     assert {name: words for name, words in other.items() if words} == {
-        "fedni": "without generated nodes", "fedsage-plus": "another model"
+        "fedni": "without generated nodes", "fedni-centroids": "without centroids", "fedsage-plus": "another model"
     }  # fmt: skip
     (said,) = twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
     assert "another one" in said

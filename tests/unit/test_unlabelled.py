@@ -198,6 +198,7 @@ GRAPH_METHODS = {
     "centralgcn": {"epochs": 4, "curve_every": 2},
     "fedgcn": {"rounds": 2, "local_epochs": 2},
     "fedni": {"rounds": 2, "local_epochs": 2},
+    "fedni-centroids": {"rounds": 2, "local_epochs": 2},
     "fedsage-plus": {"rounds": 2, "local_epochs": 2},
 }
 

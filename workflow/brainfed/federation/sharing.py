@@ -1,11 +1,11 @@
-"""Three ways in which data cross without a round: a pool of everybody, a loan of subjects, and help with a fit.
+"""Four ways in which data cross without a round: a pool, a loan of subjects, means of groups, and help with a fit.
 
 Each records its tensors in the ledger. Code that reads data of another institution calls one of them.
 """
 
 from collections.abc import Mapping
 
-from brainfed.federation.exchange import ENTRY_BYTES, Ledger
+from brainfed.federation.exchange import ENTRY_BYTES, Direction, Ledger
 
 Content = Mapping[str, tuple[tuple[int, ...], int]]
 """Name -> shape and bytes of one entry."""
@@ -58,6 +58,35 @@ def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int
                 institution=institution,
                 subjects=sizes[institution],
             )
+
+
+def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
+    """Every institution sends what stands for several of its subjects to every other, once.
+
+    Args:
+        ledger: takes the rows.
+        made: institution -> how many it sends.
+        sizes: institution -> number of subjects.
+        content: of one.
+    """
+    for name, (shape, itemsize) in content.items():
+        for institution, subjects in sizes.items():
+            sent = made[institution] * (len(sizes) - 1)
+            received = sum(made.values()) - made[institution]
+            directions: tuple[tuple[Direction, int], ...] = (("upload", sent), ("download", received))
+            for direction, times in directions:
+                if times:
+                    ledger.record(
+                        name,
+                        shape,
+                        itemsize,
+                        direction=direction,
+                        round_index=0,
+                        institution=institution,
+                        subjects=subjects,
+                        to="institutions",
+                        times=times,
+                    )
 
 
 def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int, int], content: Content) -> None:

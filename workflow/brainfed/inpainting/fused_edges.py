@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.graphs.neighbours import Edges, nearest
-from brainfed.graphs.population import fit_parts
 from brainfed.graphs.settings import GraphSettings
 from brainfed.graphs.similarity import Nodes, row_blocks, similarity
 from brainfed.inpainting.inputs import Generated, InpaintingInputs
+from brainfed.inpainting.placing import place
 from brainfed.inpainting.settings import FusingSettings
 
 IntArray = NDArray[np.int64]
@@ -41,12 +41,13 @@ def neighbours_of_a_node(inputs: InpaintingInputs, institution: int, settings: F
     """How many neighbours a new node of the institution has.
 
     Under `global_cut` the mean degree inside the institution of those who have neighbours there, rounded; under
-    `local`, where a subject chooses k of its own institution, k, and its parent where that is none of them.
+    `local`, where a subject chooses k of its own institution, and under `edges: k`, k and its parent where that is none
+    of them.
     """
     if settings.edges == "parent":
         return 1
     k = inputs.graph_settings.k
-    if inputs.graph_settings.scope != "global_cut":
+    if settings.edges == "k" or inputs.graph_settings.scope != "global_cut":
         return k
     members, graph = inputs.members(institution), inputs.graph
     degree = np.bincount(graph.row[_inside(inputs, members)], minlength=graph.nodes)[members]
@@ -72,33 +73,17 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
 
 
 def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated, chosen: FusingSettings) -> Edges:
-    """From each new node to the neighbours that the rule of the population graph gives it, and to its parent."""
+    """From each new node, of its parent's site, to whom the population graph's rule gives it, and to its parent."""
     settings, home = inputs.graph_settings, inputs.institution[parents]
-    embedding, parts = fit_parts(inputs.features, inputs.institution, inputs.fitted, settings, selected=inputs.selected)
-    part_of = {index: parts[index if settings.scope == "local" else 0] for index in np.unique(home).tolist()}
-    placed = np.zeros((len(parents), embedding.shape[1]))
-    for index, part in part_of.items():
-        projected = part.projection(born.features[home == index])
-        placed[home == index, : projected.shape[1]] = projected
-    nodes = Nodes(np.concatenate([embedding, placed]), _phenotypes(inputs, parents, born))
+    placed = place(inputs, home, born, inputs.site[parents])
     pieces = []
-    for index, part in part_of.items():
+    for index, part in placed.parts.items():
         mine = np.flatnonzero(home == index)
         new = len(inputs.subjects) + mine
         members, held = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
         weakest = _weakest_edge(inputs, members)
-        pieces.append(_neighbours(nodes, new, members, parents[mine], part.sigma, settings, held, weakest))
+        pieces.append(_neighbours(placed.nodes, new, members, parents[mine], part.sigma, settings, held, weakest))
     return _together(pieces)
-
-
-def _phenotypes(inputs: InpaintingInputs, parents: IntArray, born: Generated) -> dict[str, IntArray | FloatArray]:
-    """Those that the graph compares, of subjects and new nodes; a new node is from its parent's site."""
-    compared: dict[str, IntArray | FloatArray] = {
-        "site": np.append(inputs.site, inputs.site[parents]),
-        "sex": np.append(inputs.sex, born.sex),
-        "age": np.append(inputs.age, born.age),
-    }
-    return {str(name): compared[name] for name in inputs.graph_settings.phenotypes}
 
 
 def _neighbours(

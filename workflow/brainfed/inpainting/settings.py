@@ -64,11 +64,11 @@ class FusingSettings:
         0.5, "At most so many generated nodes a subject of the institution; none: no limit.", minimum=0
     )
     rounding: Literal["round", "truncate"] = setting("round", "How a predicted number of neighbours becomes whole.")
-    edges: Literal["similar", "parent", "binary"] = setting(
+    edges: Literal["similar", "k", "parent", "binary"] = setting(
         "similar",
         "Edges of a generated node. similar: to its parent and to the most similar of the institution, as many as a "
-        "true neighbour from elsewhere would have there; parent: to its parent alone, by similarity; binary: the same "
-        "of weight 1.",
+        "true neighbour from elsewhere would have there; k: to its parent and the k most similar, the graph's k; "
+        "parent: to its parent alone, by similarity; binary: the same of weight 1.",
     )
     nodes: Literal["generated", "random", "mean", "shuffled", "true"] = setting(
         "generated",

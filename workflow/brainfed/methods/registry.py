@@ -10,6 +10,7 @@ from brainfed.methods import (
     fedgcn,
     fedmlp,
     fedni,
+    fedni_centroids,
     fedsage_plus,
     localgcn,
     localmlp,
@@ -42,6 +43,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             fedgcn,
             fedsage_plus,
             fedni,
+            fedni_centroids,
         )
     }
 )

@@ -56,6 +56,11 @@ FEDSAGE = Citation(
     "Zhang K, Yang C, Li X, Sun L, Yiu SM (2021). Subgraph federated learning with missing neighbor generation. "
     "Advances in Neural Information Processing Systems 34, 6671\u20136682."
 )
+MICROAGGREGATION = Citation(
+    "Domingo-Ferrer J, Torra V (2005). Ordinal, continuous and heterogeneous k-anonymity through microaggregation. "
+    "Data Mining and Knowledge Discovery 11, 195\u2013212.",
+    "10.1007/s10618-005-0007-5",
+)
 ALWAYS = (
     Citation(
         "Peng L, Wang N, Dvornek N, Zhu X, Li X (2023). FedNI: federated graph learning with network inpainting for "
@@ -92,4 +97,5 @@ def citations(
     adni = (ADNI,) if any(name.lower().startswith("adni") for name in cohorts) else ()
     measures = (FREESURFER,) if "freesurfer" in sources else ()
     sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
-    return [*data, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *ALWAYS[1:]]
+    groups = (MICROAGGREGATION,) if "fedni-centroids" in methods else ()
+    return [*data, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *groups, *ALWAYS[1:]]

@@ -7,10 +7,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.centroid_settings import CentroidSettings
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 
-STAGES = (GraphSettings, FeatureSettings, InpaintingSettings, FusingSettings, FedSageSettings)
+STAGES = (GraphSettings, FeatureSettings, InpaintingSettings, FusingSettings, FedSageSettings, CentroidSettings)
 GREEK = {"alpha": "\u03b1", "beta": "\u03b2"}
 ABBREVIATIONS = {
     "fl-g-d": "FL-G-D",

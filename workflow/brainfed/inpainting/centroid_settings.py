@@ -1,0 +1,26 @@
+"""What crosses in place of generated neighbours: means of small groups. Light: a method declares it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class CentroidSettings:
+    """Groups of similar subjects whose mean stands for them elsewhere."""
+
+    min_group: int = setting(
+        10,
+        "Subjects of a group at least. An institution with fewer sends nothing. A mean hides a person among the others "
+        "of the group; it carries no formal guarantee.",
+        minimum=2,
+    )
+
+
+CENTROIDS_CROSS: Mapping[str, tuple[str, ...]] = {
+    "centroid": ("features",),
+    "centroid-sex": (),
+    "centroid-age": (),
+}
+"""One tensor a group: its mean features, the more frequent sex, the mean age."""

@@ -1,7 +1,13 @@
 """Settings of the whole test suite."""
 
+import os
+
 from hypothesis import settings
 
 # No test asserts a wall-clock time, so neither may hypothesis.
 settings.register_profile("brainfed", deadline=None)
 settings.load_profile("brainfed")
+
+# Workers side by side have a core each; libraries read this when they are first imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"

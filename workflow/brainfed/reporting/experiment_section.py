@@ -162,6 +162,12 @@ class ExperimentSection:
         return self.outline.variant(self.outline.reference)
 
     @property
+    def has_both_scopes(self) -> bool:
+        """Whether it compares graphs that were cut with those that institutions build themselves."""
+        scopes = {variant.setting("graph.scope") for variant in self.outline.variants}
+        return {"global_cut", "local"} <= scopes
+
+    @property
     def has_curves(self) -> bool:
         """Whether any variant trains in rounds or epochs."""
         return any(variant.epochs_a_round for variant in self.outline.variants)

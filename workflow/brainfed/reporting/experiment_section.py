@@ -234,7 +234,7 @@ def experiment_section(
         costs=read_costs(variants),
         pictures=pictures,
         generated=generated,
-        effects=[*count_sentences(generated), *(effect_sentences(compared) if null is None else [])],
+        effects=[*count_sentences(generated, outline.split), *(effect_sentences(compared) if null is None else [])],
         fidelity=fidelity_rows(fidelity),
         missing=[count_sentence(one) for one in fidelity],
         why=why_sentences(cohort, outline, compared) if null is None else [],

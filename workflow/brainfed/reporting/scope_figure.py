@@ -30,6 +30,7 @@ ROOM = 0.34
 GAP = 0.5
 """Between discs, for their names."""
 EDGE = 0.05
+COLUMNS = 3
 PANEL, HIGHEST, ABOVE, BELOW = 2.83, 3.3, 0.78, 0.42
 """Inches: width and greatest height of a panel, what stands above it and below it."""
 OWN_LINE, OTHERS_LINE, REMOVED_LINE = "#3c424b", "#ccd0d6", "#8b929c"
@@ -78,15 +79,18 @@ def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
     places, discs = _layout(graphs, piece)
     corners = _corners(discs)
     across, up = corners[1] - corners[0]
-    key = BELOW if len(panels) == 3 else BELOW + 0.2
-    height = min(HIGHEST, PANEL * up / across)
-    figure = placed_figure(WIDE * len(panels) / 3, ABOVE + height + key)
-    top, bottom = 1 - ABOVE / figure.get_figheight(), key / figure.get_figheight()
-    figure.subplots_adjust(left=0.015, right=0.985, top=top, bottom=bottom, wspace=0.05)
-    for axes, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
-        _draw(axes, graphs, piece, places, discs, panel)
-    headed(figure, finding(graphs), width=39 * len(panels))
-    _key(figure)
+    below = BELOW if len(panels) == COLUMNS else 0.1
+    height = ABOVE + min(HIGHEST, PANEL * up / across) + below
+    figure = placed_figure(WIDE, height)
+    figure.subplots_adjust(left=0.015, right=0.985, top=1 - ABOVE / height, bottom=below / height, wspace=0.05)
+    for column, panel in enumerate(panels, start=1):
+        _draw(figure.add_subplot(1, COLUMNS, column), graphs, piece, places, discs, panel)
+    headed(figure, finding(graphs))
+    if len(panels) == COLUMNS:
+        figure.legend(handles=_key(), loc="lower left", ncols=4, handlelength=2, columnspacing=1.6, borderpad=0)
+    else:
+        beside = (len(panels) / COLUMNS + 0.02, 1 - ABOVE / height)
+        figure.legend(handles=_key(), loc="upper left", bbox_to_anchor=beside, handlelength=2, labelspacing=0.9)
     return figure
 
 
@@ -176,8 +180,8 @@ def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
     return places, discs
 
 
-def _key(figure: Figure) -> None:
-    handles = [
+def _key() -> list[Line2D]:
+    return [
         Line2D([], [], color=OWN_LINE, linewidth=1.1, label="neighbours of the ringed subject"),
         Line2D([], [], color=OTHERS_LINE, linewidth=0.8, label="neighbours of others"),
         Line2D([], [], color=REMOVED_LINE, linewidth=1.1, linestyle=REMOVED_STYLE, label="removed by the cut"),
@@ -185,5 +189,3 @@ def _key(figure: Figure) -> None:
             [], [], color=FAINT, marker="o", markersize=6, linestyle="", label="subject, larger with more neighbours"
         ),
     ]
-    columns = 4 if figure.get_figwidth() == WIDE else 2
-    figure.legend(handles=handles, loc="lower left", ncols=columns, handlelength=2, columnspacing=1.6, borderpad=0)

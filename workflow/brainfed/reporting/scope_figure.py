@@ -25,6 +25,7 @@ LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
 
 TURN = np.pi * (3 - np.sqrt(5))
 """The golden angle, by which the places of a disc spread evenly."""
+PHASES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 ROOM = 0.34
 """Radius that a subject alone takes in its institution's disc."""
 GAP = 0.5
@@ -161,7 +162,8 @@ def _lines(axes: Axes, places: Places, pairs: IntArray, mine: str, others: str, 
 def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
     """(m, 2) places of the members, a disc an institution: the subject's own left, the others in a column beside it.
 
-    The subject is the rightmost of its institution, so that its lines to the others cross nobody there.
+    The subject is the rightmost of its institution, so that its lines to the others cross nobody there. Discs turn
+    until its lines keep clear of whom they do not join.
     """
     shown = graphs.institution[piece.members]
     groups = [np.flatnonzero(shown == name) for name in piece.institutions]
@@ -173,11 +175,32 @@ def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
         top -= 2 * other + GAP
     places = np.zeros((len(shown), 2))
     for group, (centre, _) in zip(groups, discs, strict=True):
-        number = np.arange(len(group))
-        turn = np.column_stack([np.cos(number * TURN), np.sin(number * TURN)])
-        spots = ROOM * np.sqrt(number + (0.5 if len(group) > 1 else 0.0))[:, None] * turn
-        places[group] = centre + spots[np.argsort(-spots[:, 0], kind="stable")]
+        turned = [np.add(centre, _spots(len(group), phase)) for phase in PHASES]
+        start = None if group[0] == 0 else places[0]
+        places[group] = turned[int(np.argmax([_clearance(spots, start) for spots in turned]))]
     return places, discs
+
+
+def _spots(count: int, phase: float) -> Places:
+    """(count, 2) places spread evenly over a disc around 0, the rightmost first, then those nearest to it."""
+    number = np.arange(count)
+    angle = number * TURN + phase
+    far = ROOM * np.sqrt(number + (0.5 if count > 1 else 0.0))
+    spots = far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    first = spots[np.argmax(spots[:, 0])]
+    return np.asarray(spots[np.argsort(np.linalg.norm(spots - first, axis=1), kind="stable")])
+
+
+def _clearance(spots: Places, start: Places | None) -> float:
+    """How far the lines from `start` to the spots, from the first spot where it is None, keep from other spots."""
+    begin, ends = (spots[0], spots[1:]) if start is None else (start, spots)
+    if len(ends) < 2:
+        return 0.0
+    line = ends - begin
+    along = np.clip(line @ line.T / np.square(line).sum(axis=1)[:, None], 0, 1)
+    gap = np.linalg.norm(line[None] - along[..., None] * line[:, None], axis=2)
+    np.fill_diagonal(gap, np.inf)
+    return round(float(gap.min()), 9)
 
 
 def _key() -> list[Line2D]:

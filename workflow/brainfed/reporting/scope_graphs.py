@@ -64,7 +64,8 @@ class Piece:
 
     Attributes:
         subject: position of the subject.
-        members: (m,) positions of all that are drawn, the subject first, then by institution.
+        members: (m,) positions of all that are drawn: the subject, then by institution, neighbours in the graph over
+            everybody before those in the institution's own alone.
         institutions: names, the subject's own first, then by falling number of its neighbours.
     """
 
@@ -135,7 +136,9 @@ def choose_piece(graphs: ScopeGraphs) -> Piece:
     weight[subject] = 0
     nearest = np.argsort(-weight, kind="stable")[: SUBJECTS - 1]
     chosen = nearest[weight[nearest] > 0]
-    groups = [np.sort(chosen[name[chosen] == institution]) for institution in institutions]
+    whole = np.isin(chosen, np.concatenate([edges.column[edges.row == subject] for edges in joined[:2]]))
+    chosen = chosen[np.lexsort((chosen, ~whole))]
+    groups = [chosen[name[chosen] == institution] for institution in institutions]
     drawn = tuple(one for one, group in zip(institutions, groups, strict=True) if len(group) or one == name[subject])
     return Piece(subject, np.concatenate([[subject], *groups]).astype(np.int64), drawn)
 

@@ -10,7 +10,7 @@ import torch
 from brainfed.graphs.population import build_graph
 from brainfed.inpainting import drawing, fedni
 from brainfed.inpainting.adversarial_step import LENGTHS, LOSSES
-from brainfed.inpainting.count_scale import count_scale
+from brainfed.inpainting.count_scale import count_scale, warn_of_sites
 from brainfed.inpainting.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
 from brainfed.inpainting.exchange import exchange_weights
 from brainfed.inpainting.institution import hide, institution_of, normalised
@@ -215,13 +215,31 @@ def test_the_count_is_scaled_by_the_odds_of_the_cut_over_those_of_the_masks(cut_
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_masks_that_hide_nobody_or_all_they_can_leave_no_nan_behind(share):
+def test_masks_that_hide_nobody_or_all_they_can_leave_no_nan_behind(share, caplog):
     inputs = inpainting_inputs(scope="global_cut")
     shares = {"hidden_least": share, "hidden_most": share}
     result = trained(inputs, **shares)
     assert (result.held_out[0]["count_error"] is None) == (share == 0)
     assert json.loads(canonical_json(result.held_out)) == [dict(one) for one in result.held_out]
+    assert len(caplog.messages) == (3 if share == 0 else 0)
+    assert all("each of its masks hides fewer than two edges" in said for said in caplog.messages)
+    caplog.clear()
     assert np.isfinite(loaded(inputs, result, **shares).counts()).all()
+    assert [said.partition(":")[0] for said in caplog.messages] == (
+        [f"institution {name!r}" for name in inputs.institutions] if share == 0 else []
+    )
+    assert all("its masks hide no edge, so its predicted numbers" in said for said in caplog.messages)
+
+
+@pytest.mark.parametrize(
+    ("scope", "count", "warned"),
+    [("global_cut", "calibrated", True), ("global_cut", "printed", False), ("local", "calibrated", False)],
+)
+def test_the_log_says_that_numbers_scaled_for_institutions_at_random_are_too_high_for_sites(
+    scope, count, warned, caplog
+):
+    warn_of_sites(inpainting_inputs(scope=scope), count)
+    assert [("tend to be too high" in said) for said in caplog.messages] == [True] * warned
 
 
 def test_without_a_discriminator_there_is_nothing_of_it():

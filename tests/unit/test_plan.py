@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brainfed.configuration.figures import scopes_of
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.plan import split_content, stage_name
 from brainfed.runtime.errors import UserError
@@ -85,6 +86,25 @@ def test_graphs_of_the_institutions_own_subjects_are_for_methods_inside_institut
     assert variant(planned, "localgcn").graph.settings.scope == "local"
     assert variant(planned, "first").graph.settings.scope == "local"
     assert variant(planned, "centralgcn").graph.settings.scope == "global"
+
+
+def test_the_scopes_that_are_drawn_are_the_first_cut_graph_and_the_same_inside_institutions():
+    """`wide` is cut with another k; `own` is `first` inside institutions; the shuffled control is never drawn."""
+    added = {
+        "own": {"method": "fedgcn", "graph": {"scope": "local"}},
+        "wide": {"method": "fedgcn", "graph": {"k": 20}},
+        "shuffled": {"method": "fedgcn", "graph": {"shuffle": True}},
+    }
+
+    def drawn(*names):
+        experiments = {"methods": {"variants": ["ridge-central", *names]}}
+        return scopes_of(plan(variants=added, experiments=experiments).experiments["methods"].variants)
+
+    cut, own = drawn("wide", "first", "own")
+    assert (cut.settings.scope, cut.settings.k, own.settings.scope, own.settings.k) == ("global_cut", 10, "local", 10)
+    cut, own = drawn("shuffled", "wide", "centralgcn")
+    assert (cut.settings.k, own) == (20, None)
+    assert drawn("own", "shuffled") == drawn() == (None, None)
 
 
 @pytest.mark.parametrize(("protocol", "scope"), [("transductive", "local"), ("inductive", "global_cut")])

@@ -132,6 +132,20 @@ def test_a_cohort_without_graphs_says_so(outline):
     assert "No method of this cohort uses a population graph." in words(page_of(outline))
 
 
+def test_an_experiment_of_both_scopes_points_at_their_picture(outline):
+    cohort = outline["cohorts"][0]
+    assert "shows both." not in words(page_of(outline))
+    cohort["figures"]["scopes"] = cohort["figures"]["graph"]
+    text = words(page_of(outline))
+    assert "Two readings of the local graphs" in text
+    assert "shows both." not in text
+    own = {variant["name"]: variant for variant in cohort["experiments"][0]["variants"]}
+    own["localgcn"]["stages"]["graph"]["scope"] = "local"
+    page = page_of(outline)
+    assert '<figure id="figure-scopes-cohort-toy">' in page
+    assert '<a href="#figure-scopes-cohort-toy">a picture under Graphs</a> shows both.' in page
+
+
 def test_a_figure_without_a_caption_is_a_mistake():
     with pytest.raises(UserError, match=r"the figure 'new' has no caption; write workflow/report/new\.rst"):
         read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")

@@ -15,6 +15,8 @@ from brainfed.reporting.why_words import homophily_sentences, why_sentences
 from brainfed.runtime.artefacts import write_arrays, write_tsv
 from report_experiments import experiment, variant_outline
 
+RANDOM = {"institutions": "random", "validation": "folds"}
+
 
 def page_tests(outline):
     return PageTests(read_scored(outline), outline.variants, outline.reference)
@@ -49,13 +51,34 @@ def test_no_node_and_a_limit_on_nodes_are_said(tmp_path):
         experiment(tmp_path, "none", [(variant_outline(tmp_path, "fedni", "fedni"), 0.6, 0.6)])
     ).variants
     some = GeneratedNodes(variant, 200, 100.0, 12.5, 4.0, 3.0, 0.9)
-    assert count_sentences([some]) == [
+    assert count_sentences([some], RANDOM) == [
         "FedNI predicts 12.50 missing neighbours for a subject and generates 0.50: a limit on the nodes decides their "
         "number, the prediction decides who gets them."
     ]
-    (none,) = count_sentences([replace(some, generated=0.0, predicted=0.24)])
+    (none,) = count_sentences([replace(some, generated=0.0, predicted=0.24)], RANDOM)
     assert none.startswith("FedNI generates no node: it predicts 0.24 missing neighbours for a subject on average")
-    assert count_sentences([replace(some, generated=1500.0)]) == []
+    assert count_sentences([replace(some, generated=1500.0)], RANDOM) == []
+
+
+@pytest.mark.parametrize(
+    ("split", "stages", "said"),
+    [
+        (RANDOM, {}, ""),
+        ({"institutions": "sites"}, {}, "these are sites,"),
+        ({"institutions": "site_groups"}, {}, "these are groups of sites,"),
+        ({"validation": "leave_one_site_out"}, {}, "these are sites,"),
+        ({"institutions": "sites"}, {"graph": {"scope": "local"}}, ""),
+        ({"institutions": "sites"}, {"inpainting": {"count": "printed"}}, ""),
+    ],
+)
+def test_a_number_that_is_scaled_for_institutions_at_random_is_said_to_be_too_high(tmp_path, split, stages, said):
+    outline = experiment(tmp_path, "none", [(variant_outline(tmp_path, "fedni", "fedni"), 0.6, 0.6)])
+    (variant,) = read_experiment(outline).variants
+    scaled = {"graph": {"scope": "global_cut"}, "inpainting": {"count": "calibrated"}}
+    held = GeneratedNodes(replace(variant, stages={**variant.stages, **scaled, **stages}), 9, 9.0, 1.0, 1.0, 3.0, 1.0)
+    found = count_sentences([held], {**RANDOM, **split})
+    assert len(found) == bool(said)
+    assert all("tend to be too high" in one and said in one for one in found)
 
 
 def test_a_method_without_generated_nodes_has_no_row(tmp_path):

@@ -1,5 +1,7 @@
 """Telling the site from an embedding: separated sites are told, noise is not, small sites are left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +72,15 @@ def test_local_embeddings_are_judged_one_by_one():
     (row,) = site_rows(table)
     assert (row.title, row.accuracy, row.lowest, row.highest) == ("inside institutions", 0.75, 0.5, 1.0)
     assert (row.embeddings, row.sites, row.subjects) == (2, "2", "30")
+
+
+def test_an_embedding_over_everybody_has_one_row_whatever_is_cut_and_in_every_repeat():
+    graphs = [replace(shown(scope), name=scope) for scope in ("global_cut", "global_cut", "global")]
+    table = site_trace_table(graphs)
+    assert table[["graph", "title", "group"]].to_numpy().tolist() == [["global_cut", "over everybody", "everybody"]]
+    other = replace(shown("global"), graph=replace(shown("global").graph, embedding=-graphs[0].graph.embedding))
+    (row,) = site_rows(site_trace_table([*graphs, other]))
+    assert (row.title, row.embeddings) == ("over everybody", 2)
 
 
 def test_a_global_embedding_is_judged_as_a_whole():

@@ -295,3 +295,16 @@ def test_the_site_groups_of_gahfl_on_abide():
     assert twins.nunique().tolist() == [1, 1]
     for (institution, _), in_folds in counts(table, participants).items():
         assert np.ptp(in_folds) <= (2 if institution == "client-1" else 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "drawn"),
+    [
+        ({}, True),
+        ({"institutions": "sites"}, False),
+        ({"institutions": "site_groups"}, False),
+        ({"validation": "leave_one_site_out"}, False),
+    ],
+)
+def test_institutions_that_are_sites_are_not_drawn(settings, drawn):
+    assert SplitSettings(**settings).draws_institutions == drawn

@@ -67,13 +67,15 @@ READERS = {
     "relate_motion": ["draw_cohort", "write_report"],
     "split_subjects": [
         "build_graph", "train_method:ridge-central", "train_method:quick", "train_method:nodes", "train_generator",
-        "fuse_graph", "score_experiment", "draw_graphs", "write_report",
+        "fuse_graph", "score_experiment", "draw_graphs", "draw_scopes", "write_report",
     ],
     "compute_connectivity": [
         "build_graph", "train_method:ridge-central", "train_method:quick", "train_method:nodes", "train_generator",
         "fuse_graph", "write_report",
     ],
-    "build_graph": ["train_generator", "fuse_graph", "train_method:quick", "draw_graphs", "write_report"],
+    "build_graph": [
+        "train_generator", "fuse_graph", "train_method:quick", "draw_graphs", "draw_scopes", "write_report",
+    ],
     "train_generator": ["fuse_graph", "write_report"],
     "fuse_graph": ["train_method:nodes", "write_report"],
     "train_method:ridge-central": ["score_experiment"],
@@ -84,6 +86,7 @@ READERS = {
     "draw_cohort": ["write_report"],
     "draw_connectivity": ["write_report"],
     "draw_graphs": ["write_report"],
+    "draw_scopes": ["write_report"],
 }  # fmt: skip
 DEMO = {
     "simulate_participants": ["ingest_phenotypes"],
@@ -91,7 +94,10 @@ DEMO = {
     "simulate_scans:0": ["extract_series:0"],
     "simulate_scans:1": ["extract_series:1"],
 }
-GRAPHS = ("build_graph", "train_generator", "fuse_graph", "draw_graphs", "train_method:quick", "train_method:nodes")
+GRAPHS = (
+    "build_graph", "train_generator", "fuse_graph", "draw_graphs", "draw_scopes", "train_method:quick",
+    "train_method:nodes",
+)  # fmt: skip
 
 
 def below(*jobs: str, cohort: str = "lab") -> "Counter[str]":

@@ -25,7 +25,7 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
 
 from brainfed.cohort.freesurfer_files import measure_files
 from brainfed.cohort.listing import list_cohort
-from brainfed.configuration.figures import knows_truth
+from brainfed.configuration.figures import knows_truth, scopes_of
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.plan import split_content
 from brainfed.configuration.shipped import shipped_settings

@@ -86,6 +86,9 @@ rule fuse_graph:
             inpainting=lambda wc: inpainting_of(wc).settings,
             settings=lambda wc: asdict(PLAN.fused[wc.fused].settings),
             most=lambda wc: inpainting_of(wc).most,
+            random_institutions=lambda wc: PLAN.splits[
+                PLAN.fused[wc.fused].split
+            ].draws_institutions,
             graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
             correlations=lambda wc: inpainting_of(
                 wc

@@ -137,6 +137,33 @@ rule draw_graphs:
         "../scripts/draw_graphs.py"
 
 
+rule draw_scopes:
+    input:
+        cut=lambda wc: drawn_scopes(wc)["cut"],
+        own=lambda wc: drawn_scopes(wc)["own"],
+        split=lambda wc: drawn_scopes(wc)["split"],
+    output:
+        scopes=drawn_scores("scopes", "cut and own graphs", category="Graphs"),
+    log:
+        "logs/{cohort}/draw_scopes/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_scopes/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=experiments_that_cut(),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(code=code_of("scripts/draw_scopes.py")),
+    message:
+        "Drawing the scopes of graphs, {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/draw_scopes.py"
+
+
 rule draw_experiment:
     input:
         predictions=lambda wc: method_files(

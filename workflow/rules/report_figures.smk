@@ -58,6 +58,16 @@ def drawn_for_paper(kind, title):
     )
 
 
+def experiments_that_cut():
+    """A wildcard pattern for the experiments with a graph that is cut between institutions."""
+    names = [
+        name
+        for name, experiment in PLAN.experiments.items()
+        if scopes_of(experiment.variants)[0]
+    ]
+    return either(names) if names else "no-such-experiment"
+
+
 def groups_drawn_as(kind):
     """A wildcard pattern for the experiments, sweeps as one, with a figure of this kind."""
     names = {

@@ -68,6 +68,29 @@ def drawn_graphs(cohort):
     ]
 
 
+def drawn_scopes(wildcards):
+    """The graph that an experiment cuts, the institutions' own where it has them, and their split, in the first repeat."""
+    experiment = PLAN.experiments[wildcards.experiment]
+    cut, own = scopes_of(experiment.variants)
+    first = SimpleNamespace(cohort=wildcards.cohort, repeat=0)
+    return {
+        "cut": graph_files(first, cut)[0],
+        "own": graph_files(first, own)[:1],
+        "split": split_file(first, cut.split),
+    }
+
+
+def scopes_experiment(cohort, experiments):
+    """The experiment whose graphs explain the scopes: one of the page that has both, else that of the other pictures."""
+    shown = [experiment for experiment in experiments if cohort in experiment.cohorts]
+    of_graphs = graph_experiment(cohort)
+    candidates = [
+        *(one for one in shown if all(scopes_of(one.variants))),
+        *([of_graphs] if of_graphs else []),
+    ]
+    return next((one for one in candidates if scopes_of(one.variants)[0]), None)
+
+
 def of_repeats(cohort, experiment, files):
     """What `files` gives for every repeat, each file once."""
     places = [
@@ -225,6 +248,10 @@ def cohort_outline(cohort, experiments):
         *(CONNECTIVITY_FIGURES if kind == "connectivity" else MEASURE_FIGURES),
         *(GRAPH_FIGURES if has_graphs else []),
     ]
+    drawn = {name: f"results/{cohort}/figures/{name}.svg" for name in figures}
+    scopes = scopes_experiment(cohort, experiments) if has_graphs else None
+    if scopes is not None:
+        drawn["scopes"] = f"results/{cohort}/figures/{scopes.name}/scopes.svg"
     return {
         "name": cohort,
         "source": PROJECT.cohorts[cohort].source,
@@ -247,7 +274,7 @@ def cohort_outline(cohort, experiments):
             f"results/{cohort}/figures/site-trace.tsv" if has_graphs else ""
         ),
         "quality": shard_files(SimpleNamespace(cohort=cohort), "-quality.parquet"),
-        "figures": {name: f"results/{cohort}/figures/{name}.svg" for name in figures},
+        "figures": drawn,
         "experiments": [
             experiment_outline(cohort, experiment)
             for experiment in experiments

@@ -6,6 +6,7 @@ with job(snakemake, gpu=True) as running:
     from dataclasses import fields
 
     from brainfed.graphs.settings import GraphSettings
+    from brainfed.inpainting.count_scale import warn_of_sites
     from brainfed.inpainting.fusing import fuse
     from brainfed.inpainting.settings import FusingSettings
     from brainfed.inpainting.true_neighbours import crossings_of
@@ -34,6 +35,8 @@ with job(snakemake, gpu=True) as running:
         read_arrays(files.generator),
         Run(running.device, progress=running.progress),
     )
+    if not params.random_institutions:
+        warn_of_sites(inputs, params.inpainting["count"])
     settings = restore(FusingSettings, params.settings)
     cut = read_cut(files.graph, inputs.subjects) if settings.nodes == "true" else None
     fused = fuse(inputs, generator, settings, params.most, cut)

@@ -36,6 +36,11 @@ class SplitSettings:
     folds: int = setting(5, "Folds of the cross-validation, stratified by diagnosis in each institution.", minimum=2)
     repeats: int = setting(5, "How often institutions and folds are drawn anew.", minimum=1)
 
+    @property
+    def draws_institutions(self) -> bool:
+        """Whether institutions are parts of the cohort at random, not sites or groups of sites."""
+        return self.institutions == "random" and self.validation == "folds"
+
     def __post_init__(self) -> None:
         if self.share is None:
             return

@@ -1,11 +1,12 @@
 """Whether an experiment has what its figure is drawn from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from brainfed.cohort.split_settings import SplitSettings
 from brainfed.configuration.project import ExperimentSettings
-from brainfed.configuration.stages import Variant
+from brainfed.configuration.stages import GraphStage, Variant
 from brainfed.configuration.validation import nearest
 from brainfed.runtime.errors import UserError
 
@@ -65,6 +66,17 @@ def knows_truth(variant: Variant) -> bool:
     inpainting = variant.fused.inpainting
     generates = inpainting.inpainter.name == "fedni" and variant.fused.settings.nodes == "generated"
     return generates and inpainting.graph.settings.scope == "global_cut"
+
+
+def scopes_of(variants: Sequence[Variant]) -> tuple[GraphStage | None, GraphStage | None]:
+    """The graph that is cut between institutions, and the same built inside each (`graph.scope`); None where absent.
+
+    Of several the first that has both.
+    """
+    graphs = [variant.graph for variant in variants if variant.graph and not variant.graph.settings.shuffle]
+    cut = [graph for graph in graphs if graph.settings.scope == "global_cut"]
+    pairs = [(graph, own) for graph in cut for own in graphs if own.settings == replace(graph.settings, scope="local")]
+    return next(((one, own) for one, own in pairs if one.features == own.features), (cut[0] if cut else None, None))
 
 
 def _check_clients(

@@ -4,6 +4,8 @@ A mask hides a tenth of an institution; a cut into five hides four fifths of eve
 masks is multiplied by the odds of the cut over the odds of the masks, in edges: hidden ones to visible ones.
 """
 
+import logging
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from brainfed.inpainting.inputs import InpaintingInputs, IntArray
 from brainfed.inpainting.institution import Institution
 from brainfed.inpainting.masking import draw_mask
 from brainfed.inpainting.settings import InpaintingSettings
+
+logger = logging.getLogger(__name__)
 
 MASKS = 32
 
@@ -34,9 +38,33 @@ def scale_of(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64
     edge or left none.
     """
     own = len(inputs.members(institution))
-    if inputs.graph_settings.scope != "global_cut" or own < 2 or not edges.all():
+    if inputs.graph_settings.scope != "global_cut":
+        return 1.0
+    if own < 2 or not edges.all():
+        logger.warning(
+            "institution %r: its masks %s no edge, so its predicted numbers of missing neighbours are not scaled from "
+            "the masks to the cut and are too low; institutions with more subjects, or a larger graph.k, have more "
+            "edges",
+            inputs.institutions[institution],
+            "leave" if edges[0] else "hide",
+        )
         return 1.0
     return (elsewhere(inputs, institution) / (own - 1)) / (int(edges[0]) / int(edges[1]))
+
+
+def warn_of_sites(inputs: InpaintingInputs, count: str) -> None:
+    """One line in the log where the scale is for institutions at random and these are sites or groups of sites.
+
+    Args:
+        inputs: of the inpainting job.
+        count: the setting of the inpainter.
+    """
+    if inputs.graph_settings.scope == "global_cut" and count == "calibrated":
+        logger.warning(
+            "the predicted numbers of missing neighbours are scaled as if institutions were drawn at random; these are "
+            "sites or groups of sites, whose subjects often have their neighbours inside, so the numbers tend to be "
+            "too high"
+        )
 
 
 def count_scale(inputs: InpaintingInputs, institution: Institution, settings: InpaintingSettings) -> float:

@@ -4,6 +4,7 @@ A round: every institution starts from what the server sent, trains `local_epoch
 adds noise to what it uploads; the server averages with equal weights. No label is among the inputs.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -18,7 +19,7 @@ from brainfed.federation.exchange import Ledger
 from brainfed.federation.state import Pace
 from brainfed.inpainting.adversarial_step import train_step
 from brainfed.inpainting.exchange import axes_of, crossings_by, exchange_weights
-from brainfed.inpainting.held_out import held_out
+from brainfed.inpainting.held_out import NOTHING_HIDDEN, held_out
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.institution import hide, institution_of
 from brainfed.inpainting.records import MEASURES, history_of
@@ -33,6 +34,8 @@ from brainfed.models.products import Products
 from brainfed.runtime.checkpoints import Checkpoint
 from brainfed.runtime.run import Run
 from brainfed.runtime.stopping import stop_asked, whole
+
+logger = logging.getLogger(__name__)
 
 
 class Federation:
@@ -142,7 +145,14 @@ def _held_out(federation: Federation, inputs: InpaintingInputs) -> tuple[dict[st
     for place, institution in enumerate(federation.institutions):
         generator = federation.generators.modules[place].eval()
         measured = held_out(institution, generator, federation.settings, federation.k, inputs.part, inputs.streams)
-        found.append({"institution": inputs.institutions[institution.number], **asdict(measured)})
+        name = inputs.institutions[institution.number]
+        if measured == NOTHING_HIDDEN:
+            logger.warning(
+                "institution %r: each of its masks hides fewer than two edges, so its generator is not measured on "
+                "fresh masks",
+                name,
+            )
+        found.append({"institution": name, **asdict(measured)})
     return tuple(found)
 
 

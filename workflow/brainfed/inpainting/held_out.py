@@ -39,6 +39,10 @@ class HeldOut:
     spread: float | None
 
 
+NOTHING_HIDDEN = HeldOut(*(None,) * 6)
+"""Where no mask hides enough to measure by."""
+
+
 @torch.no_grad()
 def held_out(
     institution: Institution, generator: Generator, settings: InpaintingSettings, k: int, part: str, streams: Streams
@@ -69,7 +73,7 @@ def held_out(
         generated.append(made)
         hidden.append(true)
     if not predicted:
-        return HeldOut(*(None,) * 6)
+        return NOTHING_HIDDEN
     count, seen = torch.cat(missing), torch.cat(degree)
     slope = (count * seen).sum() / seen.square().sum()
     return HeldOut(

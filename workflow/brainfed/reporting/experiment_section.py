@@ -162,6 +162,12 @@ class ExperimentSection:
         return self.outline.variant(self.outline.reference)
 
     @property
+    def has_both_scopes(self) -> bool:
+        """Whether it compares graphs that were cut with those that institutions build themselves."""
+        scopes = {variant.setting("graph.scope") for variant in self.outline.variants}
+        return {"global_cut", "local"} <= scopes
+
+    @property
     def has_curves(self) -> bool:
         """Whether any variant trains in rounds or epochs."""
         return any(variant.epochs_a_round for variant in self.outline.variants)
@@ -228,7 +234,7 @@ def experiment_section(
         costs=read_costs(variants),
         pictures=pictures,
         generated=generated,
-        effects=[*count_sentences(generated), *(effect_sentences(compared) if null is None else [])],
+        effects=[*count_sentences(generated, outline.split), *(effect_sentences(compared) if null is None else [])],
         fidelity=fidelity_rows(fidelity),
         missing=[count_sentence(one) for one in fidelity],
         why=why_sentences(cohort, outline, compared) if null is None else [],

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -72,8 +73,13 @@ def _count(path: str) -> tuple[float, ...]:
     return subjects, generated, float(count.mean()), float(count.std()), neighbours, reached
 
 
-def count_sentences(generated: Sequence[GeneratedNodes]) -> list[str]:
-    """Where no node is generated, and where a limit decides how many there are; controls share both."""
+def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any]) -> list[str]:
+    """Where no node is generated, where a limit decides how many there are, and where the number tends to be too high.
+
+    Args:
+        generated: of the variants; controls share the numbers of what they control.
+        split: the resolved settings of the experiment's split.
+    """
     said = []
     for nodes in generated:
         if nodes.variant.is_control:
@@ -90,7 +96,25 @@ def count_sentences(generated: Sequence[GeneratedNodes]) -> list[str]:
                 f"{rounded(nodes.each, 2)}: a limit on the nodes decides their number, the prediction decides who gets "
                 "them."
             )
+    sites = _sites(split)
+    if sites and any(_is_scaled(nodes.variant) for nodes in generated):
+        said.append(
+            "The predicted numbers of missing neighbours tend to be too high here: they are scaled as if institutions "
+            f"were drawn at random, but these are {sites}, whose subjects often have their neighbours inside."
+        )
     return said
+
+
+def _sites(split: Mapping[str, Any]) -> str:
+    """What institutions are that are not drawn at random; empty where they are."""
+    if split["validation"] == "leave_one_site_out" or split["institutions"] == "sites":
+        return "sites"
+    return "groups of sites" if split["institutions"] == "site_groups" else ""
+
+
+def _is_scaled(variant: ShownVariant) -> bool:
+    """Whether a predicted number is scaled from the masks to the cut (`inpainting.count_scale`)."""
+    return (variant.setting("graph.scope"), variant.setting("inpainting.count")) == ("global_cut", "calibrated")
 
 
 def effect_sentences(tests: PageTests) -> list[str]:

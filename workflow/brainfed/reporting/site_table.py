@@ -1,7 +1,7 @@
 """How well the site is told from the embedding that each kind of graph is built on (`evaluation.site_trace`)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,21 +13,28 @@ COLUMNS = ("graph", "title", "group", "accuracy", "chance", "subjects", "sites",
 
 
 def site_trace_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
-    """One row a graph and group of subjects with an embedding of its own (an institution, or everybody).
+    """One row an embedding of a group of subjects: an institution, or everybody.
 
-    Shuffled controls and other numbers of neighbours share the embedding of another graph and have no row.
+    Graphs that differ in their edges alone share an embedding, which has one row: shuffled controls, other numbers of
+    neighbours, a graph over everybody before and after the cut, and the same in every repeat.
     """
     rows = []
-    first: dict[tuple[str, bytes], str] = {}
-    apart = [shown for shown in graphs if not shown.shuffled]
+    seen: set[tuple[bytes, bytes]] = set()
+    apart = [_uncut(shown) for shown in graphs if not shown.shuffled]
     for shown, title in zip(apart, distinct_titles(apart, ["embedding_dimensions"]), strict=True):
-        if first.setdefault((title, shown.graph.embedding.tobytes()), shown.name) != shown.name:
-            continue
         site = shown.codes("site")
         for group, members in _groups(shown).items():
-            trace = site_trace(shown.graph.embedding[members], site[members])
-            rows.append((shown.name, title, group, *_values(trace)))
+            embedding = shown.graph.embedding[members]
+            points = (members.tobytes(), embedding.tobytes())
+            if points not in seen:
+                seen.add(points)
+                rows.append((shown.name, title, group, *_values(site_trace(embedding, site[members]))))
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _uncut(shown: ShownGraph) -> ShownGraph:
+    """The cut takes edges away, not an embedding."""
+    return replace(shown, scope="global") if shown.scope == "global_cut" else shown
 
 
 def _groups(shown: ShownGraph) -> dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]:

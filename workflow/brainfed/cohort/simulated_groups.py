@@ -1,8 +1,8 @@
 """Groups of alike people inside a simulated cohort: a positive control for graphs, whose answer is known.
 
 A group shares sex, a narrow band of age and connectivity of its own, so a population graph joins its members. How
-well it also shares the diagnosis is the dose (`group_agreement`), and nothing else changes with it: whoever is moved to
-another group takes its sex, age and connectivity.
+well it also shares the diagnosis is the dose (`group_agreement`), and nothing else changes with it: another dose moves
+some people to the other sex's group of the same age, whose sex and connectivity they take.
 """
 
 from dataclasses import dataclass

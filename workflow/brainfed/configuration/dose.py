@@ -26,7 +26,8 @@ def check_dose(
 
     Raises:
         UserError: a cohort is not simulated, two have one dose or differ in more than the dose, the axis is no number
-            of the simulation, or a method between which shares are measured has not exactly one variant.
+            of the simulation, a method between which shares are measured has not exactly one variant, or no variant
+            has new nodes.
     """
     real = [name for name, cohort in cohorts.items() if cohort.source != "simulate"]
     if real:
@@ -63,6 +64,10 @@ def check_dose(
                 f"{where}.variants: `dose` measures shares of the gap between one variant of fedgcn and one of "
                 f"centralgcn, found {', '.join(held) or 'none'} of {method}; name one."
             )
+    if not any(variant.fused for variant in variants):
+        raise UserError(
+            f"{where}.variants: `dose` shows what new nodes recover, found no variant with any; add fedni or another."
+        )
 
 
 def _check_doses(where: str, axis: str, doses: Mapping[str, float]) -> None:

@@ -140,12 +140,9 @@ def _limit(shown: Sequence[ShownVariant]) -> str:
     """`at most 4 new nodes a subject, or no limit`."""
     caps = sorted({cap_of(variant) for variant in shown})
     limits = ", ".join(f"{cap:g}" for cap in caps if np.isfinite(cap))
-    free = "no limit to new nodes"
-    return (
-        free
-        if not limits
-        else f"at most {limits} new nodes a subject" + (", or no limit" if caps[-1] == np.inf else "")
-    )
+    if not limits:
+        return "no limit to new nodes"
+    return f"at most {limits} new nodes a subject" + (", or no limit" if caps[-1] == np.inf else "")
 
 
 def _key(variants: Sequence[ShownVariant], marks: Mapping[str, tuple[str, str]]) -> list[Line2D]:

@@ -61,11 +61,11 @@ def test_the_sentence_says_what_the_cut_costs_and_what_wins_it_back(outline, sco
     said = dose_finding("group agreement", doses, outline.variants)
     gap = doses[-1].gap
     assert said.startswith(f"At group agreement 1 the cut costs 0.20 [{gap.low:.2f}, {gap.high:.2f}] of accuracy; ")
-    _, shares = said.split("recovered: ")
-    assert [part.split("\u00a0")[0] for part in shares.split("; ")] == [
-        "true missing neighbours 100",
-        "FedNI 25",
-        "FedSage+ 0",
+    _, shares = said.split("; share of it recovered ")
+    assert [part.split("\u00a0")[0] for part in shares.split(", ")] == [
+        "by true missing neighbours 100",
+        "by FedNI 25",
+        "by FedSage+ 0",
     ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator, PercentFormatter
 
 from brainfed.reporting.dose_numbers import (
     LOWER,
@@ -29,6 +30,7 @@ MARKS = (*SERIES, (MALE, "X"))
 LEVELS = ((0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (4, 2)))
 SHARES = (-1.0, 2.0)
 """Shares beyond are cut off: the interval of a small gap has no end."""
+MEANING = {"simulate.group_agreement": "group agreement\n(0: groups say nothing of the diagnosis, 1: each shares one)"}
 NO_GAP = "no certain gap"
 
 
@@ -51,10 +53,14 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
         _scores(upper, doses, variants, shown, marks)
         _shares(lower, doses, shown, marks)
         upper.set_title(_limit(shown))
-        lower.set_xlabel(axis_title(axis))
+        lower.set_xlabel(MEANING.get(axis, axis_title(axis)))
         lower.set_xticks([dose.value for dose in doses], [f"{dose.value:g}" for dose in doses])
-    panels[0, 0].set_ylabel("accuracy (mean over institutions and runs)")
+    panels[0, 0].set_ylabel("accuracy (mean over runs)")
     panels[1, 0].set_ylabel("share of the gap recovered")
+    panels[1, 0].set_ylim(_frame(doses))
+    panels[1, 0].yaxis.set_major_locator(MultipleLocator(0.5))
+    panels[1, 0].yaxis.set_major_formatter(PercentFormatter(1, symbol="\u00a0%"))
+    figure.align_ylabels(panels[:, 0])
     headed(figure, dose_finding(axis_title(axis), doses, variants))
     key_below(figure, _key(variants, marks))
     return figure
@@ -109,19 +115,17 @@ def _shares(
             x, [one.share for one in shares], yerr=reach, color=colour, marker=marker, markersize=5, linewidth=1.2,
             elinewidth=1,
         )  # fmt: skip
-    bounds = [bound for dose in certain for variant in shown for bound in _bounds(dose, variant)]
-    low, high = min([0.0, *bounds]), max([1.0, *bounds])
-    now = axes.get_ylim() if axes.get_autoscaley_on() is False else (0.0, 1.0)
-    axes.set_ylim(max(min(low - 0.08, now[0]), SHARES[0]), min(max(high + 0.08, now[1]), SHARES[1]))
     for dose in doses:
         if not dose.certain:
             axes.text(dose.value, 0.5, NO_GAP, rotation=90, ha="center", va="center", color=FAINT, fontsize=7.5)
     axes.grid(axis="y")
 
 
-def _bounds(dose: Dose, variant: ShownVariant) -> tuple[float, float]:
-    share = dose.shares[variant.name]
-    return share.low, share.high
+def _frame(doses: Sequence[Dose]) -> tuple[float, float]:
+    """Lower and upper end of the shares' axis: all intervals, as far as `SHARES`."""
+    shares = [share for dose in doses if dose.certain for share in dose.shares.values()]
+    low, high = min([0.0, *(share.low for share in shares)]), max([1.0, *(share.high for share in shares)])
+    return max(low - 0.08, SHARES[0]), min(high + 0.08, SHARES[1])
 
 
 def _beside(values: Sequence[float], number: int, count: int) -> list[float]:

@@ -108,7 +108,7 @@ def _words(variant: ShownVariant) -> str:
 
 
 def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> str:
-    """The largest dose at which the cut surely costs accuracy, and what part of that is won back by what."""
+    """The largest dose at which the cut surely costs accuracy, and the share of that which each kind recovers."""
     certain = [dose for dose in doses if dose.certain]
     if not certain:
         values = ", ".join(f"{dose.gap.as_difference()} at {dose.value:g}" for dose in doses)
@@ -118,13 +118,13 @@ def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[Show
     last = certain[-1]
     shown = by_cap(variants)[-1]
     ordered = sorted(shown, key=lambda variant: -last.shares[variant.name].share)
-    told = [f"{node_words(variant, shown)} {_percent(last.shares[variant.name])}" for variant in ordered]
+    told = [f"by {node_words(variant, shown)} {_percent(last.shares[variant.name])}" for variant in ordered]
     gap = rounded(last.gap.mean, last.gap.digits)
     bounds = f"[{rounded(last.gap.low, last.gap.digits)}, {rounded(last.gap.high, last.gap.digits)}]"
     costs = f"At {axis_words} {last.value:g} the cut costs {gap} {bounds} of accuracy"
-    return f"{costs}; of that is recovered: {'; '.join(told)}"
+    return f"{costs}; share of it recovered {', '.join(told)}"
 
 
 def _percent(share: RecoveredShare) -> str:
     mean, low, high = (rounded(100 * value, 0) for value in (share.share, share.low, share.high))
-    return f"{mean}\u00a0% [{low}, {high}]"
+    return f"{mean}\u00a0%\u00a0[{low},\u00a0{high}]"

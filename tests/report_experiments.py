@@ -17,7 +17,8 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 
 REPEATS, FOLDS, SUBJECTS, FEATURES, GENERATED = 2, 5, 200, 66, 100
-TITLES = {"fedni": "FedNI", "fedgcn": "FedGCN", "fedsage-plus": "FedSage+", "ridge": "Ridge", "fedmlp": "FedMLP"}
+TITLES = {"fedni": "FedNI", "fedgcn": "FedGCN", "fedsage-plus": "FedSage+", "ridge": "Ridge", "fedmlp": "FedMLP",
+          "centralgcn": "CentralGCN", "localgcn": "LocalGCN"}  # fmt: skip
 Spec = Mapping[str, Any]
 
 

@@ -139,6 +139,67 @@ def test_a_figure_that_could_not_be_drawn_is_refused_before_any_training(experim
         plan(variants=SWEEP, experiments={"methods": {"variants": ["ridge-central", "wide"]} | experiment})
 
 
+DOSES = {"none": 0.0, "half": 0.5, "all": 1.0}
+BETWEEN = {"variants": ["fedgcn", "centralgcn", "fedni"], "figure": "dose", "axes": ["simulate.group_agreement"]}
+
+
+def doses(experiment, **changed):
+    """A plan of three simulated cohorts that differ in the dose, one of them changed."""
+    cohorts = {
+        name: {"source": "simulate", "simulate": {"groups": 8, "group_agreement": dose}} for name, dose in DOSES.items()
+    }
+    cohorts = overlay(cohorts, changed)
+    experiments = {"methods": {"cohorts": list(cohorts), "reference": "fedgcn"} | BETWEEN | experiment}
+    return plan(cohorts=cohorts, experiments=experiments)
+
+
+def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
+    assert doses({}).experiments["methods"].cohorts == ("none", "half", "all")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "changed", "words"),
+    [
+        ({"axes": []}, {}, r"axes: `dose` is drawn against one number of the simulation, found none"),
+        (
+            {"axes": ["simulate.group_agrement"]},
+            {},
+            r"found simulate\.group_agrement; did you mean 'simulate\.group_agreement'",
+        ),
+        ({"axes": ["simulate.sites"]}, {}, r"axes: `dose` is drawn against one number .* found simulate\.sites"),
+        ({"axes": ["graph.k"]}, {}, r"axes: `dose` is drawn against one number .* found graph\.k"),
+        ({"cohorts": ["all"]}, {}, r"cohorts: `dose` needs two cohorts or more, .* found all 1\.0"),
+        (
+            {},
+            {"half": {"simulate": {"group_agreement": 1.0}}},
+            r"each with its own value of simulate\.group_agreement, found none 0\.0, half 1\.0, all 1\.0",
+        ),
+        (
+            {},
+            {"all": {"simulate": {"effect": 0.3}}},
+            r"differ in group_agreement alone, found 'none' and 'all' with different simulate\.effect",
+        ),
+        (
+            {},
+            {"half": {"source": "timeseries", "phenotype": "people.tsv", "series": "{file}.csv"}},
+            r"figure: `dose` compares simulated cohorts, found 'half' with source 'timeseries'; leave it out",
+        ),
+        ({"variants": ["fedgcn", "fedni"]}, {}, r"one of centralgcn, found none of centralgcn; name one"),
+        ({"variants": ["fedgcn", "fedgcn-skip", "centralgcn"]}, {}, r"found fedgcn, fedgcn-skip of fedgcn; name one"),
+        (
+            {"variants": ["fedgcn", "centralgcn"]},
+            {},
+            r"variants: `dose` shows what new nodes recover, found no variant",
+        ),
+        ({"split": {"count": [2, 3]}}, {}, r"expected clients or none for a sweep of splits \(count\), found dose"),
+    ],
+    ids=str,
+)
+def test_cohorts_that_are_no_doses_of_one_simulation_are_refused(experiment, changed, words):
+    with pytest.raises(UserError, match=words):
+        doses(experiment, **changed)
+
+
 @pytest.mark.parametrize(
     ("figure", "axes", "swept"),
     [

@@ -117,8 +117,33 @@ def fidelity(folder):
     return experiment(folder, "fidelity", rows, name="fidelity")
 
 
+DOSES = {0.0: (0.55, 0.55, 0.55), 0.5: (0.60, 0.70, 0.62), 1.0: (0.70, 0.90, 0.75)}
+"""Dose -> accuracy on the cut graph, on pooled data, and with generated nodes."""
+
+
+def dose(folder):
+    members = []
+    for value, (cut, pooled, generated) in DOSES.items():
+        name = f"dose-{100 * value:.0f}"
+        own = folder / name
+        rows = [
+            (variant_outline(own, "localgcn", "localgcn"), cut - 0.02, 0.6),
+            (variant_outline(own, "centralgcn", "centralgcn"), pooled, 0.7),
+            (variant_outline(own, "fedgcn", "fedgcn"), cut, 0.6),
+            (variant_outline(own, "fedni", "fedni"), generated, 0.6),
+            (variant_outline(own, "fedni-mean-nodes", "fedni", fusing={"nodes": "mean"}), cut, 0.6),
+            (variant_outline(own, "fedni-four-nodes", "fedni", fusing={"cap": 4}), generated, 0.6),
+            (variant_outline(own, "fedni-four-true", "fedni", fusing={"cap": 4, "nodes": "true"}), pooled, 0.7),
+            (variant_outline(own, "fedsage-plus", "fedsage-plus"), cut, 0.6),
+        ]
+        axes = ["simulate.group_agreement"]
+        outline = experiment(own, "dose", rows, name="dose", axes=axes, reference="fedgcn")
+        members.append(outline | {"cohort": name, "simulate": {"group_agreement": value}})
+    return members[0] | {"members": members[::-1]}
+
+
 EXPERIMENTS = {"bars": bars, "line": line, "surface": plane, "rounds": rounds, "distribution": distribution,
-               "clients": clients, "cost": cost, "fidelity": fidelity}  # fmt: skip
+               "clients": clients, "cost": cost, "fidelity": fidelity, "dose": dose}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from workflow.project import CONFIG
+from workflow.project import CONFIG, SIMULATE
 
 pytestmark = pytest.mark.workflow
 
@@ -23,6 +23,23 @@ CLIENTS = {
     "axes": ["split.count"],
     "variants": ["ridge-central", "quick"],
     "split": {"count": [2, 3], "share": 0.3},
+}
+
+DOSES = {
+    f"dose-{dose}": {
+        "source": "simulate",
+        "shards": 1,
+        "simulate": SIMULATE | {"groups": 4, "group_agreement": dose / 100},
+    }
+    for dose in (0, 100)
+}
+RESPONSE = {
+    "default": False,
+    "cohorts": [*DOSES],
+    "figure": "dose",
+    "axes": ["simulate.group_agreement"],
+    "variants": ["fedgcn", "centralgcn", "fedni"],
+    "reference": "fedgcn",
 }
 
 
@@ -78,6 +95,16 @@ def test_a_sweep_of_splits_ends_in_one_figure_and_a_report_of_its_own(project):
     assert "count = 2" in page
     assert "count = 3" in page
     assert project.planned("clients-quick") == Counter()
+
+
+def test_a_figure_over_several_cohorts_is_drawn_once_and_waits_for_all_of_them(project):
+    methods = CONFIG["experiments"]["methods"] | {"cohorts": ["tiny"]}
+    project.configure(cohorts=CONFIG["cohorts"] | DOSES, experiments={"methods": methods, "response": RESPONSE})
+    planned = project.planned("response")
+    assert (planned["draw_dose"], planned["draw_experiment"], planned["write_report"]) == (1, 2, 1)
+    figure = "results/dose-0/figures/response/dose.svg"
+    assert project.planned(figure)["score_experiment"] == 2
+    assert project.planned(figure)["train_method"] == 6
 
 
 def test_an_experiment_may_not_bear_a_rules_name(project):

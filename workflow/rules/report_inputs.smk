@@ -192,7 +192,8 @@ def experiment_outline(cohort, experiment):
     drawn = {
         name: f"{figures}/{experiment.name}/{name}.svg" for name in EXPERIMENT_FIGURES
     }
-    if kind != "none":
+    # A figure over several cohorts lies with, and is shown with, the first of them.
+    if kind != "none" and (kind != "dose" or cohort == experiment.cohorts[0]):
         drawn[kind] = f"{figures}/{experiment.group}/{kind}.svg"
     return {
         "name": experiment.name,
@@ -226,8 +227,16 @@ def experiment_outline(cohort, experiment):
 
 
 def figure_outline(cohort, name):
-    """The experiment that a figure is drawn of; a sweep of splits lists its experiments as `members`."""
+    """The experiment that a figure is drawn of; a sweep of splits lists its experiments as `members`, the figure
+    `dose` its cohorts, with their simulations."""
     experiments = PLAN.group(name)
+    if experiments[0].settings.figure == "dose":
+        members = [
+            experiment_outline(member, experiments[0])
+            | {"figures": {}, "simulate": asdict(PROJECT.cohorts[member].simulate)}
+            for member in experiments[0].cohorts
+        ]
+        return members[0] | {"members": members}
     outlines = [
         experiment_outline(cohort, experiment) | {"figures": {}}
         for experiment in experiments

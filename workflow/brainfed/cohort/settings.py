@@ -122,9 +122,30 @@ class SimulateSettings:
     age_mean: float = setting(25.0, "Mean age in years.", minimum=0)
     age_sd: float = setting(6.0, "Standard deviation of age in years (ages stay within 6 ... 80).", minimum=0)
     memory: float = setting(4.0, "Time constant of the signal's autocorrelation in s.", minimum=0.1)
+    groups: int = setting(
+        0,
+        "Groups of alike people, a multiple of 4: each has one sex, a narrow band of age and connectivity of its own; "
+        "0: everybody is drawn alone.",
+        minimum=0,
+    )
+    group_agreement: float = setting(
+        0.0,
+        "How strongly the group decides the diagnosis. 0: every group is half patients; 1: all of a group have one "
+        "diagnosis; between: a share of (1 + agreement) / 2 has it.",
+        minimum=0,
+        maximum=1,
+    )
+    group_spread: float = setting(
+        0.5, "Spread of a group's own connectivity, in units of the shared networks' strength.", minimum=0
+    )
 
     def __post_init__(self) -> None:
-        """Refuse a simulation that no site takes part in."""
+        """Refuse a simulation that no site takes part in, and groups that the diagnoses do not share out."""
+        if self.groups % 4:
+            raise ValueError(
+                f"simulate.groups: expected a multiple of 4, so that either sex and diagnosis has as many, found "
+                f"{self.groups}; write {4 * round(self.groups / 4) or 4}, or 0 for none"
+            )
         if not self.sites:
             raise ValueError("simulate.sites: expected at least one site, found none; add one or remove the key")
         if not any(site.share > 0 for site in self.sites.values()):

@@ -97,7 +97,7 @@ def write_participants(folder: str | Path, settings: CohortSettings) -> None:
     atlas = simulate_atlas(simulate, streams)
     connectome = simulate_connectome(simulate, atlas, streams)
     write_tsv(Path(folder) / "participants.tsv", simulate_phenotypes(settings, streams), keep_names=True)
-    write_text(Path(folder) / "truth.json", canonical_json(_truth(simulate, atlas, connectome)))
+    write_text(Path(folder) / "truth.json", canonical_json(_truth(settings, atlas, connectome)))
 
 
 def write_image(path: str | Path, image: nib.Nifti1Image) -> None:
@@ -106,12 +106,21 @@ def write_image(path: str | Path, image: nib.Nifti1Image) -> None:
         temporary.write_bytes(gzip.compress(image.to_bytes(), compresslevel=1, mtime=0))
 
 
-def _truth(settings: SimulateSettings, atlas: SimulatedAtlas, connectome: Connectome) -> dict[str, Any]:
-    """The settings and, for each phenotype, its connections as [region, region, sign]."""
+def _truth(settings: CohortSettings, atlas: SimulatedAtlas, connectome: Connectome) -> dict[str, Any]:
+    """The settings and, for each phenotype, its connections as [region, region, sign]; the members of each group."""
+    simulate = settings.simulate
     connections = {}
     for name, effect in connectome.effects.items():
         row, column = np.nonzero(np.triu(effect, 1))
         connections[name] = [
             [atlas.names[i], atlas.names[j], int(effect[i, j])] for i, j in zip(row, column, strict=True)
         ]
-    return {"settings": asdict(settings), "connections": connections}
+    told = asdict(simulate)
+    if not simulate.groups:
+        alone = {key: value for key, value in told.items() if not key.startswith("group")}
+        return {"settings": alone, "connections": connections}
+    members: list[list[str]] = [[] for _ in range(simulate.groups)]
+    for subject in simulate_subjects(settings, Streams(simulate.seed)).values():
+        if subject.group is not None:
+            members[subject.group].append(subject.participant_id)
+    return {"settings": told, "connections": connections, "groups": members}

@@ -58,14 +58,16 @@ def subject_correlation(
 ) -> Matrix:
     """The (R, R) correlation matrix that one subject's signal is drawn from.
 
-    The shared loadings plus the site's and the subject's own give a correlation matrix; diagnosis (+-effect / 2), age
-    (effect_age a standard deviation) and sex (+-effect_sex / 2) are added to their connections; small
-    eigenvalues are lifted so that the result is positive definite, with a diagonal of 1.
+    The shared loadings plus the site's, the group's and the subject's own give a correlation matrix; diagnosis
+    (+-effect / 2), age (effect_age a standard deviation) and sex (+-effect_sex / 2) are added to their connections;
+    small eigenvalues are lifted so that the result is positive definite, with a diagonal of 1.
     """
     random = streams.numpy("simulate", "individual", subject.participant_id)
     scanner = streams.numpy("simulate", "site", subject.site)
     shape = connectome.loadings.shape
     own = settings.individuality * random.standard_normal(shape) + settings.site_spread * scanner.standard_normal(shape)
+    if subject.group is not None:
+        own = own + settings.group_spread * streams.numpy("simulate", "group", subject.group).standard_normal(shape)
     loadings = connectome.loadings + WITHIN_NETWORK * own
     correlation = _unit_diagonal(loadings @ loadings.T + OWN * np.eye(len(loadings)))
     shifts = {

@@ -1,11 +1,15 @@
-"""Who the simulated subjects are: site, age, sex and diagnosis, each drawn apart from the others."""
+"""Who the simulated subjects are: site, age, sex and diagnosis, each drawn apart from the others.
 
-from dataclasses import asdict, dataclass
+Where the cohort has groups, sex and age are those of the subject's group.
+"""
+
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.settings import CohortSettings, Diagnosis, Sex
+from brainfed.cohort.settings import CohortSettings, Diagnosis, Sex, SimulateSettings
+from brainfed.cohort.simulated_groups import draw_group
 from brainfed.cohort.simulated_listing import simulated_subjects
 from brainfed.runtime.streams import Streams
 
@@ -17,7 +21,10 @@ MEAN_FD_SPREAD = 0.45
 
 @dataclass(frozen=True)
 class SimulatedSubject:
-    """One row of the phenotype table; age in years, mean framewise displacement in mm."""
+    """One row of the phenotype table; age in years, mean framewise displacement in mm.
+
+    `group` is in no table: it is what the simulation alone knows, None in a cohort without groups.
+    """
 
     participant_id: str
     site: str
@@ -25,6 +32,7 @@ class SimulatedSubject:
     sex: Sex
     diagnosis: Diagnosis
     mean_fd: float
+    group: int | None = None
 
 
 def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, SimulatedSubject]:
@@ -33,7 +41,8 @@ def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, S
     Every 20 subjects hold 10 patients in random order, whatever their sites: with every site balanced
     exactly, a classifier that sees the site would do worse than chance on held-out subjects. Age
     (normal), sex (a coin) and mean framewise displacement (log-normal) are drawn for each subject
-    alone. One more subject leaves the others as they are.
+    alone; sex and age give way to those of a group, if there are groups. One more subject leaves the
+    others as they are.
     """
     simulate = settings.simulate
     subjects = {}
@@ -41,7 +50,7 @@ def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, S
         block, place = divmod(position, BLOCK)
         order = streams.numpy("simulate", "diagnosis", block).permutation(BLOCK)
         random = streams.numpy("simulate", "phenotype", subject)
-        subjects[subject] = SimulatedSubject(
+        alone = SimulatedSubject(
             participant_id=subject,
             site=site,
             age=round(float(np.clip(random.normal(simulate.age_mean, simulate.age_sd), *AGE_RANGE)), 2),
@@ -49,9 +58,19 @@ def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, S
             diagnosis="patient" if order[place] < BLOCK // 2 else "control",
             mean_fd=round(float(random.lognormal(np.log(MEAN_FD), MEAN_FD_SPREAD)), 4),
         )
+        subjects[subject] = _grouped(alone, simulate, streams) if simulate.groups else alone
     return subjects
 
 
 def simulate_phenotypes(settings: CohortSettings, streams: Streams) -> pd.DataFrame:
     """The phenotype table: participant_id, site, age, sex, diagnosis, mean_fd; one row a subject."""
-    return pd.DataFrame([asdict(subject) for subject in simulate_subjects(settings, streams).values()])
+    table = pd.DataFrame([asdict(subject) for subject in simulate_subjects(settings, streams).values()])
+    return table.drop(columns="group")
+
+
+def _grouped(alone: SimulatedSubject, settings: SimulateSettings, streams: Streams) -> SimulatedSubject:
+    """The same subject as a member of a group, with its sex and an age in its band."""
+    group = draw_group(settings, alone.participant_id, alone.diagnosis, streams)
+    drawn = streams.numpy("simulate", "age-in-group", alone.participant_id).uniform(*group.ages)
+    age = round(float(np.clip(drawn, *AGE_RANGE)), 2)
+    return replace(alone, sex=group.sex, age=age, group=group.number)

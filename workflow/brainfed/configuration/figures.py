@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.split_settings import SplitSettings
+from brainfed.configuration.dose import check_dose
 from brainfed.configuration.project import ExperimentSettings
 from brainfed.configuration.stages import GraphStage, Variant
 from brainfed.configuration.validation import nearest
@@ -25,6 +27,7 @@ def check_figure(
     variants: Sequence[Variant],
     split: SplitSettings,
     swept: Mapping[str, Sequence[Any]],
+    cohorts: Mapping[str, CohortSettings],
 ) -> None:
     """Refuse a figure that could not be drawn after hours of training.
 
@@ -34,6 +37,7 @@ def check_figure(
         variants: its variants.
         split: its split; where that is swept, one of them.
         swept: the keys of its split that are swept, and their values.
+        cohorts: its cohorts by name.
 
     Raises:
         UserError: too few or too many axes, one that the variants or splits do not sweep, or a figure of what
@@ -43,7 +47,10 @@ def check_figure(
     if kind == "clients":
         _check_clients(where, settings, split, swept)
     else:
-        _check_axes(where, settings, variants)
+        if kind == "dose":
+            check_dose(where, settings, variants, cohorts)
+        else:
+            _check_axes(where, settings, variants)
         if swept and kind != "none":
             raise UserError(
                 f"{where}.figure: expected clients or none for a sweep of splits ({', '.join(swept)}), found {kind}, "

@@ -145,8 +145,9 @@ def _experiment(
         )
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
-    check_figure(where, settings, variants, split, swept_values(project.experiments[group].split))
     cohorts = settings.cohorts or tuple(project.cohorts)
+    compared = {cohort: project.cohorts[cohort] for cohort in cohorts}
+    check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
     for cohort in cohorts:
         _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
     return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)

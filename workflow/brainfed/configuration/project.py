@@ -12,7 +12,7 @@ from brainfed.runtime.settings import setting
 
 Protocol = Literal["transductive", "inductive"]
 Labels = Literal["true", "permuted"]
-Figure = Literal["none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity"]
+Figure = Literal["none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity", "dose"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,14 @@ class ExperimentSettings:
         "none",
         "A figure of its own. bars: scores side by side; line, surface: scores against one or two swept settings; "
         "rounds: loss and accuracy by round; distribution: features of real and generated nodes; clients: scores "
-        "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours.",
+        "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours; "
+        "dose: scores of several simulated cohorts against a setting in which they differ, and what every method "
+        "recovers of the gap between `fedgcn` and `centralgcn`.",
     )
     axes: tuple[str, ...] = setting(
         (),
         "Swept settings that the figure is drawn against: `graph.k`, `inpainting.alpha`, `local_epochs`; "
-        "`split.count` for clients.",
+        "`split.count` for clients; a setting of the simulation for dose, `simulate.group_agreement`.",
     )
     paper: str = setting("", "Table or figure of the paper that stands beside it: `table5`, `fig8`.")
 

@@ -1,7 +1,7 @@
 """What the report is made of: cohorts, their experiments, and where each artefact and figure lies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
@@ -30,7 +30,8 @@ class ExperimentOutline:
         axes: settings on that figure's axes, such as `graph.k`.
         paper: the paper's table or figure that it repeats, such as `fig8`.
         group: name of the group of experiments that it belongs to, or empty.
-        members: the experiments of a group; empty for an experiment.
+        members: the experiments of a group, or one a cohort under the figure `dose`; empty for an experiment.
+        simulate: settings of its cohort's simulation, for the figure `dose` alone.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ExperimentOutline:
     paper: str = ""
     group: str = ""
     members: tuple["ExperimentOutline", ...] = ()
+    simulate: dict[str, Any] = field(default_factory=dict)
 
     def variant(self, name: str) -> ShownVariant:
         """The variant of that name."""

@@ -9,6 +9,7 @@ from brainfed.reporting.ablation_figure import ablation_figure
 from brainfed.reporting.clients_figure import clients_figure
 from brainfed.reporting.cost_figure import cost_figure
 from brainfed.reporting.distribution_figure import distribution_figure
+from brainfed.reporting.dose_figure import dose_figure
 from brainfed.reporting.fidelity_figure import fidelity_figure
 from brainfed.reporting.outline import ExperimentOutline, read_experiment
 from brainfed.reporting.rounds_figure import rounds_figure
@@ -29,6 +30,9 @@ KINDS: Mapping[str, Callable[[ExperimentOutline], Figure]] = {
     ),
     "cost": cost_figure,
     "fidelity": fidelity_figure,
+    "dose": lambda outline: dose_figure(
+        outline.axes[0], outline.members, {member.cohort: read_scored(member) for member in outline.members}
+    ),
 }
 """Kind -> what draws it."""
 

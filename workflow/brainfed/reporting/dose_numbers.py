@@ -1,0 +1,130 @@
+"""What completing a graph recovers at each dose of a simulation: numbers and the sentence that they support."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from brainfed.evaluation.recovered import RecoveredShare, recovered_share
+from brainfed.evaluation.scores import INSTITUTION
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import rounded
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.variants import ShownVariant
+
+LOWER, UPPER = "fedgcn", "centralgcn"
+"""Methods between which shares are measured: the cut graph as it is, and pooled data."""
+METRIC = "accuracy"
+NODES = {
+    "random": "random nodes",
+    "mean": "institution means",
+    "shuffled": "shuffled generated nodes",
+    "true": "true missing neighbours",
+}
+"""Controls in words."""
+
+
+@dataclass(frozen=True)
+class Dose:
+    """One cohort of the figure.
+
+    Attributes:
+        value: the cohort's value of the setting in which the cohorts differ.
+        scores: variant -> accuracy.
+        gap: accuracy on pooled data minus that on the cut graph.
+        shares: variant that completes the graph -> its share of the gap; NaN where the gap is not certain.
+    """
+
+    value: float
+    scores: Mapping[str, Interval]
+    gap: Interval
+    shares: Mapping[str, RecoveredShare]
+
+    @property
+    def certain(self) -> bool:
+        """Whether the cut costs accuracy beyond doubt."""
+        return self.gap.low > 0
+
+
+def read_doses(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> list[Dose]:
+    """The cohorts in ascending order of their dose.
+
+    Args:
+        axis: the setting in which they differ, `simulate.group_agreement`.
+        members: one experiment, a cohort each.
+        scored: cohort -> its scores.
+    """
+    key = axis.rpartition(".")[2]
+    doses = [_dose(float(member.simulate[key]), member, scored[member.cohort]) for member in members]
+    return sorted(doses, key=lambda dose: dose.value)
+
+
+def _dose(value: float, member: ExperimentOutline, scored: Scored) -> Dose:
+    lower, upper = (of_method(member.variants, method).name for method in (LOWER, UPPER))
+    chosen = (scored.runs["metric"] == METRIC) & (scored.runs["scope"] == INSTITUTION)
+    runs = scored.runs.loc[chosen].pivot(index=["repeat", "fold"], columns="variant", values="value")
+    shares = {}
+    for variant in completing(member.variants):
+        both = runs[[variant.name, lower, upper]].dropna().to_numpy(dtype=np.float64)
+        shares[variant.name] = recovered_share(both[:, 0], both[:, 1], both[:, 2], scored.ratio)
+    scores = {variant.name: scored.interval(variant.name, METRIC) for variant in member.variants}
+    return Dose(value, scores, scored.difference(upper, lower, METRIC), shares)
+
+
+def of_method(variants: Sequence[ShownVariant], method: str) -> ShownVariant:
+    """The one variant of a method."""
+    return next(variant for variant in variants if variant.method == method)
+
+
+def completing(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
+    """Those that put nodes in the place of missing neighbours."""
+    return [variant for variant in variants if variant.setting("fusing.nodes") is not None]
+
+
+def by_cap(variants: Sequence[ShownVariant]) -> list[list[ShownVariant]]:
+    """Those that complete the graph: first those with the smallest limit of nodes, then all others, if any."""
+    found = completing(variants)
+    least = min(map(cap_of, found), default=np.inf)
+    parts = [[one for one in found if (cap_of(one) == least) == smallest] for smallest in (True, False)]
+    return [part for part in parts if part]
+
+
+def cap_of(variant: ShownVariant) -> float:
+    """At most so many new nodes a subject; infinite without a limit."""
+    cap = variant.setting("fusing.cap")
+    return np.inf if cap is None else float(cap)
+
+
+def node_words(variant: ShownVariant, beside: Sequence[ShownVariant]) -> str:
+    """What the new nodes are: the generator's title, or the control in words; the full title among equals."""
+    words = _words(variant)
+    return variant.title if [_words(other) for other in beside].count(words) > 1 else words
+
+
+def _words(variant: ShownVariant) -> str:
+    nodes = str(variant.setting("fusing.nodes"))
+    return variant.method_title if nodes == "generated" else NODES.get(nodes, nodes)
+
+
+def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> str:
+    """The largest dose at which the cut surely costs accuracy, and the share of that which each kind recovers."""
+    certain = [dose for dose in doses if dose.certain]
+    if not certain:
+        values = ", ".join(f"{dose.gap.as_difference()} at {dose.value:g}" for dose in doses)
+        return (
+            f"At no {axis_words} is pooled data surely better than the cut graph ({values}): nothing can be recovered"
+        )
+    last = certain[-1]
+    shown = by_cap(variants)[-1]
+    ordered = sorted(shown, key=lambda variant: -last.shares[variant.name].share)
+    told = [f"by {node_words(variant, shown)} {_percent(last.shares[variant.name])}" for variant in ordered]
+    gap = rounded(last.gap.mean, last.gap.digits)
+    bounds = f"[{rounded(last.gap.low, last.gap.digits)}, {rounded(last.gap.high, last.gap.digits)}]"
+    costs = f"At {axis_words} {last.value:g} the cut costs {gap} {bounds} of accuracy"
+    return f"{costs}; share of it recovered {', '.join(told)}"
+
+
+def _percent(share: RecoveredShare) -> str:
+    mean, low, high = (rounded(100 * value, 0) for value in (share.share, share.low, share.high))
+    return f"{mean}\u00a0%\u00a0[{low},\u00a0{high}]"

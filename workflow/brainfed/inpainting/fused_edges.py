@@ -80,7 +80,7 @@ def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated,
     for index, part in part_of.items():
         projected = part.projection(born.features[home == index])
         placed[home == index, : projected.shape[1]] = projected
-    nodes = Nodes(np.concatenate([embedding, placed]), _phenotypes(inputs, parents, born))
+    nodes = Nodes.of(np.concatenate([embedding, placed]), _phenotypes(inputs, parents, born), settings.distance)
     pieces = []
     for index, part in part_of.items():
         mine = np.flatnonzero(home == index)

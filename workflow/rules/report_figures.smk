@@ -22,6 +22,7 @@ PAPER_FIGURES = {
     "clients": "scores against the number of institutions",
     "cost": "what training takes",
     "fidelity": "generated and true neighbours",
+    "readings": "readings of the paper",
 }
 
 

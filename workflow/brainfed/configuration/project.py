@@ -12,7 +12,7 @@ from brainfed.runtime.settings import setting
 
 Protocol = Literal["transductive", "inductive"]
 Labels = Literal["true", "permuted"]
-Figure = Literal["none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity"]
+Figure = Literal["none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity", "readings"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class ExperimentSettings:
         "none",
         "A figure of its own. bars: scores side by side; line, surface: scores against one or two swept settings; "
         "rounds: loss and accuracy by round; distribution: features of real and generated nodes; clients: scores "
-        "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours.",
+        "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours; "
+        "readings: how near the accuracies of each set of changed settings come to those of the paper.",
     )
     axes: tuple[str, ...] = setting(
         (),

@@ -11,6 +11,7 @@ from brainfed.reporting.cost_figure import cost_figure
 from brainfed.reporting.distribution_figure import distribution_figure
 from brainfed.reporting.fidelity_figure import fidelity_figure
 from brainfed.reporting.outline import ExperimentOutline, read_experiment
+from brainfed.reporting.readings_figure import readings_figure
 from brainfed.reporting.rounds_figure import rounds_figure
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.style import drawing, save_svg
@@ -29,6 +30,7 @@ KINDS: Mapping[str, Callable[[ExperimentOutline], Figure]] = {
     ),
     "cost": cost_figure,
     "fidelity": fidelity_figure,
+    "readings": lambda outline: readings_figure(outline, read_scored(outline)),
 }
 """Kind -> what draws it."""
 

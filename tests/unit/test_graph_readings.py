@@ -151,6 +151,14 @@ def test_components_have_no_correlation():
         validate(GraphSettings, {"distance": "correlation"}, "graph")
 
 
+def test_where_no_features_can_be_chosen_components_stand_in_for_none():
+    labels = np.where(np.arange(30) % 3 == 1, -1, np.arange(30) % 2)  # the second institution has no training label
+    options = {"labels": labels, "embedding": "rfe", "embedding_dimensions": 4, "scope": "local"}
+    assert len(build(subjects(3), **options).selected[1]) == 0
+    with pytest.raises(UserError, match=r"graph\.distance: expected training labels of both classes"):
+        build(subjects(3), **options, distance="correlation")
+
+
 def test_features_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(population, "COMPARED_WHOLE", 100)
     with pytest.raises(UserError, match=r"graph.embedding: expected at most 100 numbers.*30 subjects of 8 features"):

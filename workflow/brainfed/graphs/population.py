@@ -149,7 +149,7 @@ def fit_parts(
     where it is empty.
 
     Raises:
-        UserError: the embedding `none` of more than `COMPARED_WHOLE` numbers.
+        UserError: the embedding `none` of more than `COMPARED_WHOLE` numbers; correlations of principal components.
     """
     embedding = np.zeros((len(features), _width(features, settings)))
     parts = []
@@ -184,6 +184,11 @@ def _fitted(known: FloatArray, columns: IntArray, settings: GraphSettings) -> Em
         return fit_z_scores(known) if settings.scaling == "columns" else as_they_are
     if len(columns):
         return selecting_projection(known, columns)
+    if settings.distance == "correlation":
+        raise UserError(
+            "graph.distance: expected training labels of both classes behind every graph with embedding rfe and "
+            "distance correlation, found a graph without (an institution that is left out?); choose embedding none."
+        )
     fit = fit_scaled_projection if settings.scaling == "columns" else fit_projection
     return fit(known, settings.embedding_dimensions)
 

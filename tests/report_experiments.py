@@ -75,6 +75,29 @@ def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPE
     return outline
 
 
+def some_readings(folder: Path) -> list[tuple[dict[str, Any], float, float]]:
+    """Variants (outline, accuracy, AUC) of three readings beside the shipped one; printed .600, .655, .630 and .644."""
+    rfe, graph = {"selection": "rfe"}, {"embedding": "none", "distance": "correlation"}
+    told: tuple[tuple[str, Spec, float, float, float | None, float], ...] = (
+        ("", {}, 0.62, 0.635, 0.68, 0.644),
+        ("-dropout", {"settings": {"dropout": 0.3}}, 0.60, 0.645, 0.66, 0.634),
+        ("-correlation", {"graph": graph}, 0.61, 0.655, None, 0.664),
+        ("-parisot", {"features": rfe, "graph": graph}, 0.57, 0.625, 0.66, 0.614),
+    )
+    found = []
+    for end, given, *accuracies in told:
+        for method, accuracy in zip(("localgcn", "centralgcn", "fedmlp", "fedgcn"), accuracies, strict=True):
+            if accuracy is None:
+                continue
+            own = dict(given)
+            if method == "centralgcn":
+                own["graph"] = {**given.get("graph", {}), "scope": "global"}
+            if method == "fedmlp":
+                own.pop("graph", None)
+            found.append((variant_outline(folder, method + end, method, **own), accuracy, accuracy + 0.04))
+    return found
+
+
 def _crossing(stage: str, name: str, axes: str, direction: str) -> dict[str, Any]:
     return {"stage": stage, "name": name, "direction": direction, "to": "server", "axes": axes, "shape": "66x256",
             "tensors": 150, "rounds": 30, "bytes": 10_137_600}  # fmt: skip

@@ -32,9 +32,11 @@ class Classifier(torch.nn.Module):
                 GCNConv(rows, columns, add_self_loops=False) if convolution else torch.nn.Linear(rows, columns)
             )
 
-    def forward(self, x, edges, weights):
+    def forward(self, x, edges, weights, factors=None):
         past = 0 if self.skip is None else self.skip(x)
         for number, layer in enumerate(self.layers):
+            if factors is not None and number > 0:
+                x = x * factors[number - 1]
             x = layer(x, edges, weights) if isinstance(layer, GCNConv) else layer(x)
             if number == 0 and len(self.layers) > 1:
                 x = elu(x)
@@ -86,6 +88,7 @@ def train_by_loops(
     weighting="equal",
     batch=0,
     skip=False,
+    dropout=0.0,
 ):
     """Scores (F, n) after the last round, float64."""
     everybody = [np.arange(len(inputs.subjects))]
@@ -101,9 +104,12 @@ def train_by_loops(
                 optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
             for index, (client, optimiser) in enumerate(zip(clients, optimisers, strict=True)):
                 for epoch in range(local_epochs):
-                    for part in parts_of(inputs, client, batch, steps, index, fold, number, epoch):
+                    parts = parts_of(inputs, client, batch, steps, index, fold, number, epoch)
+                    for step, part in enumerate(parts):
+                        key = (index, fold, number * local_epochs + epoch, step)
+                        factors = drop(inputs.streams, len(client.nodes), hidden, dropout, key) if dropout else None
                         optimiser.zero_grad()
-                        cross_entropy(client.logits()[part], client.labels[part]).backward()
+                        cross_entropy(client.logits(factors)[part], client.labels[part]).backward()
                         optimiser.step()
             if exchange:
                 average_uploads(inputs.streams, clients, noise, weighting, fold, number)
@@ -126,8 +132,8 @@ class Client:
     weights: torch.Tensor | None
     model: Classifier
 
-    def logits(self):
-        return self.model(self.features, self.edges, self.weights)
+    def logits(self, factors=None):
+        return self.model(self.features, self.edges, self.weights, factors)
 
 
 def client_of(inputs, nodes, fold, widths, graph, standardise, skip):
@@ -142,6 +148,16 @@ def client_of(inputs, nodes, fold, widths, graph, standardise, skip):
     model = Classifier(widths, graph, skip).double()
     model.set(start(widths, fold, inputs.streams, skip))
     return Client(nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model)
+
+
+def drop(streams, nodes, hidden, rate, key):
+    """Factors (n, width) of what enters every layer but the first."""
+    factors = []
+    for layer, width in enumerate(hidden):
+        random = torch.Generator().manual_seed(streams.key("dropout", *key, layer))
+        kept = torch.rand(nodes, width, generator=random) >= rate
+        factors.append(kept.double() / (1 - rate))
+    return factors
 
 
 def adam(client, learning_rate, weight_decay):

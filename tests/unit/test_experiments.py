@@ -353,3 +353,17 @@ def test_the_experiments_of_a_group_are_told_apart_by_what_is_swept():
     assert swept_split(planned, planned.experiments["clients-count4"]) == {"count": 4}
     assert swept_split(planned, planned.experiments["clients-quick-count2"]) == {"count": 2}
     assert swept_split(planned, planned.experiments["methods"]) == {}
+
+
+def test_a_reading_changes_the_same_settings_in_every_method(shipped):
+    found = variants_of(shipped, "readings")
+    methods = ("localgcn", "centralgcn", "fedgcn")
+    ends = {name.removeprefix(f"{method}-") for name in found for method in methods if name.startswith(f"{method}-")}
+    assert {"rfe", "knn-rfe", "correlation", "site", "dropout", "paper", "parisot"} <= ends
+    for end in ends:
+        own = [found[f"{method}-{end}"] for method in methods]
+        graphs = [{**variant.stages()["graph"], "scope": ""} for variant in own]
+        assert graphs[0] == graphs[1] == graphs[2]
+        assert len({variant.features.name for variant in own}) == 1
+        assert len({(variant.settings["dropout"], variant.settings["standardise"]) for variant in own}) == 1
+    assert found["fedmlp-parisot"].features.name == found["fedgcn-parisot"].features.name

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from brainfed.cohort.ingest import ingest
 from brainfed.cohort.listing import list_cohort
+from brainfed.cohort.phenotype_table import read_phenotype_table
 from brainfed.cohort.settings import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.configuration.loading import load_plan
 from brainfed.runtime.artefacts import read_table, write_table
 from brainfed.runtime.errors import UserError
 
@@ -132,3 +135,20 @@ def test_abide(tmp_path):
     assert (ours["age"] == reference["AGE_AT_SCAN"]).all()
     assert (ours["sex"] == reference["SEX"].map({1: "male", 2: "female"})).all()
     assert ours["mean_fd"].isna().sum() == 1
+
+
+@pytest.mark.data
+@needs_data
+def test_the_rows_of_abide_871_are_the_subjects_of_parisot_et_al(monkeypatch):
+    """The list that their code reads, subject_IDs.txt, comes out of five columns of the phenotype table."""
+    abide = Path(os.environ["BRAINFED_DATA"]) / "abide"
+    repository = Path(__file__).parents[2]
+    monkeypatch.chdir(repository)
+    plan = load_plan(yaml.safe_load((repository / "config" / "abide-871.yaml").read_text()))
+    (cohort,) = plan.project.cohorts.values()
+    columns = replace(cohort.columns, subject="SUB_ID", subject_fallback=None)
+    rows = read_phenotype_table(
+        abide / "Phenotypic_V1_0b_preprocessed1.csv", columns, cohort.missing, wanted=cohort.rows
+    )
+    assert {row.subject for row in rows} == set((abide / "subject_IDs_871.txt").read_text().split())
+    assert all(row.cells["FILE_ID"] for row in rows)

@@ -207,6 +207,18 @@ def test_fidelity_stands_beside_its_baselines(outline, tmp_path):
     assert f"features: centred cosine FedNI 0.120 {beside} no better than: mean of the visible neighbours" in text
 
 
+def test_readings_stand_in_one_table(outline):
+    """FedGCN alone has a variant of every reading: of LocalGCN's epochs it reads nothing, and keeps its score."""
+    outline["cohorts"][0]["experiments"][0]["figure"] = "readings"
+    text = words(page_of(outline))
+    assert "Readings of the paper Nearest to the paper\u2019s accuracies of FedGCN: as shipped, mean distance" in text
+    assert "reading LocalGCN paper .600 FedGCN paper .644 FedSage+ paper .658 FedNI paper .667 mean absolute" in text
+    assert re.search(r"no noise noise = 0\.0 \u2013 0\.\d+ \u2013 \u2013 \.\d{3} ", text)
+    assert re.search(r"epochs = 20 epochs = 20 0\.\d+ \(0\.\d+\) \(0\.\d+\) \(0\.\d+\) \.\d{3} ", text)
+    assert re.search(r"random nodes nodes = random \u2013 \(0\.\d+\) \u2013 0\.\d+ \.\d{3} ", text)
+    assert "It is no tuning, and its scores are no estimate for new subjects. The paper\u2019s numbers are from" in text
+
+
 def test_the_figure_of_a_group_is_shown_once(outline):
     experiments = outline["cohorts"][0]["experiments"]
     first = with_figure(experiments[0]) | {"group": "clients"}

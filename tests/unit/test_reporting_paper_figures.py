@@ -27,7 +27,7 @@ from brainfed.reporting.surface_figure import surface, surface_finding
 from brainfed.reporting.sweep_figure import sweep_finding
 from brainfed.reporting.sweep_series import sweep_series
 from brainfed.runtime.errors import UserError
-from report_experiments import GENERATED, SUBJECTS, experiment, variant_outline, write_fidelity
+from report_experiments import GENERATED, SUBJECTS, experiment, some_readings, variant_outline, write_fidelity
 
 KS = (3, 5, 10, 40)
 WEIGHTS = (0.01, 1.0, 5.0)
@@ -142,8 +142,12 @@ def dose(folder):
     return members[0] | {"members": members[::-1]}
 
 
+def readings(folder):
+    return experiment(folder, "readings", some_readings(folder), name="readings", reference="fedgcn")
+
+
 EXPERIMENTS = {"bars": bars, "line": line, "surface": plane, "rounds": rounds, "distribution": distribution,
-               "clients": clients, "cost": cost, "fidelity": fidelity, "dose": dose}  # fmt: skip
+               "clients": clients, "cost": cost, "fidelity": fidelity, "dose": dose, "readings": readings}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -465,6 +469,7 @@ def test_an_experiment_without_what_a_figure_needs_says_so(tmp_path):
         "cost": ([], "no method of this experiment generates nodes"),
         "distribution": ([], "no method of this experiment generates nodes"),
         "fidelity": ([], "fidelity is known under `graph.scope: global_cut` alone"),
+        "readings": ([], "no two readings of the paper's methods"),
     }
     for kind, (axes, words) in expected.items():
         figure, _ = drawn(experiment(tmp_path, kind, only, axes=axes))

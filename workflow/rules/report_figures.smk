@@ -23,6 +23,7 @@ PAPER_FIGURES = {
     "cost": "what training takes",
     "fidelity": "generated and true neighbours",
     "dose": "scores against the dose of a simulation",
+    "readings": "readings of the paper",
 }
 
 

@@ -60,10 +60,20 @@ def check_figure(
         raise UserError(
             f"{where}.figure: `distribution` is of generated nodes, which no variant has; add one that has."
         )
+    if kind == "readings" and not _has_readings(variants):
+        raise UserError(
+            f"{where}.figure: `readings` compares settings of one method, found no method with two variants; add one."
+        )
     if kind == "fidelity" and not any(knows_truth(variant) for variant in variants):
         raise UserError(
             f"{where}.figure: `fidelity` needs a variant of FedNI with `graph: {{scope: global_cut}}`; add one."
         )
+
+
+def _has_readings(variants: Sequence[Variant]) -> bool:
+    """Whether a method has two variants."""
+    methods = [variant.method.name for variant in variants]
+    return len(set(methods)) < len(methods)
 
 
 def knows_truth(variant: Variant) -> bool:

@@ -12,7 +12,9 @@ from brainfed.runtime.settings import setting
 
 Protocol = Literal["transductive", "inductive"]
 Labels = Literal["true", "permuted"]
-Figure = Literal["none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity", "dose"]
+Figure = Literal[
+    "none", "bars", "line", "surface", "rounds", "distribution", "clients", "cost", "fidelity", "dose", "readings"
+]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class ExperimentSettings:
         "rounds: loss and accuracy by round; distribution: features of real and generated nodes; clients: scores "
         "against the number of institutions; cost: what training takes; fidelity: generated against true neighbours; "
         "dose: scores of several simulated cohorts against a setting in which they differ, and what every method "
-        "recovers of the gap between `fedgcn` and `centralgcn`.",
+        "recovers of the gap between `fedgcn` and `centralgcn`; "
+        "readings: how near the accuracies of each set of changed settings come to those of the paper.",
     )
     axes: tuple[str, ...] = setting(
         (),

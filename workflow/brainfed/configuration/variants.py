@@ -163,6 +163,8 @@ def _graph(
             f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph joins; "
             "use `local`, or `global_cut` for a simulation."
         )
+    if settings.embedding == "none":
+        settings = replace(settings, embedding_dimensions=GraphSettings.embedding_dimensions)
     return replace(settings, scaling="columns") if features.kind == "morphometry" else settings
 
 

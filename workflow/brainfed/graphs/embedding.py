@@ -1,6 +1,7 @@
 """The low-dimensional H of FedNI Sec. III-A by principal components of the imaging features."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,13 @@ EXACT_RANK = 2500
 """Up to this many rows or columns the decomposition is exact and in one piece, beyond it randomised and by blocks."""
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
+
+
+class Embedding(Protocol):
+    """What takes subjects to the space in which they are compared."""
+
+    def __call__(self, features: FloatArray) -> NDArray[np.float64]:
+        """Features (n, d) -> embedding (n, d_h)."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,29 @@ class Projection:
         return embedding
 
 
+def as_they_are(features: FloatArray) -> NDArray[np.float64]:
+    """Features (n, d) as the embedding: nothing is fitted."""
+    return features.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class ZScores:
+    """Features z-scored by a mean (d,) and a deviation (d,), infinite where a feature is constant."""
+
+    mean: FloatArray
+    deviation: FloatArray
+
+    def __call__(self, features: FloatArray) -> NDArray[np.float64]:
+        """Features (n, d) -> embedding (n, d)."""
+        return np.asarray((features - self.mean) / self.deviation, dtype=np.float64)
+
+
+def fit_z_scores(features: FloatArray) -> ZScores:
+    """Fit the z-scores to features (n, d); one that is constant over these rows takes no part."""
+    mean = features.mean(axis=0, dtype=np.float64)
+    return ZScores(mean, _deviation(features, mean))
+
+
 def fit_projection(features: FloatArray, dimensions: int) -> Projection:
     """Fit at most min(dimensions, n - 1, d) principal components to features (n, d).
 
@@ -58,13 +89,18 @@ def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
     A feature that is constant over these rows takes no part, whatever it is in others.
     """
     mean = features.mean(axis=0, dtype=np.float64)
-    large = _is_large(features)
-    spread = deviation_by_blocks(features, mean) if large else features.std(axis=0, dtype=np.float64)
-    deviation = np.where(np.ptp(features, axis=0) > 0, spread, np.inf)
-    if large:
+    deviation = _deviation(features, mean)
+    if _is_large(features):
         return Projection(mean, randomised_components(features, mean, deviation, dimensions) / deviation)
     fitted = fit_projection((features - mean) / deviation, dimensions)
     return Projection(mean, fitted.components / deviation)
+
+
+def _deviation(features: FloatArray, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviation (d,) around the mean (d,), infinite where a feature is constant."""
+    large = _is_large(features)
+    spread = deviation_by_blocks(features, mean) if large else features.std(axis=0, dtype=np.float64)
+    return np.where(np.ptp(features, axis=0) > 0, spread, np.inf)
 
 
 def _is_large(features: FloatArray) -> bool:

@@ -45,7 +45,7 @@ def nearest(
     """Edges from each query to its k most similar candidates; `None`: among the queries, never itself."""
     among_themselves = candidates is None
     others = queries if candidates is None else candidates
-    if len(queries) > 0 and len(others) > MANY and sigma > 0:
+    if len(queries) > 0 and len(others) > MANY and sigma > 0 and queries.distance == "euclidean":
         return _nearest_of_probable(
             queries, others, sigma, k=k, age_gap=age_gap, apart=among_themselves, entries=entries
         )

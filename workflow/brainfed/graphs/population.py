@@ -12,12 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.graphs.crossings import crossings_of
-from brainfed.graphs.embedding import FloatArray, Projection, fit_projection, fit_scaled_projection
+from brainfed.graphs.embedding import (
+    Embedding,
+    FloatArray,
+    as_they_are,
+    fit_projection,
+    fit_scaled_projection,
+    fit_z_scores,
+)
 from brainfed.graphs.neighbours import Edges, nearest, symmetric
 from brainfed.graphs.rfe import selected_features, selecting_projection
 from brainfed.graphs.settings import GraphSettings
 from brainfed.graphs.similarity import BLOCK_ENTRIES, Nodes, mean_pairwise_distance
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
+
+COMPARED_WHOLE = 1 << 28
+"""Numbers that the embedding `none` holds at most, 2 GiB."""
 
 IntArray = NDArray[np.int64]
 
@@ -30,8 +41,9 @@ class PopulationGraph:
         row: edges' receivers; entries are in order of (row, column).
         column: edges' senders.
         weight: float32, positive.
-        embedding: float32 (n, min(embedding_dimensions, d)), columns beyond the fitted ones are 0.
-        sigma: one mean distance for each institution under scope `local`, else one in all; 0 where
+        embedding: float32 (n, min(embedding_dimensions, d)), columns beyond the fitted ones are 0; (n, d) where
+            features are compared as they are.
+        sigma: the kernel's width, one for each institution under scope `local`, else one in all; 0 where
             fewer than two subjects fit it.
         cut: under scope `global_cut` the edges between institutions that were removed, in the same order; else None.
         selected: under the embedding `rfe` the features that it takes, a list for each sigma; empty where the labels
@@ -56,11 +68,11 @@ class FittedPart:
     Attributes:
         members: their positions, ascending.
         projection: from features to the embedding, fitted to those of them that may be fitted on.
-        sigma: mean pairwise distance of the same.
+        sigma: mean pairwise distance of the same, times the setting `sigma`.
     """
 
     members: IntArray
-    projection: Projection
+    projection: Embedding
     sigma: float
 
 
@@ -97,7 +109,7 @@ def build_graph(
     phenotypes = {str(name): compared[name] for name in settings.phenotypes}
     selected = _selected(features, institution, fitted, labels, settings)
     embedding, parts = fit_parts(features, institution, fitted, settings, block_entries, selected)
-    nodes = Nodes(embedding, phenotypes)
+    nodes = Nodes.of(embedding, phenotypes, settings.distance)
     pieces: list[Edges] = []
     for part in parts:
         known, apart = part.members[fitted[part.members]], part.members[~fitted[part.members]]
@@ -132,25 +144,53 @@ def fit_parts(
 ) -> tuple[NDArray[np.float64], list[FittedPart]]:
     """Embedding (n, min(embedding_dimensions, d)) of all subjects, and what made it: one part, or each institution.
 
-    Columns beyond the fitted ones are 0. Only those in the mask `fitted` (n,) enter projection and sigma.
-    The embedding `rfe` takes the features `selected`, one list a part; principal components where it is empty.
+    It is (n, d) for the embedding `none`. Columns beyond the fitted ones are 0. Only those in the mask `fitted` (n,)
+    enter projection and sigma. The embedding `rfe` takes the features `selected`, one list a part; principal components
+    where it is empty.
+
+    Raises:
+        UserError: the embedding `none` of more than `COMPARED_WHOLE` numbers; correlations of principal components.
     """
-    embedding = np.zeros((len(features), min(settings.embedding_dimensions, features.shape[1])))
+    embedding = np.zeros((len(features), _width(features, settings)))
     parts = []
     groups = _parts(institution, settings)
     kept = selected if settings.embedding == "rfe" else [np.zeros(0, dtype=np.int64)] * len(groups)
     for members, columns in zip(groups, kept, strict=True):
         known = members[fitted[members]]
-        if len(columns):
-            projection = selecting_projection(features[known], columns)
-        else:
-            fit = fit_scaled_projection if settings.scaling == "columns" else fit_projection
-            projection = fit(_rows(features, known), settings.embedding_dimensions)
+        projection = _fitted(_rows(features, known), columns, settings)
         projected = projection(_rows(features, members))
         embedding[members, : projected.shape[1]] = projected
-        sigma = mean_pairwise_distance(embedding[known], block_entries)
+        sigma = settings.sigma * mean_pairwise_distance(embedding[known], block_entries, settings.distance)
         parts.append(FittedPart(members, projection, sigma))
     return embedding, parts
+
+
+def _width(features: FloatArray, settings: GraphSettings) -> int:
+    """Columns of the embedding of features (n, d)."""
+    subjects, columns = map(int, features.shape)
+    if settings.embedding != "none":
+        return min(settings.embedding_dimensions, columns)
+    if features.size > COMPARED_WHOLE:
+        raise UserError(
+            f"graph.embedding: expected at most {COMPARED_WHOLE:,} numbers to compare as they are, found {subjects:,} "
+            f"subjects of {columns:,} features; choose pca or rfe, or keep fewer features (features.selection: rfe)."
+        )
+    return columns
+
+
+def _fitted(known: FloatArray, columns: IntArray, settings: GraphSettings) -> Embedding:
+    """What takes features to the embedding, fitted to the subjects `known` (m, d); `columns` are those of `rfe`."""
+    if settings.embedding == "none":
+        return fit_z_scores(known) if settings.scaling == "columns" else as_they_are
+    if len(columns):
+        return selecting_projection(known, columns)
+    if settings.distance == "correlation":
+        raise UserError(
+            "graph.distance: expected training labels of both classes behind every graph with embedding rfe and "
+            "distance correlation, found a graph without (an institution that is left out?); choose embedding none."
+        )
+    fit = fit_scaled_projection if settings.scaling == "columns" else fit_projection
+    return fit(known, settings.embedding_dimensions)
 
 
 def _rows(features: FloatArray, positions: IntArray) -> FloatArray:

@@ -6,6 +6,7 @@ from typing import Literal
 from brainfed.runtime.settings import setting
 
 PhenotypeName = Literal["sex", "age", "site"]
+Distance = Literal["euclidean", "correlation"]
 
 
 @dataclass(frozen=True)
@@ -13,18 +14,30 @@ class GraphSettings:
     """Who is whose neighbour, and how much a neighbour counts."""
 
     k: int = setting(10, "Neighbours kept in each row before the graph is made symmetric (FedNI Fig. 8).", minimum=1)
-    embedding: Literal["pca", "rfe"] = setting(
+    embedding: Literal["pca", "rfe", "none"] = setting(
         "pca",
         "In what subjects are compared. pca: principal components, without labels; rfe: the features that recursive "
-        "elimination with a ridge classifier keeps on the training labels of each fold, z-scored.",
+        "elimination with a ridge classifier keeps on the training labels of each fold, z-scored; none: the features "
+        "as they are, such as those that `features.selection: rfe` keeps.",
     )
     embedding_dimensions: int = setting(
         50, "Principal components (at most one less than the subjects) or features that are compared.", minimum=1
     )
     scaling: Literal["none", "columns"] = setting(
         "none",
-        "Before principal components. none: features as they are; columns: each z-scored by the subjects that the "
-        "components are fitted to, so that none counts for its unit. Morphometry is always scaled.",
+        "Before principal components, and with `embedding: none`. none: features as they are; columns: each z-scored "
+        "by the subjects that the graph is fitted to, so that none counts for its unit. Morphometry is always scaled.",
+    )
+    distance: Distance = setting(
+        "euclidean",
+        "Between two subjects' embeddings. correlation: one minus their correlation, as in the released code of "
+        "Parisot et al. 2018; not of principal components, whose signs are arbitrary.",
+    )
+    sigma: float = setting(
+        1.0,
+        "Width of the kernel exp(-d^2 / (2 sigma^2)) as a multiple of the mean distance over all pairs; 1: the mean, "
+        "as in Parisot et al. 2018.",
+        minimum=0.01,
     )
     phenotypes: tuple[PhenotypeName, ...] = setting(
         ("sex", "age"),
@@ -38,10 +51,23 @@ class GraphSettings:
         "all have k neighbours there: nobody is missing, and nothing crosses; always so in transductive runs with "
         "`validation: leave_one_site_out`. `global`: over everybody, whole.",
     )
-    self_weight: float = setting(1.0, "Weight of the self-loops.", minimum=0)
+    self_weight: float = setting(
+        1.0,
+        "Weight of the self-loops. 0: none, and a subject without neighbours is heard by nobody; 2: with two "
+        "phenotypes, a subject's similarity to itself.",
+        minimum=0,
+    )
     shuffle: bool = setting(
         False, "Control: nodes trade places at random inside their institution; degrees stay, neighbours mean nothing."
     )
+
+    def __post_init__(self) -> None:
+        """Refuse correlations that depend on arbitrary signs."""
+        if self.distance == "correlation" and self.embedding == "pca":
+            raise ValueError(
+                "distance: expected euclidean with embedding pca, whose signs are arbitrary, found correlation; choose "
+                "embedding rfe or none"
+            )
 
     @property
     def fitted(self) -> bool:

@@ -1,8 +1,9 @@
 """Similarity of subjects (FedNI Sec. III-A): A = S o S~, imaging times phenotype.
 
-S_ij = exp(-|h_i - h_j|^2 / (2 sigma^2)) with sigma the mean pairwise distance, and S~_ij counts the
-phenotypes in which i and j agree. Nothing here holds more than `BLOCK_ENTRIES` numbers at a time; the search among many
-(`neighbours`, `probable`) holds besides the pairs of `TILE_ROWS` subjects that can be edges.
+S_ij = exp(-d_ij^2 / (2 sigma^2)) with d_ij = |h_i - h_j| or the correlation distance, sigma its mean over pairs (or a
+multiple of it), and S~_ij counts the phenotypes in which i and j agree. Nothing here holds more than `BLOCK_ENTRIES`
+numbers at a time; the search among many (`neighbours`, `probable`) holds besides the pairs of `TILE_ROWS` subjects that
+can be edges. That search is for Euclidean distances; by correlation all pairs of many subjects are measured, by blocks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
+from brainfed.graphs.distances import comparable, distances, squared_distances
 from brainfed.graphs.products import MANY, FloatMatrix, mean_distance_by_products
+from brainfed.graphs.settings import Distance
 
 BLOCK_ENTRIES = 1 << 22
 
@@ -24,13 +26,20 @@ class Nodes:
     """Subjects as the graph sees them.
 
     Attributes:
-        embedding: (n, d_h).
+        embedding: (n, d_h), comparable in the distance.
         phenotypes: those that count, (n,) each: `sex` and `site` as codes (-1 unknown), `age` in
             years (NaN unknown).
+        distance: between embeddings.
     """
 
     embedding: FloatMatrix
     phenotypes: Mapping[str, Values]
+    distance: Distance = "euclidean"
+
+    @classmethod
+    def of(cls, embedding: FloatMatrix, phenotypes: Mapping[str, Values], distance: Distance) -> "Nodes":
+        """Subjects with the embedding (n, d_h) as the graph's settings make it."""
+        return cls(comparable(embedding, distance), phenotypes, distance)
 
     def __len__(self) -> int:
         return len(self.embedding)
@@ -38,7 +47,7 @@ class Nodes:
     def take(self, positions: NDArray[np.int64] | slice) -> "Nodes":
         """The nodes at `positions`."""
         chosen = {name: values[positions] for name, values in self.phenotypes.items()}
-        return Nodes(self.embedding[positions], chosen)
+        return Nodes(self.embedding[positions], chosen, self.distance)
 
 
 def row_blocks(rows: int, columns: int, entries: int) -> Iterator[slice]:
@@ -48,21 +57,29 @@ def row_blocks(rows: int, columns: int, entries: int) -> Iterator[slice]:
         yield slice(start, min(start + height, rows))
 
 
-def mean_pairwise_distance(embedding: FloatMatrix, entries: int = BLOCK_ENTRIES) -> float:
-    """Mean Euclidean distance over all pairs of rows; 0 where there is no pair."""
+def mean_pairwise_distance(
+    embedding: FloatMatrix, entries: int = BLOCK_ENTRIES, distance: Distance = "euclidean"
+) -> float:
+    """Mean distance over all pairs of rows; 0 where there is no pair."""
     count = len(embedding)
     if count < 2:
         return 0.0
-    if count > MANY:
+    if count > MANY and distance == "euclidean":
         return mean_distance_by_products(embedding)
-    # Every unordered pair is met twice, and the zeros of the diagonal add nothing.
-    total = sum(float(cdist(embedding[block], embedding).sum()) for block in row_blocks(count, count, entries))
+    rows, total = comparable(embedding, distance), 0.0
+    for block in row_blocks(count, count, entries):
+        found = distances(rows[block], rows, distance)
+        # Nobody is a pair with himself; every unordered pair is met twice.
+        found[np.arange(len(found)), np.arange(block.start, block.stop)] = 0
+        total += float(found.sum())
     return total / (count * (count - 1))
 
 
-def imaging_similarity(rows: FloatMatrix, columns: FloatMatrix, sigma: float) -> FloatMatrix:
-    """S of rows (a, d_h) against columns (b, d_h); with sigma = 0 its limit: 1 for equal rows, else 0."""
-    squared = cdist(rows, columns, "sqeuclidean")
+def imaging_similarity(
+    rows: FloatMatrix, columns: FloatMatrix, sigma: float, distance: Distance = "euclidean"
+) -> FloatMatrix:
+    """S of comparable rows (a, d_h) and columns (b, d_h); with sigma = 0 its limit: 1 at the distance 0, else 0."""
+    squared = squared_distances(rows, columns, distance)
     if sigma == 0:
         return np.asarray(squared == 0, dtype=np.float64)
     return np.asarray(np.exp(-squared / (2 * sigma**2)), dtype=np.float64)
@@ -84,11 +101,15 @@ def _agree(name: str, left: Values, right: Values, age_gap: float) -> NDArray[np
 
 def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
     """A = S o S~ of rows (a) against columns (b)."""
-    return imaging_similarity(rows.embedding, columns.embedding, sigma) * phenotype_similarity(rows, columns, age_gap)
+    imaging = imaging_similarity(rows.embedding, columns.embedding, sigma, rows.distance)
+    return imaging * phenotype_similarity(rows, columns, age_gap)
 
 
 def paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
-    """A of each pair (n,), node i of `left` with node i of `right`, to the bit as in `similarity`; sigma positive."""
+    """A of each pair (n,), node i of `left` with node i of `right`, to the bit as in `similarity`.
+
+    Of Euclidean distances, sigma positive.
+    """
     squared = np.zeros(len(left))
     for dimension in range(left.embedding.shape[1]):
         squared += np.square(left.embedding[:, dimension] - right.embedding[:, dimension])

@@ -71,7 +71,7 @@ def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
     distance over pairs: each counts alike. Who has an unknown value lies in the middle.
     """
     members, settings = inputs.members(institution), inputs.graph_settings
-    alone = replace(settings, scope="local", embedding="pca")
+    alone = replace(settings, scope="local", embedding="pca", distance="euclidean")
     one_place, everybody = np.zeros(len(members), dtype=np.int64), np.ones(len(members), dtype=np.bool_)
     blocks = [fit_parts(inputs.features[members], one_place, everybody, alone)[0]]
     if "sex" in settings.phenotypes:

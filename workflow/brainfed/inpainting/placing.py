@@ -47,4 +47,4 @@ def place(inputs: InpaintingInputs, home: IntArray, born: Generated, site: IntAr
         "age": np.append(inputs.age, born.age),
     }
     phenotypes = {str(name): compared[name] for name in settings.phenotypes}
-    return Placed(Nodes(np.concatenate([embedding, placed]), phenotypes), part_of)
+    return Placed(Nodes.of(np.concatenate([embedding, placed]), phenotypes, settings.distance), part_of)

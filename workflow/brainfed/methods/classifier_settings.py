@@ -33,6 +33,13 @@ SKIP_DESCRIPTION = (
     "graph that misleads can be bypassed."
 )
 
+HIGHEST_DROPOUT = 0.95
+
+DROPOUT_DESCRIPTION = (
+    "Share of the hidden activations that each training step drops; Parisot et al. 2018 drop 0.3 of these and of the "
+    "features."
+)
+
 SIZES_CROSS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
 """With `weighting: subjects`, and with `batch`, whose number of steps the largest institution decides."""
 
@@ -54,6 +61,7 @@ class SoloSettings:
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     precision: Precision = setting("float32", PRECISION_DESCRIPTION)
+    dropout: float = setting(0.0, DROPOUT_DESCRIPTION, minimum=0, maximum=HIGHEST_DROPOUT)
 
     def __post_init__(self) -> None:
         if self.epochs % self.curve_every:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import (
+    DROPOUT_DESCRIPTION,
+    HIGHEST_DROPOUT,
     MOMENTS_CROSS,
     NETWORK_CROSSES,
     SIZES_CROSS,
@@ -26,6 +28,7 @@ class FedGCNSettings(FederationSettings):
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     skip: Skip = setting("none", SKIP_DESCRIPTION)
     precision: Precision = setting("float32", PRECISION_DESCRIPTION)
+    dropout: float = setting(0.0, DROPOUT_DESCRIPTION, minimum=0, maximum=HIGHEST_DROPOUT)
     neighbours: tuple[int, ...] = setting(
         (),
         "For graphs that do not fit into memory: at most so many neighbours that a node hears in each of the two "
@@ -39,6 +42,8 @@ class FedGCNSettings(FederationSettings):
             raise ValueError(f"neighbours: expected two numbers of at least 0, or none, found {list(self.neighbours)}")
         if self.neighbours and self.skip != "none":
             raise ValueError("neighbours: drawing neighbours goes without a skip connection")
+        if self.neighbours and self.dropout:
+            raise ValueError(f"neighbours: drawing neighbours goes without dropout, found dropout {self.dropout:g}")
         if self.neighbours and self.precision != "float32":
             raise ValueError(f"neighbours: drawing neighbours needs precision float32, found {self.precision}")
 

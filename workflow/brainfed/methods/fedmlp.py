@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import (
+    DROPOUT_DESCRIPTION,
+    HIGHEST_DROPOUT,
     MOMENTS_CROSS,
     NETWORK_CROSSES,
     SIZES_CROSS,
@@ -22,6 +24,7 @@ class FedMLPSettings(FederationSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     precision: Precision = setting("float32", PRECISION_DESCRIPTION)
+    dropout: float = setting(0.0, DROPOUT_DESCRIPTION, minimum=0, maximum=HIGHEST_DROPOUT)
 
 
 METHOD = Method(

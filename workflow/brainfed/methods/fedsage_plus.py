@@ -6,6 +6,8 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.inpainting.fedsage_crossings import FEDSAGE_CROSSES
 from brainfed.inpainting.fedsage_settings import FedSageSettings
 from brainfed.methods.classifier_settings import (
+    DROPOUT_DESCRIPTION,
+    HIGHEST_DROPOUT,
     MOMENTS_CROSS,
     NETWORK_CROSSES,
     SIZES_CROSS,
@@ -25,6 +27,7 @@ class FedSagePlusSettings(FederationSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two GraphSAGE layers.")
     standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
     precision: Precision = setting("float32", PRECISION_DESCRIPTION)
+    dropout: float = setting(0.0, DROPOUT_DESCRIPTION, minimum=0, maximum=HIGHEST_DROPOUT)
 
 
 FEDSAGE = Inpainter(

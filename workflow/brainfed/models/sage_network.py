@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import elu
 
+from brainfed.models.dropout import Dropout
 from brainfed.models.first_layer import Design, FirstLayer, FoldDesign
 from brainfed.models.propagation import Propagation, institution_blocks, row_sums
 from brainfed.models.stacked_network import Architecture, StackedNetwork, initial_weight
@@ -33,6 +34,7 @@ class SageNetwork(StackedNetwork):
         folds: the numbers of the folds that are stacked, which key the initial weights.
         streams: of the repeat.
         precision: of the products with the features.
+        dropout: of what enters the second layer and the last one while it trains; None: nothing is dropped.
     """
 
     def __init__(
@@ -46,12 +48,13 @@ class SageNetwork(StackedNetwork):
         device: torch.device,
         dtype: torch.dtype,
         precision: Precision = "float32",
+        dropout: Dropout | None = None,
     ) -> None:
         architecture = Architecture(features, hidden, graph=True)
         averaged = tuple(
             averaged_design(design, institution_blocks(means, index, design.nodes)) for index, design in enumerate(own)
         )
-        super().__init__(architecture, averaged, means, folds, streams, device, dtype, own, precision)
+        super().__init__(architecture, averaged, means, folds, streams, device, dtype, own, precision, dropout)
         first, second = (
             torch.stack([own_weight(streams, layer, fold, *architecture.widths[layer : layer + 2]) for fold in folds])
             for layer in range(2)
@@ -65,12 +68,17 @@ class SageNetwork(StackedNetwork):
         own = {"weight-own-0": views.pop("weight-skip"), "weight-own-1": views.pop(f"weight-{LAYERS}")}
         return views | own
 
-    def logits(self, hidden: Tensor, past: Tensor | None) -> Tensor:
-        """(M, F, n, 2) from the first layer's products (M, F, n, h): over neighbours, and of the nodes themselves."""
+    def logits(self, hidden: Tensor, past: Tensor | None, dropped: Sequence[Tensor] = ()) -> Tensor:
+        """(M, F, n, 2) from the first layer's products (M, F, n, h): over neighbours, and of the nodes themselves.
+
+        What enters the second layer and the last one is multiplied by `dropped` (M, F, n, width); none while scoring.
+        """
         assert past is not None and self.propagation is not None
         second, last, own = self.weights
         first = elu(hidden + past + self.biases[0])
-        return (self.propagation @ (first @ second) + first @ own + self.biases[1]) @ last + self.biases[2]
+        first = first * dropped[0] if dropped else first
+        hidden = self.propagation @ (first @ second) + first @ own + self.biases[1]
+        return (hidden * dropped[1] if dropped else hidden) @ last + self.biases[2]
 
 
 def own_weight(streams: Streams, layer: int, fold: int, rows: int, columns: int) -> Tensor:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, elu
 
+from brainfed.models.dropout import Dropout
 from brainfed.models.first_layer import Design, FirstLayer
 from brainfed.models.propagation import Propagation
 from brainfed.runtime.precision import Precision
@@ -66,6 +67,7 @@ class StackedNetwork:
         own: the same subjects without propagation, one an institution: what the skip connection multiplies.
             Its weights start at zero, so that training starts from the plain classifier.
         precision: of the products with the features.
+        dropout: of what enters the hidden layers and the last one while it trains; None: nothing is dropped.
     """
 
     def __init__(
@@ -79,8 +81,11 @@ class StackedNetwork:
         dtype: torch.dtype,
         own: tuple[Design, ...] = (),
         precision: Precision = "float32",
+        dropout: Dropout | None = None,
     ) -> None:
         self.architecture = architecture
+        self.dropout = dropout
+        self.step: tuple[int, int, int] = (0, 0, 0)
         self.designs = designs
         self.own = own
         self.precision: Precision = precision
@@ -113,12 +118,21 @@ class StackedNetwork:
         views |= {f"bias-{layer}": bias.detach()[:, :, 0] for layer, bias in enumerate(self.biases)}
         return views if self.skip is None else views | {"weight-skip": self.skip.stack()}
 
-    def logits(self, hidden: Tensor, past: Tensor | None) -> Tensor:
-        """(M, F, n, 2) from the first layer's product (M, F, n, h) without its bias, and the skip connection's."""
+    def draw_anew(self, round_index: int, epoch: int, step: int) -> None:
+        """Key the dropout of the next step."""
+        self.step = (round_index, epoch, step)
+
+    def logits(self, hidden: Tensor, past: Tensor | None, dropped: Sequence[Tensor] = ()) -> Tensor:
+        """(M, F, n, 2) from the first layer's product (M, F, n, h) without its bias, and the skip connection's.
+
+        What enters each of the later layers is multiplied by one of `dropped` (M, F, n, width); none while scoring.
+        """
         activation = hidden + self.biases[0]
         for layer, weight in enumerate(self.weights, start=1):
             if layer == 1:
                 activation = elu(activation)
+            if dropped:
+                activation = activation * dropped[layer - 1]
             activation = activation @ weight
             if self.propagation is not None and self.architecture.propagates(layer):
                 activation = self.propagation @ activation
@@ -141,7 +155,7 @@ class StackedNetwork:
             product.requires_grad_()
         counted = labels >= 0
         entropy = cross_entropy(
-            self.logits(hidden, past).reshape(-1, CLASSES),
+            self.logits(hidden, past, self._dropped(chosen)).reshape(-1, CLASSES),
             labels.clamp(min=0).reshape(-1),
             reduction="none",
         ).view(labels.shape)
@@ -172,6 +186,13 @@ class StackedNetwork:
         self._scored = None
         for name, view in self.stacks().items():
             view.copy_(values[name])
+
+    def _dropped(self, chosen: Tensor) -> tuple[Tensor, ...]:
+        """Dropout's factors of the next step, one for each layer but the first; none without dropout."""
+        if self.dropout is None:
+            return ()
+        nodes = [design.nodes for design in self.designs]
+        return self.dropout.factors(nodes, self.architecture.hidden, chosen, self.step, self.biases[0])
 
     def _products(self, chosen: Tensor | None = None) -> FirstProducts:
         past = None if self.skip is None else self.skip.forward(self.own, self.nodes, chosen)

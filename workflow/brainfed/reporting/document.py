@@ -16,7 +16,7 @@ from brainfed.reporting.experiment_section import ExperimentSection, experiment_
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
 from brainfed.reporting.paper_numbers import FEDNI_SOURCE, PAPER_COLUMNS
 from brainfed.reporting.pictures import read_captions
-from brainfed.reporting.rounding import rounded, signed
+from brainfed.reporting.rounding import rounded, short, signed
 from brainfed.reporting.score_figures import METRIC_TITLES
 from brainfed.reporting.software import mixed_versions, software_of
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
@@ -53,7 +53,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
         lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(
-        bytes=readable_bytes, count=readable, seconds=readable_seconds, rounded=rounded, signed=signed
+        bytes=readable_bytes, count=readable, seconds=readable_seconds, rounded=rounded, short=short, signed=signed
     )
     return environment.get_template("report.html.j2").render(
         outline=outline,

@@ -23,6 +23,7 @@ from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.printed import as_in_the_paper
+from brainfed.reporting.readings import Readings, find_readings
 from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.score_tables import (
     SCOPE_TITLES,
@@ -100,6 +101,7 @@ class ExperimentSection:
         fidelity: generated against true neighbours; empty where those are not known.
         missing: how many neighbours are missing, predicted and generated.
         why: what a reader should see in the variants that ask why.
+        readings: how near each reading comes to the paper; None but for the figure `readings`.
     """
 
     key: str
@@ -131,6 +133,7 @@ class ExperimentSection:
     fidelity: list[FidelityRow]
     missing: list[str]
     why: list[str]
+    readings: Readings | None
 
     @property
     def paper_picture(self) -> Picture | None:
@@ -238,6 +241,7 @@ def experiment_section(
         fidelity=fidelity_rows(fidelity),
         missing=[count_sentence(one) for one in fidelity],
         why=why_sentences(cohort, outline, compared) if null is None else [],
+        readings=find_readings(outline, scored) if outline.figure == "readings" else None,
     )
 
 

@@ -12,6 +12,7 @@ from brainfed.reporting.distribution_figure import distribution_figure
 from brainfed.reporting.dose_figure import dose_figure
 from brainfed.reporting.fidelity_figure import fidelity_figure
 from brainfed.reporting.outline import ExperimentOutline, read_experiment
+from brainfed.reporting.readings_figure import readings_figure
 from brainfed.reporting.rounds_figure import rounds_figure
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.style import drawing, save_svg
@@ -33,6 +34,7 @@ KINDS: Mapping[str, Callable[[ExperimentOutline], Figure]] = {
     "dose": lambda outline: dose_figure(
         outline.axes[0], outline.members, {member.cohort: read_scored(member) for member in outline.members}
     ),
+    "readings": lambda outline: readings_figure(outline, read_scored(outline)),
 }
 """Kind -> what draws it."""
 

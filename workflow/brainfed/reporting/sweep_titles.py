@@ -25,6 +25,7 @@ ABBREVIATIONS = {
     "pca": "PCA",
     "rfe": "RFE",
     "self10": "self-weight 10",
+    "parisot": "as Parisot et al.",
 }
 """Ends of names and words in them that are not written as they sound; whole ends first."""
 NUMBERS = r"-?\d[\d.x]*(?:e[+-]?\d+)?"

@@ -81,12 +81,22 @@ class ShownVariant:
     @property
     def title(self) -> str:
         """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`, `FedGCN (k = 5)` in a sweep."""
+        title, words = self._parted
+        return _told(title, [*words, "an oracle"] if self.setting("fusing.nodes") == "true" else words)
+
+    @property
+    def label(self) -> str:
+        """What its title says beside the method's: `no noise`, `k = 5`; empty where that is nothing."""
+        return ", ".join(word for word in self._parted[1] if word)
+
+    @property
+    def _parted(self) -> tuple[str, list[str]]:
+        """The title of the method, or the name of a variant that is not called after it, and what is added."""
         of_method = self.name == self.method or self.name.startswith(f"{self.method}-")
         given = self.name.removeprefix(self.method) if of_method else f"-{self.name}"
         rest, swept = without_sweep(given, self.settings)
         words = [label_in_words(rest), *swept] if of_method else swept
-        title = self.method_title if of_method or not rest else rest.removeprefix("-")
-        return _told(title, [*words, "an oracle"] if self.setting("fusing.nodes") == "true" else words)
+        return self.method_title if of_method or not rest else rest.removeprefix("-"), words
 
     @property
     def unswept_title(self) -> str:

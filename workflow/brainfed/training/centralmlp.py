@@ -17,6 +17,7 @@ def train(inputs: MethodInputs, settings: CentralMLPSettings, run: Run) -> Outco
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
         precision=settings.precision,
+        dropout=settings.dropout,
         exchange=False,
         pooled=True,
     )

@@ -20,5 +20,6 @@ def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
         precision=settings.precision,
+        dropout=settings.dropout,
         skip=settings.skip == "linear",
     )

@@ -17,4 +17,5 @@ def train(inputs: MethodInputs, settings: FedMLPSettings, run: Run) -> Outcome:
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
         precision=settings.precision,
+        dropout=settings.dropout,
     )

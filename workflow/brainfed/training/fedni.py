@@ -22,6 +22,7 @@ def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
         precision=settings.precision,
+        dropout=settings.dropout,
         skip=settings.skip == "linear",
     )
     return without_generated(outcome, len(inputs.subjects))

@@ -13,7 +13,7 @@ from brainfed.models.stacked_network import CLASSES
 from brainfed.runtime.run import Run
 from brainfed.training.fused import with_generated, without_generated
 from brainfed.training.inputs import MethodInputs, Outcome
-from brainfed.training.stacked import StackSize, train_stacks
+from brainfed.training.stacked import StackSize, dropout_of, train_stacks
 from brainfed.training.stacking import Stack, members, stack_graphs, stack_inputs
 
 
@@ -39,7 +39,16 @@ def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) ->
         stack = stack_inputs(inputs, trained, folds, graph=False, device=device, dtype=dtype)
         means = stack_graphs(inputs, trained, folds, neighbour_mean, dtype).to(device)
         return stack, SageNetwork(
-            d, settings.hidden, stack.designs, means, folds, inputs.streams, device, dtype, settings.precision
+            d,
+            settings.hidden,
+            stack.designs,
+            means,
+            folds,
+            inputs.streams,
+            device,
+            dtype,
+            settings.precision,
+            dropout_of(settings.dropout, folds, inputs.streams, settings),
         )
 
     size = StackSize(_parameters(d, settings), 2 * hidden_0, 2 * int(len(inputs.features) > 1))

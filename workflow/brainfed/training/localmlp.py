@@ -17,6 +17,7 @@ def train(inputs: MethodInputs, settings: LocalMLPSettings, run: Run) -> Outcome
         standardise=settings.standardise == "institution",
         crosses=METHOD.crosses,
         precision=settings.precision,
+        dropout=settings.dropout,
         exchange=False,
         pooled=False,
     )

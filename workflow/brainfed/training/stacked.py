@@ -15,9 +15,11 @@ from brainfed.federation.exchange import Ledger
 from brainfed.federation.rounds import local_steps, run_rounds
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.state import Curves, StackedModel
+from brainfed.models.dropout import Dropout
 from brainfed.models.stacked_network import CLASSES, Architecture, StackedNetwork
 from brainfed.runtime.precision import Precision
 from brainfed.runtime.run import Run
+from brainfed.runtime.streams import Streams
 from brainfed.training.crossings import record_help_for_unseen, record_pooling
 from brainfed.training.inputs import MethodInputs, Outcome
 from brainfed.training.stacking import Member, Stack, members, stack_inputs
@@ -39,6 +41,7 @@ def train_stacked(
     exchange: bool = True,
     pooled: bool = False,
     skip: bool = False,
+    dropout: float = 0.0,
 ) -> Outcome:
     """Train and score; see `Outcome` for the shapes.
 
@@ -54,13 +57,28 @@ def train_stacked(
     def build(folds: Sequence[int]) -> tuple[Stack, StackedNetwork]:
         trained = members(inputs, folds, pooled=pooled, standardise=standardise)
         stack = stack_inputs(inputs, trained, folds, graph=graph, device=device, dtype=dtype, skip=skip)
-        return stack, StackedNetwork(
-            architecture, stack.designs, stack.propagation, folds, inputs.streams, device, dtype, stack.own, precision
+        network = StackedNetwork(
+            architecture,
+            stack.designs,
+            stack.propagation,
+            folds,
+            inputs.streams,
+            device,
+            dtype,
+            stack.own,
+            precision,
+            dropout_of(dropout, folds, inputs.streams, settings),
         )
+        return stack, network
 
     by_fold = int(len(inputs.features) > 1 or len(inputs.graphs) > 1) + int(len(inputs.features) > 1 and skip)
     size = StackSize(architecture.parameters, architecture.widths[1] + skip * CLASSES, by_fold)
     return train_stacks(inputs, settings, run, ledger, build, size, exchange=exchange, pooled=pooled)
+
+
+def dropout_of(rate: float, folds: Sequence[int], streams: Streams, settings: FederationSettings) -> Dropout | None:
+    """Dropout at this rate; None at 0, when nothing is drawn."""
+    return Dropout(rate, tuple(folds), streams, settings.local_epochs) if rate else None
 
 
 @dataclass(frozen=True)

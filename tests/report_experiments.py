@@ -18,7 +18,7 @@ from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays
 
 REPEATS, FOLDS, SUBJECTS, FEATURES, GENERATED = 2, 5, 200, 66, 100
 TITLES = {"fedni": "FedNI", "fedgcn": "FedGCN", "fedsage-plus": "FedSage+", "ridge": "Ridge", "fedmlp": "FedMLP",
-          "centralgcn": "CentralGCN", "localgcn": "LocalGCN"}  # fmt: skip
+          "centralgcn": "CentralGCN", "localgcn": "LocalGCN", "fedni-centroids": "FedNI with centroids"}  # fmt: skip
 Spec = Mapping[str, Any]
 
 

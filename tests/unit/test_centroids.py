@@ -39,8 +39,10 @@ def test_a_centroid_is_the_mean_of_at_least_so_many_of_one_institution(inputs):
             expected = np.mean([inputs.features[member].astype(float) for member in members], axis=0)
             np.testing.assert_allclose(arrays["features"][place], expected, rtol=1e-6)
             known = [int(inputs.sex[member]) for member in members if inputs.sex[member] >= 0]
-            assert arrays["sex"][place] == (known.count(1) > known.count(0))
-            assert arrays["age"][place] == pytest.approx(np.nanmean(inputs.age[members]))
+            assert arrays["sex"][place] in (-1, known.count(1) > known.count(0))
+            ages = [float(inputs.age[member]) for member in members if not np.isnan(inputs.age[member])]
+            assert (len(known) >= 5) == (arrays["sex"][place] >= 0)
+            assert arrays["age"][place] == pytest.approx(np.mean(ages) if len(ages) >= 5 else np.nan, nan_ok=True)
             place += 1
 
 
@@ -78,15 +80,43 @@ def test_an_institution_of_fewer_subjects_than_a_group_sends_nothing_and_receive
     assert uploads["centroid"]["bytes"] == (4 + 4) * 2 * 40 * 4
 
 
-def test_a_group_does_not_depend_on_others_or_on_who_is_tested(inputs):
+def test_a_group_does_not_depend_on_other_institutions(inputs):
     changed = np.where((inputs.institution == 1)[:, None], -inputs.features, inputs.features)
     first, second = coordinates(inputs, 0), coordinates(replace(inputs, features=changed), 0)
     assert first.tobytes() == second.tobytes()
-    tested = inputs.members(0)[::4]
-    inductive = inpainting_inputs(scope="global_cut", fitted=~np.isin(np.arange(60), tested))
+
+
+def test_nothing_of_a_tested_subject_is_in_a_centroid(inputs):
+    tested = np.isin(np.arange(60), inputs.members(0)[::4])
+    inductive = inpainting_inputs(scope="global_cut", fitted=~tested)
     trained, fused = fused_of(inductive)
-    assert trained.counts["groups"] < 12
-    assert not np.isin(fused.parent, tested).any()
+    features = np.where(tested[:, None], -inputs.features, inputs.features)
+    sex, age = np.where(tested, 1 - inputs.sex, inputs.sex), np.where(tested, 50 - inputs.age, inputs.age)
+    other = train(replace(inductive, features=features, sex=sex, age=age), SETTINGS, Run())
+    assert all(trained.arrays[name].tobytes() == other.arrays[name].tobytes() for name in trained.arrays)
+    assert not np.isin(fused.parent, np.flatnonzero(tested)).any()
+
+
+@pytest.mark.parametrize("known", [4, 5])
+def test_a_sex_or_an_age_of_fewer_than_a_group_does_not_cross(inputs, known):
+    plain = replace(inputs, graph_settings=replace(inputs.graph_settings, phenotypes=()))
+    seen = np.zeros(60, dtype=bool)
+    for group in groups_of(coordinates(plain, 0), 5):
+        seen[inputs.members(0)[group[:known]]] = True
+    told = replace(plain, sex=np.where(seen, 1, -1), age=np.where(seen, 30.0, np.nan))
+    arrays = train(told, SETTINGS, Run()).arrays
+    own = arrays["institution"] == 0
+    assert (arrays["sex"][own] == (1 if known == 5 else -1)).all()
+    assert (np.isfinite(arrays["age"][own]) == (known == 5)).all()
+    assert (arrays["sex"][~own] == -1).all() and np.isnan(arrays["age"][~own]).all()
+
+
+def test_a_centroid_shares_no_site_with_anybody(inputs):
+    by_site = inpainting_inputs(scope="global_cut", phenotypes=("site",))
+    trained = train(by_site, SETTINGS, Run())
+    generator = load(by_site, SETTINGS, ArrayFile(trained.arrays, {}), Run())
+    assert generator.counts().sum() == 0
+    assert (generator.draw(np.zeros(0, dtype=np.int64)).site == -1).all()
 
 
 def test_a_limit_keeps_the_most_similar_centroid_of_a_subject(inputs):

@@ -150,7 +150,8 @@ def doses(experiment, **changed):
     }
     cohorts = overlay(cohorts, changed)
     experiments = {"methods": {"cohorts": list(cohorts), "reference": "fedgcn"} | BETWEEN | experiment}
-    return plan(cohorts=cohorts, experiments=experiments)
+    local = {f"{name}-local": {"method": name, "graph": {"scope": "local"}} for name in ("fedgcn", "fedni")}
+    return plan(cohorts=cohorts, experiments=experiments, variants=local)
 
 
 def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
@@ -183,6 +184,26 @@ def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
             {},
             {"half": {"source": "timeseries", "phenotype": "people.tsv", "series": "{file}.csv"}},
             r"figure: `dose` compares simulated cohorts, found 'half' with source 'timeseries'; leave it out",
+        ),
+        (
+            {},
+            {"all": {"target": "sex", "min_timepoints": 70}},
+            r"differ in group_agreement alone, found 'none' and 'all' with different target",
+        ),
+        (
+            {},
+            {"all": {"simulate": {"groups": 0}}},
+            r"simulate\.group_agreement: expected groups that it is of, found 1 with groups 0",
+        ),
+        (
+            {"variants": ["fedgcn-local", "centralgcn", "fedni"], "reference": "centralgcn"},
+            {},
+            r"`dose` measures what a cut costs, found a fedgcn with graph\.scope: local; use global_cut",
+        ),
+        (
+            {"variants": ["fedgcn", "centralgcn", "fedni-local"]},
+            {},
+            r"compares new nodes in one graph, found 'fedni-local' with another graph than fedgcn",
         ),
         ({"variants": ["fedgcn", "fedni"]}, {}, r"one of centralgcn, found none of centralgcn; name one"),
         ({"variants": ["fedgcn", "fedgcn-skip", "centralgcn"]}, {}, r"found fedgcn, fedgcn-skip of fedgcn; name one"),

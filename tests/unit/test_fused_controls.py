@@ -168,6 +168,6 @@ def test_the_log_says_how_many_nodes_the_cap_leaves(cut_graph, caplog):
     with caplog.at_level("INFO"):
         fuse(inputs, Generator(inputs), FusingSettings(cap=0.5), None)
     assert (
-        "30 nodes for 60 subjects, of 120.0 predicted missing neighbours (mean 2.00; cap: 0.5 a subject)" in caplog.text
+        "30 nodes for 60 subjects, of 120.0 missing neighbours expected (mean 2.00; cap: 0.5 a subject)" in caplog.text
     )
     assert not [record for record in caplog.records if record.levelname == "WARNING"]

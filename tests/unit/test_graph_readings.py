@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from brainfed.configuration.validation import validate
-from brainfed.graphs import neighbours, population
+from brainfed.graphs import fitting, neighbours
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
@@ -151,6 +151,11 @@ def test_components_have_no_correlation():
         validate(GraphSettings, {"distance": "correlation"}, "graph")
 
 
+def test_two_values_have_no_correlation_worth_the_name():
+    with pytest.raises(UserError, match=r"embedding_dimensions: expected 3 or more with distance correlation, found 2"):
+        validate(GraphSettings, {"distance": "correlation", "embedding": "rfe", "embedding_dimensions": 2}, "graph")
+
+
 def test_where_no_features_can_be_chosen_components_stand_in_for_none():
     labels = np.where(np.arange(30) % 3 == 1, -1, np.arange(30) % 2)  # the second institution has no training label
     options = {"labels": labels, "embedding": "rfe", "embedding_dimensions": 4, "scope": "local"}
@@ -160,7 +165,7 @@ def test_where_no_features_can_be_chosen_components_stand_in_for_none():
 
 
 def test_features_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr(population, "COMPARED_WHOLE", 100)
+    monkeypatch.setattr(fitting, "COMPARED_WHOLE", 100)
     with pytest.raises(UserError, match=r"graph.embedding: expected at most 100 numbers.*30 subjects of 8 features"):
         build(subjects(0))
 

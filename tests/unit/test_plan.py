@@ -116,6 +116,15 @@ def test_an_unseen_site_shapes_no_graph_of_the_others(protocol, scope):
     assert variant(planned, "centralgcn").graph.settings.scope == "global"
 
 
+def test_features_chosen_by_labels_do_not_correlate_in_an_institution_that_is_left_out():
+    """It has no training label to choose by, and components stand in."""
+    chosen = {"first": {"graph": {"embedding": "rfe", "distance": "correlation"}}}
+    sites = {"methods": {"variants": ["ridge-central", "first"], "split": {"validation": "leave_one_site_out"}}}
+    with pytest.raises(UserError, match=r"variants\.first\.graph\.distance: expected euclidean with `embedding: rfe`"):
+        plan(variants=chosen, experiments=sites)
+    assert plan(variants=chosen)
+
+
 def test_a_graph_that_joins_institutions_is_refused_where_they_train_apart():
     with pytest.raises(UserError, match=r"variants\.first\.graph\.scope: .*'fedgcn' trains inside institutions"):
         plan(variants={"first": {"graph": {"scope": "global"}}})

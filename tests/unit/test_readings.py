@@ -77,7 +77,7 @@ def test_one_sentence_says_which_is_nearest(found):
         "Nearest to the paper\u2019s accuracies of LocalGCN, CentralGCN, FedMLP and FedGCN: dropout, mean distance "
         ".013; as shipped .023; farthest: as Parisot et al., .030"
     )
-    assert found.sentences.startswith(f"{found.finding}. The 95 % interval of a single accuracy here is about \u00b1 ")
+    assert found.sentences.startswith(f"{found.finding}. A single accuracy here has a 95 % interval of about \u00b1 ")
 
 
 def test_another_protocol_has_no_readings(tmp_path):

@@ -137,7 +137,7 @@ def test_an_experiment_of_both_scopes_points_at_their_picture(outline):
     assert "shows both." not in words(page_of(outline))
     cohort["figures"]["scopes"] = cohort["figures"]["graph"]
     text = words(page_of(outline))
-    assert "Two readings of the local graphs" in text
+    assert "under two readings of the local graphs" in text
     assert "shows both." not in text
     own = {variant["name"]: variant for variant in cohort["experiments"][0]["variants"]}
     own["localgcn"]["stages"]["graph"]["scope"] = "local"
@@ -177,7 +177,7 @@ def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
 def test_the_page_says_what_the_generated_nodes_do(outline):
     text = words(page_of(outline))
     for said in (
-        "What the generated nodes do",
+        "What the new nodes do",
         "FedNI minus FedGCN, the same classifier without them:",
         "FedNI minus FedNI (random nodes), as many nodes drawn at random:",
         "neither on the uploads of the generator (inpainting) nor on those of the classifier",
@@ -192,7 +192,7 @@ def test_without_a_generator_nothing_is_said_of_one(outline):
     experiment = outline["cohorts"][0]["experiments"][0]
     experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
     text = words(page_of(outline))
-    assert "What the generated nodes do" not in text
+    assert "What the new nodes do" not in text
     assert "method classifier peak memory (MiB)" in text
     assert "Subgraph federated learning" not in text
 
@@ -211,7 +211,8 @@ def test_readings_stand_in_one_table(outline):
     """FedGCN alone has a variant of every reading: of LocalGCN's epochs it reads nothing, and keeps its score."""
     outline["cohorts"][0]["experiments"][0]["figure"] = "readings"
     text = words(page_of(outline))
-    assert "Readings of the paper Nearest to the paper\u2019s accuracies of FedGCN: as shipped, mean distance" in text
+    nearest = "Nearest to the paper\u2019s accuracies on another cohort of FedGCN: as shipped, mean distance"
+    assert f"Readings of the paper {nearest}" in text
     assert "reading LocalGCN paper .600 FedGCN paper .644 FedSage+ paper .658 FedNI paper .667 mean absolute" in text
     assert re.search(r"no noise noise = 0\.0 \u2013 0\.\d+ \u2013 \u2013 \.\d{3} ", text)
     assert re.search(r"epochs = 20 epochs = 20 0\.\d+ \(0\.\d+\) \(0\.\d+\) \(0\.\d+\) \.\d{3} ", text)

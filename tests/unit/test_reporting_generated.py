@@ -113,6 +113,26 @@ def test_every_control_of_the_nodes_has_a_sentence(tmp_path):
     assert ["the institution's mean" in found[0], "trade places" in found[1], "an oracle" in found[2]] == [True] * 3
 
 
+def test_centroids_stand_beside_their_own_controls_and_predict_nothing(tmp_path):
+    held = [
+        (variant_outline(tmp_path, "fedni-centroids", "fedni-centroids"), 0.66, 0.71),
+        (variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.60, 0.70),
+        (variant_outline(tmp_path, "fedni-centroids-mean", "fedni-centroids", fusing={"nodes": "mean"}), 0.66, 0.70),
+        (variant_outline(tmp_path, "fedni-mean", "fedni", fusing={"nodes": "mean"}), 0.66, 0.70),
+    ]
+    outline = read_experiment(experiment(tmp_path, "none", held))
+    without, mean, _ = effect_sentences(page_tests(outline))
+    assert "minus FedGCN, the same classifier without them: +0.060 [" in without
+    assert "the institution's mean in place of each node" in mean
+    (variant,) = (one for one in outline.variants if one.name == "fedni-centroids")
+    own = replace(variant, stages={**variant.stages, "inpainting": {"min_group": 10}})
+    none, many = (GeneratedNodes(own, 9, count, 1.0, 1.0, 3.0, 1.0) for count in (0.0, 3.0))
+    assert [none.predicts, count_sentences([many], RANDOM)] == [False, []]
+    assert count_sentences([none], RANDOM) == [
+        f"{own.title} has no new node: it trains on the population graph as it is."
+    ]
+
+
 def test_the_nodes_are_judged_among_all_comparisons_with_fedni(tmp_path):
     """Alone FedNI minus FedGCN would be significant, among the baselines of the page it is not: one word for both."""
     rows = [(variant_outline(tmp_path, name, name), mean, mean) for name, mean in

@@ -14,8 +14,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from brainfed.cohort.training_labels import training_labels
+from brainfed.graphs.fitting import fit_parts
 from brainfed.graphs.graph import Graph
-from brainfed.graphs.population import build_graph, fit_parts
+from brainfed.graphs.population import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.rfe import elimination_ranks, select_features

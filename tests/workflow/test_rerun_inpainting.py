@@ -122,3 +122,15 @@ def test_an_unseen_site_trains_no_generator_but_may_be_scored_under_the_inductiv
     project.configure(**sites, experiments={"methods": experiment | {"protocol": "inductive"}})
     planned = project.planned()
     assert (planned["train_generator"], planned["fuse_graph"]) == (4, 4)
+
+
+def test_every_source_of_new_nodes_runs_where_sites_are_institutions(tmp_path):
+    methods = ("fedni", "fedsage-plus", "fedni-centroids")
+    own = {"fedni": {"inpainting": SHORT}, "fedsage-plus": {"inpainting": SHORT}, "fedni-centroids": {}}
+    variants = {f"my-{name}": {"method": name, **SHORT, **own[name]} for name in methods}
+    experiment = {"variants": ["fedgcn", *variants], "reference": "fedgcn"}
+    project = new_project(
+        tmp_path, split={"institutions": "sites", "repeats": 1}, variants=variants, experiments={"methods": experiment}
+    )
+    said = project.snakemake("--cores", "2", "tables")
+    assert (said.stdout + said.stderr).count("the numbers tend to be too high") == 2

@@ -36,7 +36,7 @@ with job(snakemake, gpu=True) as running:
         Run(running.device, progress=running.progress),
     )
     if not params.random_institutions:
-        warn_of_sites(inputs, params.inpainting["count"])
+        warn_of_sites(inputs, params.inpainting.get("count", "printed"))
     settings = restore(FusingSettings, params.settings)
     cut = read_cut(files.graph, inputs.subjects) if settings.nodes == "true" else None
     fused = fuse(inputs, generator, settings, params.most, cut)

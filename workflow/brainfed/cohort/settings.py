@@ -146,6 +146,12 @@ class SimulateSettings:
                 f"simulate.groups: expected a multiple of 4, so that either sex and diagnosis has as many, found "
                 f"{self.groups}; write {4 * round(self.groups / 4) or 4}, or 0 for none"
             )
+        for name in ("group_agreement", "group_spread"):
+            if not self.groups and getattr(self, name) != getattr(SimulateSettings, name):
+                raise ValueError(
+                    f"simulate.{name}: expected groups that it is of, found {getattr(self, name):g} with groups 0; set "
+                    "simulate.groups, or remove the key"
+                )
         if not self.sites:
             raise ValueError("simulate.sites: expected at least one site, found none; add one or remove the key")
         if not any(site.share > 0 for site in self.sites.values()):

@@ -35,7 +35,8 @@ def check_dose(
             f"{where}.figure: `dose` compares simulated cohorts, found {real[0]!r} with source "
             f"{cohorts[real[0]].source!r}; leave it out of {where}.cohorts."
         )
-    simulations = {name: asdict(cohort.simulate) for name, cohort in cohorts.items()}
+    contents = {name: asdict(cohort) for name, cohort in cohorts.items()}
+    simulations = {name: content.pop("simulate") for name, content in contents.items()}
     numbers = {
         f"simulate.{key}"
         for key, value in next(iter(simulations.values())).items()
@@ -51,11 +52,12 @@ def check_dose(
     _check_doses(where, axis, {name: simulation.pop(axis) for name, simulation in simulations.items()})
     first, *others = simulations
     for name in others:
-        differs = [key for key, value in simulations[name].items() if value != simulations[first][key]]
+        differs = [f"simulate.{key}" for key, value in simulations[name].items() if value != simulations[first][key]]
+        differs += [key for key, value in contents[name].items() if value != contents[first][key]]
         if differs:
             raise UserError(
                 f"{where}.figure: `dose` compares cohorts that differ in {axis} alone, found {first!r} and {name!r} "
-                f"with different simulate.{differs[0]}; give both the same."
+                f"with different {differs[0]}; give both the same."
             )
     for method in BETWEEN:
         held = [variant.name for variant in variants if variant.method.name == method]
@@ -64,10 +66,28 @@ def check_dose(
                 f"{where}.variants: `dose` measures shares of the gap between one variant of fedgcn and one of "
                 f"centralgcn, found {', '.join(held) or 'none'} of {method}; name one."
             )
+    _check_cut(where, variants)
     if not any(variant.fused for variant in variants):
         raise UserError(
             f"{where}.variants: `dose` shows what new nodes recover, found no variant with any; add fedni or another."
         )
+
+
+def _check_cut(where: str, variants: Sequence[Variant]) -> None:
+    """New nodes stand for subjects that a cut took away, from the graph that the lower end of the gap is trained on."""
+    (cut,) = (variant.graph for variant in variants if variant.method.name == BETWEEN[0])
+    assert cut is not None
+    if cut.settings.scope != "global_cut":
+        raise UserError(
+            f"{where}.variants: `dose` measures what a cut costs, found a fedgcn with graph.scope: "
+            f"{cut.settings.scope}; use global_cut."
+        )
+    for variant in variants:
+        if variant.fused and variant.graph is not None and variant.graph.name != cut.name:
+            raise UserError(
+                f"{where}.variants: `dose` compares new nodes in one graph, found {variant.name!r} with another graph "
+                "than fedgcn; give both the same `graph` and `features`."
+            )
 
 
 def _check_doses(where: str, axis: str, doses: Mapping[str, float]) -> None:

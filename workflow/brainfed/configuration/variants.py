@@ -55,6 +55,7 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
             _unseen(_graph(project, method, definition, where, features.settings), regime), features, regime
         )
     _refuse_true_labels(where, features, graph, regime)
+    _refuse_no_labels(where, graph, regime)
     if method.inpainter is not None and graph is not None:
         _refuse_unseen(where, method, regime)
         inpainting = _inpainting_stage(_inpainting(project, method, definition, where), method, graph)
@@ -76,6 +77,18 @@ def _refuse_true_labels(where: str, features: FeatureStage | None, graph: GraphS
                 f"{where}.{key}: expected no rfe under `labels: permuted`, found rfe, which is fitted on the true "
                 "diagnoses; leave the variant out of the experiment with permuted labels."
             )
+
+
+def _refuse_no_labels(where: str, graph: GraphStage | None, regime: Regime) -> None:
+    """An institution that is left out has no training labels to choose features by, and components do not correlate."""
+    if graph is None or not regime.unseen:
+        return
+    settings = graph.settings
+    if (settings.scope, settings.embedding, settings.distance) == ("local", "rfe", "correlation"):
+        raise UserError(
+            f"{where}.graph.distance: expected euclidean with `embedding: rfe` in graphs of an institution that is "
+            "left out, which has no training labels to choose features by, found correlation; choose `embedding: none`."
+        )
 
 
 def _unseen(settings: GraphSettings, regime: Regime) -> GraphSettings:

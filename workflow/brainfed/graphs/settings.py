@@ -7,6 +7,8 @@ from brainfed.runtime.settings import setting
 
 PhenotypeName = Literal["sex", "age", "site"]
 Distance = Literal["euclidean", "correlation"]
+FEWEST = 3
+"""Values of a subject that a correlation can be taken of."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class GraphSettings:
     )
     self_weight: float = setting(
         1.0,
-        "Weight of the self-loops. 0: none, and a subject without neighbours is heard by nobody; 2: with two "
-        "phenotypes, a subject's similarity to itself.",
+        "Weight of the self-loops. 0: none, so that a subject without neighbours hears nobody, not even itself, and "
+        "its score says nothing of it; 2: with two phenotypes, a subject's similarity to itself.",
         minimum=0,
     )
     shuffle: bool = setting(
@@ -62,11 +64,17 @@ class GraphSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse correlations that depend on arbitrary signs."""
+        """Refuse correlations that depend on arbitrary signs, or of next to nothing."""
         if self.distance == "correlation" and self.embedding == "pca":
             raise ValueError(
                 "distance: expected euclidean with embedding pca, whose signs are arbitrary, found correlation; choose "
                 "embedding rfe or none"
+            )
+
+        if self.distance == "correlation" and self.embedding == "rfe" and self.embedding_dimensions < FEWEST:
+            raise ValueError(
+                f"embedding_dimensions: expected {FEWEST} or more with distance correlation, found "
+                f"{self.embedding_dimensions}; two values correlate at 1 or -1"
             )
 
     @property

@@ -12,8 +12,8 @@ class CentroidSettings:
 
     min_group: int = setting(
         10,
-        "Subjects of a group at least. An institution with fewer sends nothing. A mean hides a person among the others "
-        "of the group; it carries no formal guarantee.",
+        "Subjects of a group at least, and subjects whose sex or age is known behind one that is sent. An institution "
+        "with fewer sends nothing. A mean hides a person among the others of the group, without a formal guarantee.",
         minimum=2,
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.sharing import record_summaries
-from brainfed.graphs.population import fit_parts
+from brainfed.graphs.fitting import fit_parts
 from brainfed.graphs.similarity import mean_pairwise_distance
 from brainfed.inpainting.centroid_settings import CENTROIDS_CROSS, CentroidSettings
 from brainfed.inpainting.foreign_centroids import ForeignCentroids
@@ -29,14 +29,14 @@ FloatArray = NDArray[np.float64]
 
 def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> TrainedGenerator:
     """The centroids of every institution, and how large the smallest and the largest group are; no label enters."""
-    codes = range(len(inputs.institutions))
+    codes, least = range(len(inputs.institutions)), settings.min_group
     sizes = {code: len(inputs.members(code)) for code in codes if len(inputs.members(code))}
-    groups = {code: groups_of(coordinates(inputs, code), settings.min_group) for code in sizes}
+    groups = {code: groups_of(coordinates(inputs, code), least) for code in sizes}
     for done, (code, own) in enumerate(groups.items(), start=1):
         if not own:
             logger.warning(
                 "%s sends no centroid: it has %d subjects to learn from, and a group needs %d (inpainting.min_group)",
-                *(inputs.institutions[code], sizes[code], settings.min_group),
+                *(inputs.institutions[code], sizes[code], least),
             )
         run.progress(done, len(groups), "centroids, institution")
     members = [(code, inputs.members(code)[group]) for code, own in groups.items() for group in own]
@@ -48,8 +48,8 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
         arrays={
             "institution": np.array([code for code, _ in members], dtype=np.int64),
             "features": _means(inputs, [group for _, group in members]),
-            "sex": np.array([_most_frequent(inputs.sex[group]) for _, group in members], dtype=np.int64),
-            "age": np.array([_mean_of_known(inputs.age[group]) for _, group in members], dtype=np.float64),
+            "sex": np.array([_most_frequent(inputs.sex[group], least) for _, group in members], dtype=np.int64),
+            "age": np.array([_mean_of_known(inputs.age[group], least) for _, group in members], dtype=np.float64),
         },
         history=_history(inputs, groups),
         counts={"parameters": 0, "rounds": 1, "groups": len(members)},
@@ -78,7 +78,7 @@ def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
         blocks.append(np.where(inputs.sex[members] < 0, 0.5, inputs.sex[members])[:, None])
     if "age" in settings.phenotypes:
         age = inputs.age[members]
-        blocks.append(np.where(np.isnan(age), _mean_of_known(age), age)[:, None])
+        blocks.append(np.where(np.isnan(age), _mean_of_known(age, 1), age)[:, None])
     return np.concatenate([_in_units(block) for block in blocks], axis=1)
 
 
@@ -95,15 +95,16 @@ def _means(inputs: InpaintingInputs, groups: list[IntArray]) -> NDArray[np.float
     return means
 
 
-def _most_frequent(codes: IntArray) -> int:
-    """Of the known codes, the smaller of two that are as frequent; -1 where none is known."""
+def _most_frequent(codes: IntArray, least: int) -> int:
+    """Of the known codes, the smaller of two that are as frequent; -1 where fewer than `least` are known."""
     known = codes[codes >= 0]
-    return int(np.bincount(known).argmax()) if len(known) else -1
+    return int(np.bincount(known).argmax()) if len(known) >= least else -1
 
 
-def _mean_of_known(values: FloatArray) -> float:
+def _mean_of_known(values: FloatArray, least: int) -> float:
+    """NaN where fewer than `least` are known."""
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    return float(known.mean()) if len(known) >= least else float("nan")
 
 
 def _history(inputs: InpaintingInputs, groups: dict[int, list[IntArray]]) -> pd.DataFrame:

@@ -42,14 +42,14 @@ class ForeignCentroids:
 
     def _born(self, which: IntArray) -> Generated:
         held = self._centroids
-        return Generated(held.features[which], held.sex[which], held.age[which])
+        return Generated(held.features[which], held.sex[which], held.age[which], np.full(len(which), -1))
 
     def _order(self) -> None:
         """Find parents and sort by them, the most similar centroid of each first."""
         inputs, count = self._inputs, len(self._inputs.subjects)
-        unknown = np.full(len(self._home), -1, dtype=np.int64)
-        placed = place(inputs, self._home, self._born(self._which), unknown)
-        parent, weight = unknown.copy(), np.zeros(len(unknown))
+        born = self._born(self._which)
+        parent, weight = np.full(len(self._home), -1, dtype=np.int64), np.zeros(len(self._home))
+        placed = place(inputs, self._home, born, parent)
         for code, part in placed.parts.items():
             mine, members = np.flatnonzero(self._home == code), inputs.members(code)
             found = nearest(

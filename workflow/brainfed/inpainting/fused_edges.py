@@ -73,9 +73,9 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
 
 
 def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated, chosen: FusingSettings) -> Edges:
-    """From each new node, of its parent's site, to whom the population graph's rule gives it, and to its parent."""
+    """From each new node to the neighbours that the rule of the population graph gives it, and to its parent."""
     settings, home = inputs.graph_settings, inputs.institution[parents]
-    placed = place(inputs, home, born, inputs.site[parents])
+    placed = place(inputs, home, born, inputs.site[parents] if born.site is None else born.site)
     pieces = []
     for index, part in placed.parts.items():
         mine = np.flatnonzero(home == index)

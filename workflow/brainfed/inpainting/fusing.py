@@ -69,7 +69,7 @@ def _say_how_many(inputs: InpaintingInputs, count: FloatArray, generated: int, s
     fitted = int(inputs.fitted.sum())
     logger.log(
         logging.INFO if generated else logging.WARNING,
-        "%s for %d subjects, of %.1f predicted missing neighbours (mean %.2f; cap: %s)",
+        "%s for %d subjects, of %.1f missing neighbours expected (mean %.2f; cap: %s)",
         f"{generated} nodes" if generated else "no node is generated",
         fitted,
         count[inputs.fitted].sum(),

@@ -56,11 +56,19 @@ class InpaintingInputs:
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated nodes: features (g, d); sex (g,) codes and age (g,) years, -1 and NaN where they are not predicted."""
+    """Generated nodes.
+
+    Attributes:
+        features: (g, d).
+        sex: (g,) codes, -1 where it is not predicted.
+        age: (g,) years, NaN where it is not predicted.
+        site: (g,) codes, -1 unknown; None: those of the parents.
+    """
 
     features: NDArray[np.float32]
     sex: IntArray
     age: NDArray[np.float64]
+    site: IntArray | None = None
 
 
 class NodeGenerator(Protocol):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.graphs.population import FittedPart, fit_parts
+from brainfed.graphs.fitting import FittedPart, fit_parts
 from brainfed.graphs.similarity import Nodes
 from brainfed.inpainting.inputs import Generated, InpaintingInputs
 

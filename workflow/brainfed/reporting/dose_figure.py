@@ -13,9 +13,9 @@ from brainfed.reporting.dose_numbers import (
     UPPER,
     Dose,
     by_cap,
-    cap_of,
     completing,
     dose_finding,
+    limit_words,
     node_words,
     of_method,
     read_doses,
@@ -52,7 +52,7 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
         upper, lower = panels[:, place]
         _scores(upper, doses, variants, shown, marks)
         _shares(lower, doses, shown, marks)
-        upper.set_title(_limit(shown))
+        upper.set_title(limit_words(shown))
         lower.set_xlabel(MEANING.get(axis, axis_title(axis)))
         lower.set_xticks([dose.value for dose in doses], [f"{dose.value:g}" for dose in doses])
     panels[0, 0].set_ylabel("accuracy (mean over runs)")
@@ -138,15 +138,6 @@ def _levels(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
     """Those that neither complete a graph nor bound the gap."""
     held = {variant.name for variant in completing(variants)}
     return [variant for variant in variants if variant.name not in held and variant.method not in (LOWER, UPPER)]
-
-
-def _limit(shown: Sequence[ShownVariant]) -> str:
-    """`at most 4 new nodes a subject, or no limit`."""
-    caps = sorted({cap_of(variant) for variant in shown})
-    limits = ", ".join(f"{cap:g}" for cap in caps if np.isfinite(cap))
-    if not limits:
-        return "no limit to new nodes"
-    return f"at most {limits} new nodes a subject" + (", or no limit" if caps[-1] == np.inf else "")
 
 
 def _key(variants: Sequence[ShownVariant], marks: Mapping[str, tuple[str, str]]) -> list[Line2D]:

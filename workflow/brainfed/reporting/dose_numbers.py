@@ -20,9 +20,11 @@ NODES = {
     "random": "random nodes",
     "mean": "institution means",
     "shuffled": "shuffled generated nodes",
-    "true": "true missing neighbours",
+    "true": "true missing neighbours (an oracle)",
 }
 """Controls in words."""
+OTHER_CLASSIFIER = ("fedsage-plus",)
+"""Methods whose classifier is not that of the lower end of the gap: their share is not of their nodes alone."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,15 @@ def node_words(variant: ShownVariant, beside: Sequence[ShownVariant]) -> str:
 
 def _words(variant: ShownVariant) -> str:
     nodes = str(variant.setting("fusing.nodes"))
-    return variant.method_title if nodes == "generated" else NODES.get(nodes, nodes)
+    if nodes != "generated":
+        return NODES.get(nodes, nodes)
+    return (
+        f"{variant.method_title} (another classifier)" if variant.method in OTHER_CLASSIFIER else variant.method_title
+    )
 
 
 def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> str:
-    """The largest dose at which the cut surely costs accuracy, and the share of that which each kind recovers."""
+    """The largest dose at which pooled data are surely better than the cut, and the share that each kind recovers."""
     certain = [dose for dose in doses if dose.certain]
     if not certain:
         values = ", ".join(f"{dose.gap.as_difference()} at {dose.value:g}" for dose in doses)
@@ -117,12 +123,23 @@ def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[Show
         )
     last = certain[-1]
     shown = by_cap(variants)[-1]
-    ordered = sorted(shown, key=lambda variant: -last.shares[variant.name].share)
+    known = [variant for variant in shown if np.isfinite(last.shares[variant.name].share)]
+    ordered = sorted(known, key=lambda variant: -last.shares[variant.name].share)
     told = [f"by {node_words(variant, shown)} {_percent(last.shares[variant.name])}" for variant in ordered]
+    pooled, cut = (of_method(variants, method).title for method in (UPPER, LOWER))
     gap = rounded(last.gap.mean, last.gap.digits)
     bounds = f"[{rounded(last.gap.low, last.gap.digits)}, {rounded(last.gap.high, last.gap.digits)}]"
-    costs = f"At {axis_words} {last.value:g} the cut costs {gap} {bounds} of accuracy"
-    return f"{costs}; share of it recovered {', '.join(told)}"
+    above = f"{pooled} on pooled data is {gap} {bounds} of accuracy above {cut} on cut graphs"
+    return f"At {axis_words} {last.value:g} {above}; share of it recovered, {limit_words(shown)}, {', '.join(told)}"
+
+
+def limit_words(shown: Sequence[ShownVariant]) -> str:
+    """`at most 4 new nodes a subject, or no limit`."""
+    caps = sorted({cap_of(variant) for variant in shown})
+    limits = ", ".join(f"{cap:g}" for cap in caps if np.isfinite(cap))
+    if not limits:
+        return "no limit to new nodes"
+    return f"at most {limits} new nodes a subject" + (", or no limit" if caps[-1] == np.inf else "")
 
 
 def _percent(share: RecoveredShare) -> str:

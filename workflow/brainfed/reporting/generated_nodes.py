@@ -13,12 +13,13 @@ from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_arrays
 
 METRICS = {"accuracy": "accuracy", "auc": "AUC"}
+CENTROIDS = "fedni-centroids"
 WITHOUT = "fedgcn"
-"""FedNI's classifier without generated nodes."""
+"""FedNI's classifier without new nodes."""
 CONTROLS = {
     "random": "as many nodes drawn at random",
     "mean": "the institution's mean in place of each node",
-    "shuffled": "the same edges, with features that trade places among the nodes",
+    "shuffled": "the same nodes and edges, with features that trade places",
     "true": "the true missing neighbours in their place, an oracle that no federation has",
 }
 """`fusing.nodes` -> what stands in place of what is generated."""
@@ -45,6 +46,11 @@ class GeneratedNodes:
     predicted_sd: float
     neighbours: float
     reached: float
+
+    @property
+    def predicts(self) -> bool:
+        """Whether a generator says how many neighbours are missing; centroids are as many as there are."""
+        return self.variant.setting("inpainting.count") is not None
 
     @property
     def each(self) -> float:
@@ -85,7 +91,10 @@ def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any
         if nodes.variant.is_control:
             continue
         title, predicted = nodes.variant.title, rounded(nodes.predicted, 2)
-        if nodes.generated == 0:
+        if not nodes.predicts:
+            if nodes.generated == 0:
+                said.append(f"{title} has no new node: it trains on the population graph as it is.")
+        elif nodes.generated == 0:
             said.append(
                 f"{title} generates no node: it predicts {predicted} missing neighbours for a subject on average, so "
                 "it trains on the population graph as it is."
@@ -119,34 +128,38 @@ def _is_scaled(variant: ShownVariant) -> bool:
 
 def effect_sentences(tests: PageTests) -> list[str]:
     """What the scores owe to the generated nodes: beside the same classifier without them, and beside controls."""
+    return [sentence for centre in (FEDNI, CENTROIDS) for sentence in _effects_of(centre, tests)]
+
+
+def _effects_of(centre: str, tests: PageTests) -> list[str]:
     held = {variant.name: variant for variant in tests.variants}
-    if FEDNI not in held:
+    if centre not in held:
         return []
     roles = {WITHOUT: "the same classifier without them"} if WITHOUT in held else {}
-    roles |= controls_of(held)
+    roles |= controls_of(centre, held)
     if not roles:
         return []
-    found = {metric: tests.differences(FEDNI, list(roles), metric) for metric in METRICS}
+    found = {metric: tests.differences(centre, list(roles), metric) for metric in METRICS}
     said = []
     for other, role in roles.items():
         parts = [
             f"{found[metric][other][0].negated.as_difference()} in {title} ({_judged(found[metric][other][1])})"
             for metric, title in METRICS.items()
         ]
-        said.append(f"{held[FEDNI].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
-    counted = tests.counted(FEDNI, list(roles), "auc")
+        said.append(f"{held[centre].title} minus {held[other].title}, {role}: {' and '.join(parts)}.")
+    counted = tests.counted(centre, list(roles), "auc")
     if not any(np.isfinite(p) for _, p in found["auc"].values()):
         return said
     return [*said, f"p is Holm-corrected {counted}."] if counted else said
 
 
-def controls_of(held: Mapping[str, ShownVariant]) -> dict[str, str]:
-    """Variants of FedNI with something else in place of what is generated -> what it is, in the order of `CONTROLS`."""
+def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]:
+    """Variants of `centre` with something else in place of its nodes -> what it is, in the order of `CONTROLS`."""
     return {
         name: role
         for nodes, role in CONTROLS.items()
         for name, variant in held.items()
-        if variant.method == FEDNI and name != FEDNI and variant.setting("fusing.nodes") == nodes
+        if variant.method == centre and name != centre and variant.setting("fusing.nodes") == nodes
     }
 
 

@@ -59,19 +59,24 @@ class Readings:
         printed: method -> the accuracy in the paper.
         compared: methods that every reading has; the distances are over these.
         rows: in ascending order of the distance, of equal ones the shipped first.
+        same_collection: whether the paper's accuracies are of the collection that the cohort is from.
     """
 
     titles: Mapping[str, str]
     printed: Mapping[str, float]
     compared: tuple[str, ...]
     rows: tuple[Reading, ...]
+    same_collection: bool
 
     @property
     def finding(self) -> str:
         """Which reading is the nearest, and how near it and others are."""
         first, last = self.rows[0], self.rows[-1]
         methods = listed([self.titles[name] for name in self.compared], "and")
-        said = [f"Nearest to the paper\u2019s accuracies of {methods}: {first.title}, mean distance {_text(first)}"]
+        whose = "" if self.same_collection else " on another cohort"
+        said = [
+            f"Nearest to the paper\u2019s accuracies{whose} of {methods}: {first.title}, mean distance {_text(first)}"
+        ]
         shipped = next((row for row in self.rows if not row.settings), first)
         if shipped is not first:
             said.append(f"{shipped.title} {_text(shipped)}")
@@ -84,14 +89,15 @@ class Readings:
         if not widths:
             return f"{self.finding}."
         return (
-            f"{self.finding}. The 95 % interval of a single accuracy here is about \u00b1 {short(median(widths))}, so "
-            "readings whose distances differ by less are hardly told apart."
+            f"{self.finding}. A single accuracy here has a 95 % interval of about \u00b1 {short(median(widths))}. "
+            "Distances are compared without a test: they describe what the paper may have done."
         )
 
 
 def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None:
     """The readings of an experiment; None where it is not run as the paper's, or has fewer than two of them."""
-    printed = FEDNI_TABLE_V[paper_cohort(outline.cohort)[0]]
+    collection, same_collection = paper_cohort(outline.cohort)
+    printed = FEDNI_TABLE_V[collection]
     shown = [variant for variant in outline.variants if variant.method in printed]
     if not as_in_the_paper(outline):
         return None
@@ -125,7 +131,7 @@ def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None
     ]
     titles = {variant.method: variant.method_title for variant in shown}
     order = sorted(rows, key=lambda row: (row.distance, bool(row.settings)))
-    return Readings({name: titles[name] for name in methods}, accuracy, compared, tuple(order))
+    return Readings({name: titles[name] for name in methods}, accuracy, compared, tuple(order), same_collection)
 
 
 def distance_to(scores: Mapping[str, float], printed: Mapping[str, float]) -> float:

@@ -123,14 +123,25 @@ def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[Show
         )
     last = certain[-1]
     shown = by_cap(variants)[-1]
-    known = [variant for variant in shown if np.isfinite(last.shares[variant.name].share)]
-    ordered = sorted(known, key=lambda variant: -last.shares[variant.name].share)
-    told = [f"by {node_words(variant, shown)} {_percent(last.shares[variant.name])}" for variant in ordered]
     pooled, cut = (of_method(variants, method).title for method in (UPPER, LOWER))
     gap = rounded(last.gap.mean, last.gap.digits)
     bounds = f"[{rounded(last.gap.low, last.gap.digits)}, {rounded(last.gap.high, last.gap.digits)}]"
     above = f"{pooled} on pooled data is {gap} {bounds} of accuracy above {cut} on cut graphs"
-    return f"At {axis_words} {last.value:g} {above}; share of it recovered, {limit_words(shown)}, {', '.join(told)}"
+    return f"At {axis_words} {last.value:g} {above}. With {limit_words(shown)}: {_recovered(last, shown)}"
+
+
+def _recovered(dose: Dose, shown: Sequence[ShownVariant]) -> str:
+    """Who recovers a share of the gap, who may recover none, who surely loses; the largest share first."""
+    known = [variant for variant in shown if np.isfinite(dose.shares[variant.name].share)]
+    ordered = sorted(known, key=lambda variant: -dose.shares[variant.name].share)
+    said = {node_words(variant, shown): dose.shares[variant.name] for variant in ordered}
+    gaining = [f"by {words} {_percent(share)}" for words, share in said.items() if share.low > 0]
+    nothing = [words for words, share in said.items() if share.low <= 0 <= share.high]
+    losing = [words for words, share in said.items() if share.high < 0]
+    parts = [f"share of it recovered {', '.join(gaining)}" if gaining else "no certain share of it is recovered"]
+    if nothing and gaining:
+        parts.append(f"no certain share by {', '.join(nothing)}")
+    return "; ".join([*parts, *([f"worse than no new nodes: {', '.join(losing)}"] if losing else [])])
 
 
 def limit_words(shown: Sequence[ShownVariant]) -> str:

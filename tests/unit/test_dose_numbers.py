@@ -68,7 +68,8 @@ def test_the_sentence_says_what_the_cut_costs_and_what_wins_it_back(outline, sco
     bounds = f"[{gap.low:.2f}, {gap.high:.2f}]"
     assert said.startswith(
         f"At group agreement 1 CentralGCN on pooled data is 0.20 {bounds} of accuracy above FedGCN on cut graphs. With "
-        "at most 4 new nodes a subject, or no limit: share of it recovered by true missing neighbours (an oracle) 100\u00a0%"
+        "at most 4 new nodes a subject, or no limit: share of it recovered by true missing neighbours (an oracle) "
+        "100\u00a0%"
     )
     assert ", by FedNI 25\u00a0%" in said
     assert said.endswith("; no certain share by FedSage+ (another classifier)")

@@ -12,6 +12,7 @@ from brainfed.configuration.figures import scopes_of
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.plan import split_content, stage_name
 from brainfed.runtime.errors import UserError
+from parameter_ids import in_order
 
 CONFIG = """
 project: study
@@ -164,7 +165,7 @@ def test_one_variants_k_renames_its_graph_alone():
         ({"variants": {"first": {"learning_rate": 0.1}}}, set()),
         ({"cohorts": {"theirs": {"source": "simulate"}}}, set()),
     ],
-    ids=str,
+    ids=in_order,
 )
 def test_a_change_renames_what_depends_on_it(changes, kinds):
     assert moved(**changes) == kinds

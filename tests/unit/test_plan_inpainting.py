@@ -5,6 +5,7 @@ import yaml
 
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.runtime.errors import UserError
+from parameter_ids import in_order
 
 CONFIG = """
 project: study
@@ -85,7 +86,7 @@ def test_a_method_without_inpainter_has_no_fused_graph():
         ({"split": {"repeats": 7}}, set()),
         ({"inpainting": {"alpha": 1}}, set()),
     ],
-    ids=str,
+    ids=in_order,
 )
 def test_a_change_renames_what_depends_on_it(changes, kinds):
     assert moved(**changes) == kinds

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from parameter_ids import in_order
 from workflow.project import CONFIG, new_project
 
 pytestmark = pytest.mark.workflow
@@ -140,7 +141,7 @@ def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_n
         ({"connectivity": "tangent"}, {"timeseries", "splits"}),
         (RFE | {"connectivity": "tangent"}, {"timeseries", "splits", "cohort"}),
     ],
-    ids=str,
+    ids=in_order,
 )
 def test_what_is_fitted_reads_people_only_to_choose_or_harmonise_and_series_only_to_fit(tmp_path, features, read):
     done = new_project(tmp_path, features=features).snakemake("-n", "--quiet=host", "tables")

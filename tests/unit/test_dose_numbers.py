@@ -67,12 +67,14 @@ def test_the_sentence_says_what_the_cut_costs_and_what_wins_it_back(outline, sco
     gap = doses[-1].gap
     bounds = f"[{gap.low:.2f}, {gap.high:.2f}]"
     assert said.startswith(
-        f"At group agreement 1 CentralGCN on pooled data is 0.20 {bounds} of accuracy above FedGCN on cut graphs. With "
-        "at most 4 new nodes a subject, or no limit: share of it recovered by true missing neighbours (an oracle) "
-        "100\u00a0%"
+        f"At group agreement 1 CentralGCN on pooled data is 0.20 {bounds} of accuracy above FedGCN on cut graphs. "
+        "Recovered of that, with at most 4 new nodes a subject (FedSage+: their own number): "
+        "by true missing neighbours (an oracle) 100\u00a0%"
     )
     assert ", by FedNI 25\u00a0%" in said
-    assert said.endswith("; no certain share by FedSage+ (another classifier)")
+    assert said.endswith(
+        "; nothing certain by FedSage+ (another classifier). These intervals are not corrected for their number"
+    )
 
 
 def test_who_surely_loses_is_named_and_nobody_recovers_where_none_does(outline, scored):
@@ -81,8 +83,8 @@ def test_who_surely_loses_is_named_and_nobody_recovers_where_none_does(outline, 
     shares["fedni-four-nodes"] = RecoveredShare(0.1, -0.2, 0.4)
     said = dose_finding("group agreement", [replace(full, shares=shares)], outline.variants)
     assert said.endswith(
-        "no certain share of it is recovered; worse than no new nodes: true missing neighbours (an oracle), "
-        "FedSage+ (another classifier)"
+        ": nothing certain by FedNI; less than nothing by true missing neighbours (an oracle), FedSage+ (another "
+        "classifier). These intervals are not corrected for their number"
     )
 
 

@@ -150,7 +150,7 @@ def doses(experiment, **changed):
     }
     cohorts = overlay(cohorts, changed)
     experiments = {"methods": {"cohorts": list(cohorts), "reference": "fedgcn"} | BETWEEN | experiment}
-    local = {f"{name}-local": {"method": name, "graph": {"scope": "local"}} for name in ("fedgcn", "fedni")}
+    local = {f"{name}-own-graph": {"method": name, "graph": {"scope": "local"}} for name in ("fedgcn", "fedni")}
     return plan(cohorts=cohorts, experiments=experiments, variants=local)
 
 
@@ -196,14 +196,14 @@ def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
             r"simulate\.group_agreement: expected groups that it is of, found 1 with groups 0",
         ),
         (
-            {"variants": ["fedgcn-local", "centralgcn", "fedni"], "reference": "centralgcn"},
+            {"variants": ["fedgcn-own-graph", "centralgcn", "fedni"], "reference": "centralgcn"},
             {},
             r"`dose` measures what a cut costs, found a fedgcn with graph\.scope: local; use global_cut",
         ),
         (
-            {"variants": ["fedgcn", "centralgcn", "fedni-local"]},
+            {"variants": ["fedgcn", "centralgcn", "fedni-own-graph"]},
             {},
-            r"compares new nodes in one graph, found 'fedni-local' with another graph than fedgcn",
+            r"compares new nodes in one graph, found 'fedni-own-graph' with another graph than fedgcn",
         ),
         ({"variants": ["fedgcn", "fedni"]}, {}, r"one of centralgcn, found none of centralgcn; name one"),
         ({"variants": ["fedgcn", "fedgcn-skip", "centralgcn"]}, {}, r"found fedgcn, fedgcn-skip of fedgcn; name one"),

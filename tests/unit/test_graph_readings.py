@@ -147,7 +147,7 @@ def test_site_is_a_phenotype_like_the_others():
 
 
 def test_components_have_no_correlation():
-    with pytest.raises(UserError, match=r"distance: expected euclidean with embedding pca.*choose"):
+    with pytest.raises(UserError, match=r"distance: expected euclidean with embedding pca, found correlation.*choose"):
         validate(GraphSettings, {"distance": "correlation"}, "graph")
 
 

@@ -1,6 +1,6 @@
 """The simulation is rigged for no method: without effect every method is at chance, with one it is found."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -126,7 +126,8 @@ def inpainted(inpainter: Inpainter, inputs: MethodInputs, graph_settings: GraphS
         part="all",
         streams=inputs.streams,
     )
-    settings = inpainter.settings(**SHORT_INPAINTING)
+    has = {field.name for field in fields(inpainter.settings)}
+    settings = inpainter.settings(**{name: value for name, value in SHORT_INPAINTING.items() if name in has})
     trained = resolve(inpainter.train)(known, settings, Run())
     generator = resolve(inpainter.load)(known, settings, ArrayFile(trained.arrays, {}), Run())
     most = getattr(settings, inpainter.most) if inpainter.most else graph_settings.k

@@ -113,7 +113,7 @@ CASES = [
     Case("a cap on generated nodes", config(variants={"nodes": {"fusing": {"cap": 0.25}}}), below("fuse_graph")),
     Case("another seed", config(seed=8), FROM_SPLIT),
     Case("another number of folds", config(split={"folds": 3}), FROM_SPLIT),
-    Case("one more repeat", config(split={"repeats": 2}), FROM_SPLIT),
+    Case("one more repeat", config(split={"repeats": 2}), FROM_SPLIT - Counter(draw_scopes=1)),
     Case("a rule of exclusion", lab(exclude={"min_volumes": 50}), below("include_subjects")),
     Case("a limit of what is listed", lab(flag={"mean_fd": 0.3}),
          below("list_issues", "draw_cohort")),

@@ -157,7 +157,9 @@ rule draw_scopes:
         mem_mb=growing(1000),
         runtime=growing(10),
     params:
-        given=named(code=code_of("scripts/draw_scopes.py")),
+        given=named(
+            code=code_of("scripts/draw_scopes.py"),
+        ),
     message:
         "Drawing the scopes of graphs, {wildcards.experiment} ({wildcards.cohort})"
     script:

@@ -35,12 +35,21 @@ def atlas_file(wildcards, kind):
 
 
 def graph_experiment(cohort):
-    """The first experiment of a run that names nothing in which there are graphs: those are drawn."""
-    for experiment in PLAN.experiments.values():
-        graphs = [variant for variant in experiment.variants if variant.graph]
-        if experiment.default and cohort in experiment.cohorts and graphs:
-            return experiment
-    return None
+    """The experiment whose graphs are drawn: the first of a run that names nothing, else one with the fewest repeats."""
+    shown = [
+        experiment
+        for experiment in PLAN.experiments.values()
+        if cohort in experiment.cohorts
+        and any(variant.graph for variant in experiment.variants)
+    ]
+    return min(
+        shown,
+        key=lambda experiment: (
+            not experiment.default,
+            0 if experiment.default else experiment.repeats,
+        ),
+        default=None,
+    )
 
 
 def drawn_graphs(cohort):

@@ -67,8 +67,8 @@ class GraphSettings:
         """Refuse correlations that depend on arbitrary signs, or of next to nothing."""
         if self.distance == "correlation" and self.embedding == "pca":
             raise ValueError(
-                "distance: expected euclidean with embedding pca, whose signs are arbitrary, found correlation; choose "
-                "embedding rfe or none"
+                "distance: expected euclidean with embedding pca, found correlation, which depends on the arbitrary "
+                "signs of components; choose embedding rfe or none"
             )
 
         if self.distance == "correlation" and self.embedding == "rfe" and self.embedding_dimensions < FEWEST:

@@ -1,5 +1,6 @@
 """What is completing a graph worth, the more the neighbours know? Scores of simulated cohorts against their dose."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -32,6 +33,8 @@ SHARES = (-1.0, 2.0)
 """Shares beyond are cut off: the interval of a small gap has no end."""
 MEANING = {"simulate.group_agreement": "group agreement\n(0: groups say nothing of the diagnosis, 1: each shares one)"}
 NO_GAP = "no certain gap"
+TITLE = 42
+"""Letters in a line above a panel."""
 
 
 def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[str, Scored]) -> Figure:
@@ -52,7 +55,7 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
         upper, lower = panels[:, place]
         _scores(upper, doses, variants, shown, marks)
         _shares(lower, doses, shown, marks)
-        upper.set_title(limit_words(shown))
+        upper.set_title(textwrap.fill(limit_words(shown), TITLE))
         lower.set_xlabel(MEANING.get(axis, axis_title(axis)))
         lower.set_xticks([dose.value for dose in doses], [f"{dose.value:g}" for dose in doses])
     panels[0, 0].set_ylabel("accuracy (mean over runs)")

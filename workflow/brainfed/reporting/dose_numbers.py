@@ -127,7 +127,8 @@ def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[Show
     gap = rounded(last.gap.mean, last.gap.digits)
     bounds = f"[{rounded(last.gap.low, last.gap.digits)}, {rounded(last.gap.high, last.gap.digits)}]"
     above = f"{pooled} on pooled data is {gap} {bounds} of accuracy above {cut} on cut graphs"
-    return f"At {axis_words} {last.value:g} {above}. With {limit_words(shown)}: {_recovered(last, shown)}"
+    recovered = f"Recovered of that, with {limit_words(shown)}: {_recovered(last, shown)}"
+    return f"At {axis_words} {last.value:g} {above}. {recovered}"
 
 
 def _recovered(dose: Dose, shown: Sequence[ShownVariant]) -> str:
@@ -138,19 +139,22 @@ def _recovered(dose: Dose, shown: Sequence[ShownVariant]) -> str:
     gaining = [f"by {words} {_percent(share)}" for words, share in said.items() if share.low > 0]
     nothing = [words for words, share in said.items() if share.low <= 0 <= share.high]
     losing = [words for words, share in said.items() if share.high < 0]
-    parts = [f"share of it recovered {', '.join(gaining)}" if gaining else "no certain share of it is recovered"]
-    if nothing and gaining:
-        parts.append(f"no certain share by {', '.join(nothing)}")
-    return "; ".join([*parts, *([f"worse than no new nodes: {', '.join(losing)}"] if losing else [])])
+    parts = [", ".join(gaining)] if gaining else []
+    if nothing:
+        parts.append(f"nothing certain by {', '.join(nothing)}")
+    if losing:
+        parts.append(f"less than nothing by {', '.join(losing)}")
+    return f"{'; '.join(parts)}. These intervals are not corrected for their number"
 
 
 def limit_words(shown: Sequence[ShownVariant]) -> str:
-    """`at most 4 new nodes a subject, or no limit`."""
+    """`at most 4 new nodes a subject (FedSage+: its own number)`."""
     caps = sorted({cap_of(variant) for variant in shown})
     limits = ", ".join(f"{cap:g}" for cap in caps if np.isfinite(cap))
     if not limits:
         return "no limit to new nodes"
-    return f"at most {limits} new nodes a subject" + (", or no limit" if caps[-1] == np.inf else "")
+    free = dict.fromkeys(variant.method_title for variant in shown if cap_of(variant) == np.inf)
+    return f"at most {limits} new nodes a subject" + (f" ({', '.join(free)}: their own number)" if free else "")
 
 
 def _percent(share: RecoveredShare) -> str:

@@ -128,13 +128,13 @@ def _is_scaled(variant: ShownVariant) -> bool:
 
 def effect_sentences(tests: PageTests) -> list[str]:
     """What the scores owe to the generated nodes: beside the same classifier without them, and beside controls."""
-    return [sentence for centre in (FEDNI, CENTROIDS) for sentence in _effects_of(centre, tests)]
-
-
-def _effects_of(centre: str, tests: PageTests) -> list[str]:
     held = {variant.name: variant for variant in tests.variants}
-    if centre not in held:
-        return []
+    others = [name for name in held if name not in (FEDNI, CENTROIDS) and controls_of(name, held)]
+    centres = [name for name in (FEDNI, CENTROIDS, *others) if name in held]
+    return [sentence for centre in centres for sentence in _effects_of(centre, held, tests)]
+
+
+def _effects_of(centre: str, held: Mapping[str, ShownVariant], tests: PageTests) -> list[str]:
     roles = {WITHOUT: "the same classifier without them"} if WITHOUT in held else {}
     roles |= controls_of(centre, held)
     if not roles:
@@ -154,13 +154,26 @@ def _effects_of(centre: str, tests: PageTests) -> list[str]:
 
 
 def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]:
-    """Variants of `centre` with something else in place of its nodes -> what it is, in the order of `CONTROLS`."""
+    """Variants with something else in place of the nodes of `centre`, all other settings equal -> what it is.
+
+    In the order of `CONTROLS`; none of a variant that is a control itself.
+    """
+    own = held[centre]
+    if own.is_control or own.setting("fusing.nodes") is None:
+        return {}
     return {
         name: role
         for nodes, role in CONTROLS.items()
         for name, variant in held.items()
-        if variant.method == centre and name != centre and variant.setting("fusing.nodes") == nodes
+        if variant.setting("fusing.nodes") == nodes and _but_for_nodes(variant) == _but_for_nodes(own)
     }
+
+
+def _but_for_nodes(variant: ShownVariant) -> tuple[object, ...]:
+    """Method and settings without what its nodes are."""
+    stages = {stage: dict(settings) for stage, settings in variant.stages.items()}
+    stages.get("fusing", {}).pop("nodes", None)
+    return variant.method, dict(variant.settings), stages
 
 
 def _judged(p: float) -> str:

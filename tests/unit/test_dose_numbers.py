@@ -68,7 +68,7 @@ def test_the_sentence_says_what_the_cut_costs_and_what_wins_it_back(outline, sco
     bounds = f"[{gap.low:.2f}, {gap.high:.2f}]"
     assert said.startswith(
         f"At group agreement 1 CentralGCN on pooled data is 0.20 {bounds} of accuracy above FedGCN on cut graphs. "
-        "Recovered of that, with at most 4 new nodes a subject (FedSage+: their own number): "
+        "Recovered of that, with at most 4 new nodes a subject (other methods: their own number): "
         "by true missing neighbours (an oracle) 100\u00a0%"
     )
     assert ", by FedNI 25\u00a0%" in said

@@ -33,6 +33,8 @@ SHARES = (-1.0, 2.0)
 """Shares beyond are cut off: the interval of a small gap has no end."""
 MEANING = {"simulate.group_agreement": "group agreement\n(0: groups say nothing of the diagnosis, 1: each shares one)"}
 NO_GAP = "no certain gap"
+KEYS = 3
+"""Columns of the key."""
 TITLE = 42
 """Letters in a line above a panel."""
 
@@ -49,7 +51,7 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
     variants = members[0].variants
     columns = by_cap(variants)
     marks = _marks(columns)
-    figure = new_figure(WIDE, 6.1 + 0.16 * (-(-(len(marks) + 4) // 3)))
+    figure = new_figure(WIDE, 6.1 + 0.17 * (-(-(len(marks) + 4) // KEYS)))
     panels = figure.subplots(2, len(columns), sharex=True, sharey="row", squeeze=False, height_ratios=(1.25, 1))
     for place, shown in enumerate(columns):
         upper, lower = panels[:, place]
@@ -64,8 +66,8 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
     panels[1, 0].yaxis.set_major_locator(MultipleLocator(0.5))
     panels[1, 0].yaxis.set_major_formatter(PercentFormatter(1, symbol="\u00a0%"))
     figure.align_ylabels(panels[:, 0])
-    headed(figure, dose_finding(axis_title(axis), doses, variants))
-    key_below(figure, _key(variants, marks))
+    headed(figure, dose_finding(axis_title(axis), doses, variants), width=108)
+    key_below(figure, _key(variants, marks), columns=KEYS)
     return figure
 
 

@@ -148,13 +148,14 @@ def _recovered(dose: Dose, shown: Sequence[ShownVariant]) -> str:
 
 
 def limit_words(shown: Sequence[ShownVariant]) -> str:
-    """`at most 4 new nodes a subject (FedSage+: its own number)`."""
+    """`at most 4 new nodes a subject (other methods: their own number)`."""
     caps = sorted({cap_of(variant) for variant in shown})
     limits = ", ".join(f"{cap:g}" for cap in caps if np.isfinite(cap))
     if not limits:
         return "no limit to new nodes"
-    free = dict.fromkeys(variant.method_title for variant in shown if cap_of(variant) == np.inf)
-    return f"at most {limits} new nodes a subject" + (f" ({', '.join(free)}: their own number)" if free else "")
+    return f"at most {limits} new nodes a subject" + (
+        " (other methods: their own number)" if caps[-1] == np.inf else ""
+    )
 
 
 def _percent(share: RecoveredShare) -> str:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from brainfed.cohort.settings import CohortSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.settings import CohortSettings
 from brainfed.cohort.simulate import write_participants
 from brainfed.cohort.simulated_atlas import simulate_atlas
 from brainfed.cohort.simulated_connectivity import OWN, WITHIN_NETWORK, simulate_connectome, subject_correlation
@@ -19,19 +19,9 @@ from brainfed.cohort.simulated_groups import simulated_groups
 from brainfed.cohort.simulated_phenotype import simulate_phenotypes, simulate_subjects
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.streams import Streams
+from unit.test_simulate import SMALL as ALONE
+from unit.test_simulate import STREAMS
 
-STREAMS = Streams(7)
-ALONE = SimulateSettings(
-    subjects=8,
-    regions=20,
-    grid=(8, 9, 8),
-    voxel_size=18.0,
-    effect_connections=20,
-    age_connections=20,
-    sex_connections=20,
-    sites={"a": SimulatedSite(volumes=40, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=60, tr=1.5, noise=1.0)},
-)
 GROUPED = replace(ALONE, subjects=1000, groups=36, age_mean=40.0, age_sd=18.0)
 
 

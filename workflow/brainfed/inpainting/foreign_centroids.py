@@ -24,9 +24,9 @@ class ForeignCentroids:
         self._inputs, self._centroids = inputs, centroids
         codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
         pairs = [(code, centroid) for code in codes for centroid in np.flatnonzero(source != code).tolist()]
-        self._home = np.array([code for code, _ in pairs], dtype=np.int64)
-        self._which = np.array([centroid for _, centroid in pairs], dtype=np.int64)
-        self._order()
+        home = np.array([code for code, _ in pairs], dtype=np.int64)
+        which = np.array([centroid for _, centroid in pairs], dtype=np.int64)
+        self._parent, self._which = self._ordered(home, which)
 
     def counts(self) -> NDArray[np.float64]:
         """(n,) how many centroids have this subject as their parent."""
@@ -44,14 +44,14 @@ class ForeignCentroids:
         held = self._centroids
         return Generated(held.features[which], held.sex[which], held.age[which], np.full(len(which), -1))
 
-    def _order(self) -> None:
-        """Find parents and sort by them, the most similar centroid of each first."""
+    def _ordered(self, home: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
+        """Parents, ascending, and the centroids of each, the most similar first, of centroids `which` in `home` (p,)."""
         inputs, count = self._inputs, len(self._inputs.subjects)
-        born = self._born(self._which)
-        parent, weight = np.full(len(self._home), -1, dtype=np.int64), np.zeros(len(self._home))
-        placed = place(inputs, self._home, born, parent)
+        unknown = np.full(len(home), -1, dtype=np.int64)
+        parent, weight = unknown.copy(), np.zeros(len(home))
+        placed = place(inputs, home, self._born(which), unknown)
         for code, part in placed.parts.items():
-            mine, members = np.flatnonzero(self._home == code), inputs.members(code)
+            mine, members = np.flatnonzero(home == code), inputs.members(code)
             found = nearest(
                 *(placed.nodes.take(count + mine), placed.nodes.take(members), part.sigma),
                 k=1,
@@ -59,5 +59,5 @@ class ForeignCentroids:
             )
             parent[mine[found.row]], weight[mine[found.row]] = members[found.column], found.weight
         joined = np.flatnonzero(parent >= 0)
-        order = joined[np.lexsort((self._which[joined], -weight[joined], parent[joined]))]
-        self._parent, self._home, self._which = parent[order], self._home[order], self._which[order]
+        order = joined[np.lexsort((which[joined], -weight[joined], parent[joined]))]
+        return parent[order], which[order]

@@ -45,7 +45,7 @@ class ForeignCentroids:
         return Generated(held.features[which], held.sex[which], held.age[which], np.full(len(which), -1))
 
     def _ordered(self, home: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
-        """Parents, ascending, and the centroids of each, the most similar first, of centroids `which` in `home` (p,)."""
+        """Parents, ascending, and each one's centroids, the most similar first, of centroids `which` in `home` (p,)."""
         inputs, count = self._inputs, len(self._inputs.subjects)
         unknown = np.full(len(home), -1, dtype=np.int64)
         parent, weight = unknown.copy(), np.zeros(len(home))

@@ -44,6 +44,16 @@ def test_every_mistake_of_a_config_is_told(tmp_path):
     assert list(check_config(config)[0].cohorts) == ["c"]
 
 
+def test_variants_that_no_experiment_lists_are_noted_and_stop_nothing(tmp_path):
+    swept = {"method": "fedgcn", "graph": {"k": [3, 4]}}
+    variants = {"used": {"method": "fedgcn"}, "swept": swept, "idle": {"method": "fedgcn"}, "idle-sweep": swept}
+    experiments = {"one": {"variants": ["used", "swept"], "reference": "used"}}
+    config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
+    (found,) = check_config(config)[1]
+    assert found.severity == "notes"
+    assert "no experiment lists idle, idle-sweep," in found.sentence
+
+
 def test_one_broken_variant_hides_no_other_and_no_experiment(tmp_path):
     variants = {"a": {"method": "fedgnc"}, "b": {"method": "fedgcn", "graph": {"kk": 3}}, "c": {"method": "fedgcn"}}
     experiments = {

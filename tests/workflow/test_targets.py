@@ -72,6 +72,17 @@ def test_a_sweep_of_k_builds_its_graphs_and_computes_no_features(project):
     assert planned["draw_graphs"] == 1
 
 
+def test_a_page_of_its_own_draws_its_graphs_where_a_plain_run_has_none(project):
+    own = {"default": False, "variants": ["fedgcn", "fedgcn-own"], "reference": "fedgcn", "split": {"repeats": 3}}
+    project.configure(
+        variants={"fedgcn-own": {"method": "fedgcn", "graph": {"scope": "local"}}},
+        experiments={"methods": {"variants": ["ridge-central"], "reference": "ridge-central"}, "own": own},
+    )
+    assert project.planned()["draw_graphs"] == 0
+    planned = project.planned("own-quick")
+    assert (planned["draw_graphs"], planned["draw_scopes"]) == (1, 1)
+
+
 def test_the_twin_has_one_repeat(project):
     assert work(project.planned("curve-quick")) == Counter(build_graph=3, train_method=3, score_experiment=1)
 

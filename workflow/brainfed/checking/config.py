@@ -1,11 +1,11 @@
 """Every mistake of a config, and as much of it as can be used to look at its cohorts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from brainfed.checking.finding import Finding
+from brainfed.checking.finding import Finding, named
 from brainfed.cohort.settings import CohortSettings
 from brainfed.configuration.loading import extended, read_config
 from brainfed.configuration.plan import make_plan
@@ -41,7 +41,18 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
         usable = UsableConfig(project.cohorts, experiments, project.seed)
+        if not sentences:
+            return usable, [*_idle_variants(project, experiments)]
     return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]
+
+
+def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) -> Iterator[Finding]:
+    """Variants that no experiment lists, a sweep as one."""
+    used = {variant.name for experiment in experiments for variant in experiment.variants}
+    idle = [name for name, definition in project.variants.items() if used.isdisjoint(expand({name: definition}).single)]
+    if idle:
+        sentence = f"variants: no experiment lists {named(idle)}, so nothing trains them; add them to its `variants`."
+        yield Finding("notes", PLACE, sentence)
 
 
 def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:

@@ -51,7 +51,7 @@ def test_variants_that_no_experiment_lists_are_noted_and_stop_nothing(tmp_path):
     config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
     (found,) = check_config(config)[1]
     assert found.severity == "notes"
-    assert "no experiment lists idle, idle-sweep," in found.sentence
+    assert "no experiment lists idle, idle-sweep;" in found.sentence
 
 
 def test_one_broken_variant_hides_no_other_and_no_experiment(tmp_path):

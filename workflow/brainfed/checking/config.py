@@ -51,7 +51,9 @@ def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) 
     used = {variant.name for experiment in experiments for variant in experiment.variants}
     idle = [name for name, definition in project.variants.items() if used.isdisjoint(expand({name: definition}).single)]
     if idle:
-        sentence = f"variants: no experiment lists {named(idle)}, so nothing trains them; add them to its `variants`."
+        sentence = (
+            f"variants: no experiment lists {named(idle)}; add them to `variants` of one, else nothing trains them."
+        )
         yield Finding("notes", PLACE, sentence)
 
 

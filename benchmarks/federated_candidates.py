@@ -5,14 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.fedgcn import FedGCNSettings
-from brainfed.methods.fedmlp import FedMLPSettings
-from brainfed.methods.logistic import LogisticSettings
-from brainfed.methods.logistic_federated import FederatedLogisticSettings
-from brainfed.methods.ridge import RidgeSettings
-from brainfed.runtime.run import Run
-from brainfed.training import fedgcn, fedmlp, logistic, logistic_federated, ridge
-from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.methods.gcn import train_fedgcn as fedgcn
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.linear import train_logistic as logistic
+from brainfed.methods.linear import train_logistic_federated as logistic_federated
+from brainfed.methods.linear import train_ridge as ridge
+from brainfed.methods.linear.logistic import LogisticSettings
+from brainfed.methods.linear.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.mlp import train_fedmlp as fedmlp
+from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs, Outcome
 
 REFERENCE = "ridge-central"
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

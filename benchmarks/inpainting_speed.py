@@ -19,10 +19,11 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch
 
-from brainfed.inpainting import fedni, fedsage
-from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.fedni import training as fedni
+from brainfed.inpainting.fedsage import training as fedsage
+from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.runtime.run import Run
+from brainfed.runtime.jobs.run import Run
 
 REPEATS = 5
 

@@ -22,14 +22,15 @@ from sklearn.linear_model import Ridge
 
 from brainfed.configuration.loading import load_plan, read_config
 from brainfed.graphs.propagation import normalised_adjacency
-from brainfed.inpainting.fused import FusedGraph
-from brainfed.methods.fedgcn import FedGCNSettings
-from brainfed.methods.fedni import FedNISettings
-from brainfed.runtime.run import Run
+from brainfed.inpainting.fusing.fused import FusedGraph
+from brainfed.methods.fedni import train as fedni
+from brainfed.methods.fedni.fedni import FedNISettings
+from brainfed.methods.gcn import train_fedgcn as fedgcn
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from brainfed.training import fedgcn, fedni
-from brainfed.training.assemble import assemble
-from brainfed.training.inputs import MethodInputs, Outcome
+from brainfed.samples.assemble import assemble
+from brainfed.samples.inputs import MethodInputs, Outcome
 
 VARIANT = "fedni-four-nodes"
 PENALTY = 3000.0

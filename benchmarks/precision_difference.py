@@ -17,9 +17,9 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.run import Run
+from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import MethodInputs
+from brainfed.samples.inputs import MethodInputs
 
 EFFECT, SHARE = 0.15, 0.05
 

@@ -92,11 +92,11 @@ def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
     """FedGCN as its job runs it; GFLOP of the first layer on the whole graph, and the CPU seconds of training."""
     import torch
 
-    from brainfed.methods.fedgcn import FedGCNSettings
-    from brainfed.runtime.run import Run
+    from brainfed.methods.gcn import train_fedgcn as fedgcn
+    from brainfed.methods.gcn.fedgcn import FedGCNSettings
+    from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
-    from brainfed.training import fedgcn
-    from brainfed.training.assemble import assemble
+    from brainfed.samples.assemble import assemble
 
     torch.set_num_threads(arguments.threads)
     inputs, _ = assemble(

@@ -19,12 +19,12 @@ import torch
 from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch
 
-from brainfed.inpainting.fused import FusedGraph
+from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
-from brainfed.runtime.run import Run
+from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.settings import restore
-from brainfed.training.inputs import MethodInputs
+from brainfed.samples.inputs import MethodInputs
 
 LINEAR = ("ridge-local", "ridge-central", "svm-local", "svm-central", "logistic-local", "logistic-central")
 TRAINED = ("logistic-federated", "localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni")

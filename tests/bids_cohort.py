@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bids_dataset import Derivative, write_atlas
-from brainfed.cohort.bids_settings import BidsSettings
-from brainfed.cohort.listing import list_cohort
-from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.settings.bids import BidsSettings
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listing import list_cohort
 from brainfed.runtime.errors import UserError
 
 

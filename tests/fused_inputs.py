@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from brainfed.inpainting.fused import FusedGraph
+from brainfed.inpainting.fusing.fused import FusedGraph
 
 
 def with_fused(inputs):

@@ -1,8 +1,8 @@
 """Who is included and what is listed, in one call."""
 
-from brainfed.cohort.issues import list_issues
-from brainfed.cohort.measures import measure
-from brainfed.cohort.quality import include, join_quality
+from brainfed.cohort.quality.inclusion import include, join_quality
+from brainfed.cohort.quality.issues import list_issues
+from brainfed.cohort.quality.measures import measure
 
 
 def decide(participants, quality, coverage, settings, measures=None, strangers=()):

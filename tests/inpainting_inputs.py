@@ -3,7 +3,7 @@
 import numpy as np
 
 from brainfed.graphs.graph import Graph
-from brainfed.graphs.population import build_graph
+from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.streams import Streams

@@ -10,8 +10,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from brainfed.graphs.graph import Graph
 from brainfed.runtime.streams import Streams
-from brainfed.training.inputs import IntArray, MethodInputs
-from brainfed.training.people import Phenotypes
+from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.people import Phenotypes
 
 NEIGHBOURS = 3
 

@@ -10,25 +10,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.crossings import crossings_of_checksums, crossings_of_likeness
-from brainfed.cohort.flag_settings import FlagSettings
-from brainfed.cohort.measures import measure
+from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
+from brainfed.cohort.quality.measures import measure
+from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.qc_fc import relate_motion
+from brainfed.imaging.quality.qc_fc import relate_motion
+from brainfed.imaging.quality.typicality import typicality
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.typicality import typicality
-from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.registry import METHODS as KNOWN
-from brainfed.reporting.cohort_gallery import draw_cohort
-from brainfed.reporting.connectivity_gallery import draw_connectivity
 from brainfed.reporting.document import write_report
-from brainfed.reporting.experiment_gallery import draw_experiment
-from brainfed.reporting.graph_gallery import draw_graphs
+from brainfed.reporting.figures.cohort.gallery import draw_cohort
+from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
+from brainfed.reporting.figures.graphs.gallery import draw_graphs
+from brainfed.reporting.figures.paper.gallery import draw
+from brainfed.reporting.figures.scores.gallery import draw_experiment
 from brainfed.reporting.outline import read_outline
-from brainfed.reporting.paper_figures import draw
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
 from report_experiments import write_fused

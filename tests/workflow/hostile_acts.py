@@ -12,7 +12,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 
-from brainfed.cohort.listed import shard_name
+from brainfed.cohort.sources.listed import shard_name
 from workflow.hostile_project import CONFIG, SHARDS
 from workflow.project import Project
 

@@ -169,7 +169,8 @@ CASES = [
     Case("its memory deleted, another reference", then(forget, config(experiments={"methods": {
          "reference": "quick"}})), SCORED),
     Case("its memory deleted, an older scan put in", then(forget, older(SCAN, darker)), below(shard(ONE))),
-    Case("its memory deleted, code edited", then(forget, code("brainfed/graphs/similarity.py")), below("build_graph")),
+    Case("its memory deleted, code edited", then(forget, code("brainfed/graphs/neighbours/similarity.py")),
+         below("build_graph")),
     Case("results copied without times or memory", copy_results, NOTHING),
     Case("results copied, k changed", then(copy_results, config(graph={"k": 5})), below("build_graph")),
     Case("one record deleted", delete(record(PREDICTIONS["quick"])), below("train_method:quick")),
@@ -194,7 +195,7 @@ CASES = [
     Case("one output of several deleted, an older scan put in", then(delete(find(
          f"lab/timeseries/twenty/shard-0{shard(ONE)[-1]}-coverage.parquet")), older(SCAN, darker)), below(shard(ONE))),
     Case("series and Snakemake's memory deleted, their reader edited", then(delete_series, forget,
-         code("brainfed/imaging/region_means.py")), EXTRACTED_TWICE),
+         code("brainfed/imaging/scans/region_means.py")), EXTRACTED_TWICE),
     Case("the report deleted", delete(find("reports/hostile.html")), REPORT),
     Case("the report edited by hand", changed(find("reports/hostile.html"), one_digit), REPORT),
     # Versions of the libraries.
@@ -202,9 +203,9 @@ CASES = [
     Case("a result of another numpy, to be computed again", then(other_numpy, config(library_versions="rerun")),
          below("train_method:quick")),
     # Code.
-    Case("code of graphs", code("brainfed/graphs/similarity.py"), below("build_graph")),
-    Case("code of one method", code("brainfed/training/ridge.py"), RIDGE),
-    Case("code of generated nodes", code("brainfed/inpainting/drawing.py"), below("fuse_graph")),
+    Case("code of graphs", code("brainfed/graphs/neighbours/similarity.py"), below("build_graph")),
+    Case("code of one method", code("brainfed/methods/linear/train_ridge.py"), RIDGE),
+    Case("code of generated nodes", code("brainfed/inpainting/fedni/drawing.py"), below("fuse_graph")),
     Case("code of a script", code("scripts/extract_series.py"), EXTRACTED_TWICE),
     Case("code of the scores", code("brainfed/evaluation/experiment.py"),
          both(SCORED, below("score_experiment", cohort="demo"))),
@@ -212,8 +213,8 @@ CASES = [
     Case("a template", code("brainfed/reporting/templates/style.css", "\n"), REPORT),
     Case("a caption", code("report/flow.rst", "\nMore.\n"), REPORT),
     Case("code of the check before a run", code("brainfed/checking/finding.py"), NOTHING),
-    Case("a comment and a docstring", then(code("brainfed/graphs/similarity.py", "\n# A comment.\n"),
-         lambda project: project.edit("brainfed/training/ridge.py", '"""', '"""Reworded. ')), NOTHING),
+    Case("a comment and a docstring", then(code("brainfed/graphs/neighbours/similarity.py", "\n# A comment.\n"),
+         lambda project: project.edit("brainfed/methods/linear/train_ridge.py", '"""', '"""Reworded. ')), NOTHING),
     Case("code of logs", code("brainfed/runtime/logs.py"), NOTHING),
     Case("all code touched", touch("workflow/**/*.py"), NOTHING),
     # The run itself.

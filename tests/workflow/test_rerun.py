@@ -51,12 +51,12 @@ def test_a_change_of_one_learning_rate_reruns_one_method(project):
 
 
 def test_an_edit_of_the_graph_module_reruns_graphs_and_what_reads_them(project):
-    project.edit("brainfed/graphs/similarity.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit("brainfed/graphs/neighbours/similarity.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
 
 
 def test_an_edit_of_one_methods_module_reruns_that_method(project):
-    project.edit("brainfed/training/ridge.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit("brainfed/methods/linear/train_ridge.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter(train_method=1, score_experiment=1)
 
 
@@ -66,14 +66,14 @@ def test_an_edit_of_the_federated_rounds_reruns_the_federated_methods(project):
 
 
 def test_a_comment_or_docstring_reruns_nothing(project):
-    project.edit("brainfed/graphs/similarity.py", '"""', '"""Reworded. ')
+    project.edit("brainfed/graphs/neighbours/similarity.py", '"""', '"""Reworded. ')
     project.edit("brainfed/federation/rounds.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
     assert project.planned() == Counter()
 
 
 def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
     project.edit("brainfed/runtime/logs.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
-    project.edit("brainfed/runtime/devices.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit("brainfed/runtime/devices/lease.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter()
 
 

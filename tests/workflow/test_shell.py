@@ -24,7 +24,7 @@ rule train:
 TRAIN = """
 import time
 from pathlib import Path
-from brainfed.runtime.stopping import stop_asked, stoppable, whole
+from brainfed.runtime.jobs.stopping import stop_asked, stoppable, whole
 
 try:
     with stoppable():

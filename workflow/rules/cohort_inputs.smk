@@ -1,6 +1,6 @@
 """What the settings of a cohort and its listing say to the rules that read scans, series and phenotypes."""
 
-from brainfed.cohort.known_atlases import FOLDER, KNOWN_ATLASES, by_name
+from brainfed.cohort.sources.known_atlases import FOLDER, KNOWN_ATLASES, by_name
 
 
 def atlases_to_fetch():

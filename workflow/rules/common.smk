@@ -23,11 +23,11 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
         "run `make install` here and activate this .venv."
     )
 
-from brainfed.cohort.freesurfer_files import measure_files
-from brainfed.cohort.listing import list_cohort
-from brainfed.configuration.figures import knows_truth, scopes_of
+from brainfed.cohort.sources.freesurfer.files import measure_files
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.configuration.planning.figures import knows_truth, scopes_of
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.plan import split_content
+from brainfed.configuration.planning.plan import split_content
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.twins import find_twins, topology_of, twins_of
 from brainfed.configuration.targets import (
@@ -36,14 +36,14 @@ from brainfed.configuration.targets import (
     swept_split,
     targets_of,
 )
-from brainfed.runtime.devices import missing_gpu, unusable_gpu
-from brainfed.runtime.digests import SourceTree, code_digest
+from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
+from brainfed.runtime.records.digests import SourceTree, code_digest
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.gpu_limit import announce, gpus
+from brainfed.runtime.devices.gpu_limit import announce, gpus
 from brainfed.runtime.provenance import versions
-from brainfed.runtime.slots import jobs_per_gpu
-from brainfed.runtime.records import Records
-from brainfed.runtime.snakemake_records import install
+from brainfed.runtime.devices.slots import jobs_per_gpu
+from brainfed.runtime.records.records import Records
+from brainfed.runtime.records.snakemake_records import install
 
 # Parsed files are remembered beside Snakemake's own records of the runs in this folder.
 SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")

@@ -1,18 +1,18 @@
 """Build the population graph of one repeat, or of one of its folds."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     import numpy as np
 
-    from brainfed.cohort.training_labels import training_labels
-    from brainfed.graphs.known_phenotypes import known_phenotypes
-    from brainfed.graphs.population import build_graph
+    from brainfed.cohort.splits.training_labels import training_labels
+    from brainfed.graphs.population.build import build_graph
+    from brainfed.graphs.population.known_phenotypes import known_phenotypes
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_text
     from brainfed.runtime.streams import Streams
-    from brainfed.training.aligned import read_features
-    from brainfed.training.people import phenotypes_of, read_people
+    from brainfed.samples.aligned import read_features
+    from brainfed.samples.people import phenotypes_of, read_people
 
     files, params = snakemake.input, running.params
     people = read_people(files.split, files.participants).drop(columns="diagnosis")

@@ -1,12 +1,12 @@
 """Compute the label-free connectivity features of every subject with a usable series."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     import pandas as pd
 
     from brainfed.imaging.connectivity import connectivity
-    from brainfed.imaging.series_files import load_runs, load_series
+    from brainfed.imaging.series.files import load_runs, load_series
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.runtime.artefacts import read_table, write_arrays
     from brainfed.runtime.errors import UserError

@@ -1,6 +1,6 @@
 """Bring the measures of every subject that has them into the form of features."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from brainfed.runtime.artefacts import read_arrays, write_arrays

@@ -1,11 +1,11 @@
 """Draw the figures that describe a cohort."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
-    from brainfed.cohort.flag_settings import FlagSettings
-    from brainfed.reporting.cohort_gallery import draw_cohort
+    from brainfed.cohort.settings.flags import FlagSettings
+    from brainfed.reporting.figures.cohort.gallery import draw_cohort
 
     draw_cohort(
         snakemake.input.participants,

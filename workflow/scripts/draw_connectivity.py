@@ -1,10 +1,10 @@
 """Draw how the connectivity of patients and controls differs."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
-    from brainfed.reporting.connectivity_gallery import draw_connectivity
+    from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
 
     files = snakemake.input
     draw_connectivity(

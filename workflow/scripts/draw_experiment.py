@@ -1,10 +1,10 @@
 """Draw the learning curves and scores of an experiment."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
-    from brainfed.reporting.experiment_gallery import draw_experiment
+    from brainfed.reporting.figures.scores.gallery import draw_experiment
     from brainfed.reporting.variants import read_variant
 
     files, params = snakemake.input, running.params

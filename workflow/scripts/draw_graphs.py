@@ -1,10 +1,10 @@
 """Draw the population graphs of a cohort."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
-    from brainfed.reporting.graph_gallery import draw_graphs
+    from brainfed.reporting.figures.graphs.gallery import draw_graphs
 
     draw_graphs(
         running.params.stages,

@@ -1,10 +1,10 @@
 """Draw how the FreeSurfer measures of patients and controls differ."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import CLASS_WORDS
-    from brainfed.reporting.measure_effects import draw_measures
+    from brainfed.reporting.figures.connectivity.measure_effects import draw_measures
 
     files = snakemake.input
     draw_measures(

@@ -1,13 +1,13 @@
 """Extract the region series of one shard's BIDS images, all runs of each subject."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.bids_run import BidsRun
-    from brainfed.cohort.settings import CohortSettings
-    from brainfed.imaging.atlas import load_atlas
-    from brainfed.imaging.bids_extraction import SubjectRuns, extract_bids_shard
-    from brainfed.imaging.shard import ShardFiles
+    from brainfed.cohort.settings.cohort import CohortSettings
+    from brainfed.cohort.sources.scan_run import BidsRun
+    from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard
+    from brainfed.imaging.scans.atlas import load_atlas
+    from brainfed.imaging.series.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     settings = restore(CohortSettings, {"source": "bids", **running.params.settings})

@@ -1,13 +1,13 @@
 """Extract the region series of one shard's NIfTI images."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings import CohortSettings
-    from brainfed.imaging.atlas import load_atlas
-    from brainfed.imaging.extract_shard import extract_shard
-    from brainfed.imaging.extraction import ScanFiles
-    from brainfed.imaging.shard import ShardFiles
+    from brainfed.cohort.settings.cohort import CohortSettings
+    from brainfed.imaging.extraction.extract_shard import extract_shard
+    from brainfed.imaging.extraction.extraction import ScanFiles
+    from brainfed.imaging.scans.atlas import load_atlas
+    from brainfed.imaging.series.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     settings = restore(CohortSettings, {"source": "nifti", **running.params.settings})

@@ -1,8 +1,8 @@
 """Download ABIDE I as the Preprocessed Connectomes Project holds it: CC200 series and the phenotype table."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.abide import fetch_abide
+    from brainfed.cohort.sources.abide import fetch_abide
 
     fetch_abide(running.params.folder, running.progress)

@@ -1,17 +1,17 @@
 """Compute features that are fitted on the training subjects of one fold."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.acquisition import read_acquisition
-    from brainfed.cohort.training_labels import training_labels
-    from brainfed.imaging.combat import harmonised
-    from brainfed.imaging.rfe import select_features
-    from brainfed.imaging.series_files import load_series
+    from brainfed.cohort.splits.acquisition import read_acquisition
+    from brainfed.cohort.splits.training_labels import training_labels
+    from brainfed.imaging.fitted.combat import harmonised
+    from brainfed.imaging.fitted.rfe import select_features
+    from brainfed.imaging.fitted.tangent import tangent_features, tangent_ledger
+    from brainfed.imaging.series.files import load_series
     from brainfed.imaging.settings import FeatureSettings
-    from brainfed.imaging.tangent import tangent_features, tangent_ledger
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
-    from brainfed.training.aligned import read_features
+    from brainfed.samples.aligned import read_features
 
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)

@@ -1,21 +1,21 @@
 """Ask a trained generator for missing neighbours and join them to the population graph."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake, gpu=True) as running:
     from dataclasses import fields
 
     from brainfed.graphs.settings import GraphSettings
-    from brainfed.inpainting.count_scale import warn_of_sites
-    from brainfed.inpainting.fusing import fuse
+    from brainfed.inpainting.fedni.count_scale import warn_of_sites
+    from brainfed.inpainting.fusing.fuse import fuse
+    from brainfed.inpainting.fusing.true_neighbours import crossings_of
     from brainfed.inpainting.settings import FusingSettings
-    from brainfed.inpainting.true_neighbours import crossings_of
     from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_text
     from brainfed.runtime.entry import resolve
-    from brainfed.runtime.run import Run
+    from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.training.inpainting_inputs import inpainting_inputs, read_cut
+    from brainfed.samples.inpainting_inputs import inpainting_inputs, read_cut
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

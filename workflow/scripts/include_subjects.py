@@ -1,13 +1,13 @@
 """Decide who is included, and find twins."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.crossings import crossings_of_checksums
-    from brainfed.cohort.quality import include, join_quality
-    from brainfed.cohort.settings import CohortSettings
+    from brainfed.cohort.quality.crossings import crossings_of_checksums
+    from brainfed.cohort.quality.inclusion import include, join_quality
+    from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
     from brainfed.runtime.settings import restore
 

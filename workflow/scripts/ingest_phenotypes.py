@@ -1,10 +1,10 @@
 """Read the phenotype table and map its codes."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.ingest import ingest
-    from brainfed.cohort.settings import CohortSettings
+    from brainfed.cohort.phenotype.ingest import ingest
+    from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import write_table
     from brainfed.runtime.settings import restore
 

@@ -1,13 +1,13 @@
 """List what a reader should know of a cohort's data."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.issues import list_issues
-    from brainfed.cohort.quality import join_quality
-    from brainfed.cohort.settings import CohortSettings
+    from brainfed.cohort.quality.inclusion import join_quality
+    from brainfed.cohort.quality.issues import list_issues
+    from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import read_table, write_tsv
     from brainfed.runtime.settings import restore
 

@@ -1,14 +1,14 @@
 """Join what is known about the quality of every subject's scan, and compare the subjects' connectivity."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.crossings import crossings_of_likeness
-    from brainfed.cohort.measures import measure
-    from brainfed.imaging.series_files import load_runs, load_series
-    from brainfed.imaging.typicality import typicality
+    from brainfed.cohort.quality.crossings import crossings_of_likeness
+    from brainfed.cohort.quality.measures import measure
+    from brainfed.imaging.quality.typicality import typicality
+    from brainfed.imaging.series.files import load_runs, load_series
     from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
 
     files, params = snakemake.input, running.params

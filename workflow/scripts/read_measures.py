@@ -1,11 +1,11 @@
 """Read the FreeSurfer measures of a cohort."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings import CohortSettings
-    from brainfed.imaging.measures import write_measures
-    from brainfed.imaging.shard import ShardFiles
+    from brainfed.cohort.settings.cohort import CohortSettings
+    from brainfed.imaging.morphometry.measures import write_measures
+    from brainfed.imaging.series.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     write_measures(

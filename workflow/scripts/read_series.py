@@ -1,11 +1,11 @@
 """Read the region series of one shard's text files."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings import CohortSettings
-    from brainfed.imaging.read_shard import read_shard
-    from brainfed.imaging.shard import ShardFiles
+    from brainfed.cohort.settings.cohort import CohortSettings
+    from brainfed.imaging.series.read_shard import read_shard
+    from brainfed.imaging.series.shard import ShardFiles
     from brainfed.runtime.settings import restore
 
     listed = running.params.subjects

@@ -1,10 +1,10 @@
 """Correlate every connection with motion over the included subjects."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.imaging.qc_fc import relate_motion
-    from brainfed.imaging.series_files import load_runs, load_series
+    from brainfed.imaging.quality.qc_fc import relate_motion
+    from brainfed.imaging.series.files import load_runs, load_series
     from brainfed.runtime.artefacts import read_table, write_table
 
     files = snakemake.input

@@ -1,12 +1,12 @@
 """Write the parcellation of a simulated cohort."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
     from pathlib import Path
 
-    from brainfed.cohort.settings import SimulateSettings
-    from brainfed.cohort.simulate import write_atlas
+    from brainfed.cohort.settings.cohort import SimulateSettings
+    from brainfed.cohort.sources.simulated.simulate import write_atlas
     from brainfed.runtime.settings import restore
 
     write_atlas(Path(snakemake.output.labels).parent, restore(SimulateSettings, running.params.settings))

@@ -1,10 +1,10 @@
 """Write the NIfTI images of one shard of a simulated cohort."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.settings import CohortSettings
-    from brainfed.cohort.simulate import write_scans
+    from brainfed.cohort.settings.cohort import CohortSettings
+    from brainfed.cohort.sources.simulated.simulate import write_scans
     from brainfed.runtime.settings import restore
 
     files = dict(zip(running.params.subjects, snakemake.output.images, strict=True))

@@ -1,10 +1,10 @@
 """Draw the institutions and folds of one repeat."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.split_settings import SplitSettings
-    from brainfed.cohort.splits import split
+    from brainfed.cohort.settings.splits import SplitSettings
+    from brainfed.cohort.splits.institutions import split
     from brainfed.runtime.artefacts import read_table, write_table
     from brainfed.runtime.streams import Streams
 

@@ -1,18 +1,18 @@
 """Train a generator of missing neighbours on one repeat, or on one of its folds."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
 
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
-    from brainfed.runtime.checkpoints import inputs_digest
     from brainfed.runtime.entry import resolve
-    from brainfed.runtime.run import Run
+    from brainfed.runtime.jobs.checkpoints import inputs_digest
+    from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.training.inpainting_inputs import inpainting_inputs
+    from brainfed.samples.inpainting_inputs import inpainting_inputs
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

@@ -1,18 +1,18 @@
 """Train one method on one repeat, all folds, and score every tested subject."""
 
-from brainfed.runtime.job import job
+from brainfed.runtime.jobs.job import job
 
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
 
+    from brainfed.engines.stacked.crossings import crossings_of_files, in_order
     from brainfed.runtime.artefacts import canonical_json, write_table, write_text
-    from brainfed.runtime.checkpoints import inputs_digest
     from brainfed.runtime.entry import resolve
-    from brainfed.runtime.run import Run
+    from brainfed.runtime.jobs.checkpoints import inputs_digest
+    from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
-    from brainfed.training.assemble import assemble
-    from brainfed.training.crossings import crossings_of_files, in_order
-    from brainfed.training.results import check, history_table, predictions_table
+    from brainfed.samples.assemble import assemble
+    from brainfed.samples.results import check, history_table, predictions_table
 
     params, files = running.params, snakemake.input
     inputs, truth = assemble(

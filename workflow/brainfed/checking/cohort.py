@@ -12,14 +12,14 @@ from brainfed.checking.finding import Finding, Severity
 from brainfed.checking.found_cohorts import check_derivative, check_measures
 from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
-from brainfed.cohort.known_atlases import atlas_files
-from brainfed.cohort.listed import EXCLUDED, ListedSubject
-from brainfed.cohort.settings import CohortSettings
-from brainfed.cohort.simulated_listing import simulated_subjects
-from brainfed.cohort.simulated_phenotype import simulate_subjects
-from brainfed.cohort.unmet import unmet
-from brainfed.imaging.atlas import Atlas, load_atlas
-from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.known_atlases import atlas_files
+from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
+from brainfed.cohort.sources.simulated.listing import simulated_subjects
+from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
+from brainfed.cohort.sources.unmet import unmet
+from brainfed.imaging.scans.atlas import Atlas, load_atlas
+from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import Refuse, UserError
 from brainfed.runtime.streams import Streams
 

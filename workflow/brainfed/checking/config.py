@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from brainfed.checking.finding import Finding, named
-from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.loading import extended, read_config
-from brainfed.configuration.plan import make_plan
+from brainfed.configuration.planning.plan import make_plan
+from brainfed.configuration.planning.stages import Experiment
+from brainfed.configuration.planning.sweeps import expand
+from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.stages import Experiment
-from brainfed.configuration.sweeps import expand
 from brainfed.configuration.validation import mistakes, validate
-from brainfed.configuration.variants import check_definition
 from brainfed.runtime.errors import UserError
 
 PLACE = "config"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Checked
-from brainfed.cohort.split_settings import SplitSettings
-from brainfed.configuration.stages import Experiment, FusingStage
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.planning.stages import Experiment, FusingStage
 from brainfed.imaging.settings import FeatureSettings
 
 FLOAT = 4

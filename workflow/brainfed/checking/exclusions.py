@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Look, Person
-from brainfed.cohort.exclusion import RULES, asked, exclusion_kind
-from brainfed.cohort.quality import reason_to_leave
-from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.quality.exclusion import RULES, asked, exclusion_kind
+from brainfed.cohort.quality.inclusion import reason_to_leave
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
 
 UNKNOWN = {rule.measure: float("nan") for rule in RULES.values()}

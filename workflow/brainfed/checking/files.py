@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from brainfed.checking.finding import Finding, named
-from brainfed.cohort.listed import ListedSubject
-from brainfed.cohort.listing import absent_files, named_series
-from brainfed.cohort.settings import CohortSettings
-from brainfed.cohort.unlisted import unlisted_files
-from brainfed.cohort.usable_paths import unusable_paths
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.cohort.sources.listing import absent_files, named_series
+from brainfed.cohort.sources.unlisted import unlisted_files
+from brainfed.cohort.sources.usable_paths import unusable_paths
 
 
 def check_files(name: str, listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:

@@ -10,13 +10,13 @@ from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.finding import Finding, Severity, named
 from brainfed.checking.people import Checked, Look, Person, leavers_among, twins_among
 from brainfed.checking.runs import look_at_runs
-from brainfed.cohort.ingest import ingest
-from brainfed.cohort.listed import EXCLUDED, Absence, ListedSubject, Listing
-from brainfed.cohort.listing import list_cohort
-from brainfed.cohort.settings import CohortSettings
-from brainfed.imaging.atlas import Atlas
-from brainfed.imaging.measures import read_measures
-from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.imaging.morphometry.measures import read_measures
+from brainfed.imaging.scans.atlas import Atlas
+from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import UserError
 
 NAMED_NONE: tuple[Absence, ...] = ("no series", "no FreeSurfer id")

@@ -10,17 +10,17 @@ import numpy as np
 
 from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Look
-from brainfed.cohort.listed import ListedSubject
-from brainfed.cohort.settings import CohortSettings
-from brainfed.imaging.atlas import Atlas
-from brainfed.imaging.confounds import read_confounds
-from brainfed.imaging.coverage import voxels_in_view
-from brainfed.imaging.extraction import check_filter
-from brainfed.imaging.probabilistic_atlas import ProbabilisticAtlas
-from brainfed.imaging.region_means import place_of
-from brainfed.imaging.scan import ScanHeader, read_header, read_scan
-from brainfed.imaging.shard import check_length
-from brainfed.imaging.space import Placed, same_grid
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.imaging.extraction.confounds import read_confounds
+from brainfed.imaging.extraction.extraction import check_filter
+from brainfed.imaging.scans.atlas import Atlas
+from brainfed.imaging.scans.coverage import voxels_in_view
+from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.scans.region_means import place_of
+from brainfed.imaging.scans.scan import ScanHeader, read_header, read_scan
+from brainfed.imaging.scans.space import Placed, same_grid
+from brainfed.imaging.series.shard import check_length
 from brainfed.runtime.errors import UserError
 
 DIFFERENT_TR = 0.01

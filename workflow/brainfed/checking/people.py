@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from brainfed.checking.finding import Finding
-from brainfed.cohort.participant import Participant
+from brainfed.cohort.phenotype.participant import Participant
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from brainfed.checking.images import Space, content_of, read_whole_header
 from brainfed.checking.people import Look
-from brainfed.cohort.bids_run import BidsRun
-from brainfed.cohort.listed import ListedSubject
-from brainfed.cohort.settings import CohortSettings
-from brainfed.imaging.brain_mask import read_brain
-from brainfed.imaging.extraction import TooShortError, check_filter
-from brainfed.imaging.fmriprep_confounds import check_freedom, load_regressors
-from brainfed.imaging.repetition_time import check_one_protocol, chosen_tr, sidecar_tr
-from brainfed.imaging.shard import check_length
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.cohort.sources.scan_run import BidsRun
+from brainfed.imaging.extraction.extraction import TooShortError, check_filter
+from brainfed.imaging.extraction.fmriprep_confounds import check_freedom, load_regressors
+from brainfed.imaging.scans.brain_mask import read_brain
+from brainfed.imaging.scans.repetition_time import check_one_protocol, chosen_tr, sidecar_tr
+from brainfed.imaging.series.shard import check_length
 from brainfed.runtime.errors import UserError
 
 

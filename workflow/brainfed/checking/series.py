@@ -6,12 +6,12 @@ from pathlib import Path
 
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Look
-from brainfed.cohort.listed import ListedSubject
-from brainfed.cohort.settings import CohortSettings
-from brainfed.imaging.read_shard import SeriesReader
-from brainfed.imaging.region_signal import varying_regions
-from brainfed.imaging.series_files import shared_regions
-from brainfed.imaging.shard import checksum
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.imaging.series.files import shared_regions
+from brainfed.imaging.series.read_shard import SeriesReader
+from brainfed.imaging.series.region_signal import varying_regions
+from brainfed.imaging.series.shard import checksum
 from brainfed.runtime.errors import Refuse, UserError
 
 

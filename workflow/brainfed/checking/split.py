@@ -7,10 +7,10 @@ import pandas as pd
 
 from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Checked, Leaver, Person
-from brainfed.cohort.split_settings import SplitSettings, institution_of_site
-from brainfed.cohort.splits import draw_institutions
+from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
+from brainfed.cohort.splits.institutions import draw_institutions
 from brainfed.configuration.names import TWIN
-from brainfed.configuration.stages import Experiment
+from brainfed.configuration.planning.stages import Experiment
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from brainfed.checking.finding import Finding, named
 from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
-from brainfed.cohort.listed import ListedSubject
-from brainfed.cohort.listing import list_subject
-from brainfed.cohort.participant import Participant, read_participant
-from brainfed.cohort.phenotype_table import Row, read_phenotype_table
-from brainfed.cohort.settings import CohortSettings
+from brainfed.cohort.phenotype.participant import Participant, read_participant
+from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.cohort.sources.listing import list_subject
 from brainfed.runtime.errors import Refuse, UserError
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from brainfed.cohort.settings import Target
+from brainfed.cohort.settings.cohort import Target
 
 
 @dataclass(frozen=True)

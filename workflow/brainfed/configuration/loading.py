@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from brainfed.configuration.plan import Plan, make_plan
+from brainfed.configuration.planning.plan import Plan, make_plan
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.unique_keys import read_yaml
 from brainfed.configuration.validation import validate

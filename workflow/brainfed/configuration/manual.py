@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from brainfed.configuration.manual_texts import EXPERIMENTS, EXTENDS, PREAMBLE, VARIANTS
+from brainfed.configuration.planning.sweeps import STAGE_KEYS
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.sweeps import STAGE_KEYS
 from brainfed.configuration.validation import literal_choices, model_of
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.inpainter import Inpainter

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from brainfed.cohort.settings import CohortSettings
-from brainfed.cohort.split_settings import SplitSettings
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings

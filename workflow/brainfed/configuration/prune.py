@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brainfed.configuration.loading import extended, load_plan, read_config
-from brainfed.configuration.plan import Plan
+from brainfed.configuration.planning.plan import Plan
 from brainfed.runtime.errors import UserError
 
 STAGES = ("features", "graphs", "inpainting", "fused", "fidelity", "splits", "methods")

@@ -5,9 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from brainfed.configuration.names import PAPER, TWIN
-from brainfed.configuration.plan import Plan
-from brainfed.configuration.stages import Experiment
-from brainfed.configuration.sweeps import swept_values
+from brainfed.configuration.planning.plan import Plan
+from brainfed.configuration.planning.stages import Experiment
+from brainfed.configuration.planning.sweeps import swept_values
 
 
 def targets_of(plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Literal
 
-from brainfed.configuration.stages import Experiment, Variant
+from brainfed.configuration.planning.stages import Experiment, Variant
 from brainfed.federation.schedule import FederationSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings

@@ -18,8 +18,8 @@ from brainfed.federation.privacy import add_weight_noise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.selection import choose
 from brainfed.federation.state import Curves, DrawingModel, Pace, StackedModel, resume_state, save_state
-from brainfed.runtime.checkpoints import Checkpoint
-from brainfed.runtime.stopping import whole
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.stopping import whole
 from brainfed.runtime.streams import Streams
 
 SIZE_BYTES = 4

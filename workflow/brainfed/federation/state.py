@@ -13,8 +13,8 @@ from torch import Tensor
 
 from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
-from brainfed.runtime.checkpoints import Checkpoint
-from brainfed.runtime.stopping import stop_asked
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.stopping import stop_asked
 
 CHECKPOINT_SECONDS = 20
 CHECKPOINT_SHARE = 0.05

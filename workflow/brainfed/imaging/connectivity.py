@@ -8,9 +8,9 @@ from nilearn.connectome import ConnectivityMeasure
 from numpy.typing import NDArray
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 
-from brainfed.imaging.region_signal import varying_regions
+from brainfed.imaging.series.region_signal import varying_regions
+from brainfed.imaging.series.standardise import standardised
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.imaging.standardise import standardised
 from brainfed.runtime.errors import UserError
 
 logger = logging.getLogger(__name__)

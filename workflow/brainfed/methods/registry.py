@@ -4,25 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from brainfed.methods import (
-    centralgcn,
-    centralmlp,
-    fedgcn,
-    fedmlp,
-    fedni,
-    fedni_centroids,
-    fedsage_plus,
-    localgcn,
-    localmlp,
-    logistic,
-    logistic_federated,
-    majority,
-    motion,
-    phenotype,
-    ridge,
-    svm,
-)
+from brainfed.methods.fedni import fedni, fedni_centroids
+from brainfed.methods.fedsage import fedsage_plus
+from brainfed.methods.floors import majority, motion, phenotype
+from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
+from brainfed.methods.linear import logistic, logistic_federated, ridge, svm
 from brainfed.methods.method import Method
+from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {

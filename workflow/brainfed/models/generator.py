@@ -6,7 +6,7 @@
     phenotype  generated feature -> Linear(d, 32) ReLU -> FC(32, outputs)
 
 G-conv(X) = P X W + b with P = D^-1/2 A D^-1/2. Every part is a method of its own, because training
-runs the layers that are d wide apart from the narrow ones (`inpainting.adversarial_step`).
+runs the layers that are d wide apart from the narrow ones (`inpainting.fedni.adversarial_step`).
 """
 
 import math

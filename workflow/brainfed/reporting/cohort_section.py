@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
-from brainfed.cohort.flag_settings import FlagSettings
-from brainfed.reporting.confounds import confound_sentences, find_confounds
-from brainfed.reporting.exchange_table import Crossing, read_crossings
+from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.reporting.outline import CohortOutline
 from brainfed.reporting.people import Attrition, attrition, read_cohort, twin_groups, used
 from brainfed.reporting.pictures import Picture, read_pictures
-from brainfed.reporting.quality_words import quality_words
-from brainfed.reporting.site_table import SiteRow, site_rows
+from brainfed.reporting.tables.confounds import confound_sentences, find_confounds
+from brainfed.reporting.tables.exchanges import Crossing, read_crossings
+from brainfed.reporting.tables.sites import SiteRow, site_rows
+from brainfed.reporting.text.quality_words import quality_words
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
 

@@ -6,26 +6,17 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.answer import Answer, find_answer
-from brainfed.reporting.answer_words import sentences, verdict
-from brainfed.reporting.baselines import FedNIResult, fedni_sentence, find_fedni
-from brainfed.reporting.exchange_table import Cost, Exchange, read_costs, read_exchanges, with_totals
-from brainfed.reporting.fidelity_table import FidelityRow, count_sentence, fidelity_rows, read_fidelity
-from brainfed.reporting.generated_nodes import (
-    GeneratedNodes,
-    count_sentences,
-    effect_sentences,
-    read_generated,
-)
-from brainfed.reporting.null_control import null_sentences, null_verdict, permutation_means
+from brainfed.reporting.figures.scores.scores import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
 from brainfed.reporting.pictures import Picture, read_pictures
-from brainfed.reporting.printed import as_in_the_paper
-from brainfed.reporting.readings import Readings, find_readings
-from brainfed.reporting.score_figures import METRIC_TITLES, SHOWN_METRICS
-from brainfed.reporting.score_tables import (
+from brainfed.reporting.scored import read_scored, read_splits
+from brainfed.reporting.tables.exchanges import Cost, Exchange, read_costs, read_exchanges, with_totals
+from brainfed.reporting.tables.fidelity import FidelityRow, count_sentence, fidelity_rows, read_fidelity
+from brainfed.reporting.tables.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
+from brainfed.reporting.tables.printed import as_in_the_paper
+from brainfed.reporting.tables.readings import Readings, find_readings
+from brainfed.reporting.tables.scores import (
     SCOPE_TITLES,
     Row,
     difference_rows,
@@ -34,11 +25,20 @@ from brainfed.reporting.score_tables import (
     significant_counts,
     undefined_count,
 )
-from brainfed.reporting.scored import read_scored, read_splits
+from brainfed.reporting.tables.twins import TwinRow, missing_twins, twin_notes, twin_rows
 from brainfed.reporting.tested_people import TestedPeople, count_tested
-from brainfed.reporting.twin_table import TwinRow, missing_twins, twin_notes, twin_rows
+from brainfed.reporting.text.answer import Answer, find_answer
+from brainfed.reporting.text.answer_words import sentences, verdict
+from brainfed.reporting.text.baselines import FedNIResult, fedni_sentence, find_fedni
+from brainfed.reporting.text.generated_nodes import (
+    GeneratedNodes,
+    count_sentences,
+    effect_sentences,
+    read_generated,
+)
+from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
+from brainfed.reporting.text.why_words import why_sentences
 from brainfed.reporting.variants import ShownVariant
-from brainfed.reporting.why_words import why_sentences
 
 PROTOCOLS = {
     "transductive": "Transductive: the features of test subjects are in the population graph and in label-free fits, "

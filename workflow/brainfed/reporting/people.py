@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from brainfed.cohort.issues import reason_kind
-from brainfed.cohort.measures import MEASURES
+from brainfed.cohort.quality.issues import reason_kind
+from brainfed.cohort.quality.measures import MEASURES
 from brainfed.runtime.artefacts import read_table
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.variants import ShownVariant
-from brainfed.runtime.made import Made, record_of
+from brainfed.runtime.records.made import Made, record_of
 
 
 @dataclass(frozen=True)

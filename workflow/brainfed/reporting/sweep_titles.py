@@ -1,4 +1,4 @@
-"""Settings in words: `k = 5` for the suffix `-k5` that a sweep gives to a variant's name (`configuration.sweeps`)."""
+"""Settings in words: `k = 5` for the suffix `-k5` of a swept variant (`configuration.planning.sweeps`)."""
 
 import re
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.centroid_settings import CentroidSettings
-from brainfed.inpainting.fedsage_settings import FedSageSettings
+from brainfed.inpainting.centroids.settings import CentroidSettings
+from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 
 STAGES = (GraphSettings, FeatureSettings, InpaintingSettings, FusingSettings, FedSageSettings, CentroidSettings)

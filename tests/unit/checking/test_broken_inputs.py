@@ -1,0 +1,299 @@
+"""Inputs that labs really have, each with one thing broken: what a user reads, and what stays of the others' work."""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from brainfed.checking.project import check_project
+from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.cohort.splits.institutions import split
+from brainfed.configuration.validation import validate
+from brainfed.imaging.extraction.extract_shard import extract_shard
+from brainfed.imaging.extraction.extraction import ScanFiles
+from brainfed.imaging.scans.atlas import load_atlas
+from brainfed.imaging.series.read_shard import read_shard
+from brainfed.imaging.series.shard import ShardFiles
+from brainfed.runtime.artefacts import read_arrays, read_table
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+from broken_images import IMAGES
+from broken_inputs import Cohort, image_cohort, numbers, series_cohort, write_series
+from broken_series import FILE, SERIES
+from broken_tables import TABLES
+from inclusion import decide
+
+BROKEN = [*TABLES, *SERIES, *IMAGES]
+KINDS = {"series": series_cohort, "images": image_cohort}
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory):
+    """A good cohort of each kind, to be copied."""
+    return {kind: make(tmp_path_factory.mktemp(kind)) for kind, make in KINDS.items()}
+
+
+@pytest.fixture
+def fresh(good, tmp_path):
+    """A function: kind -> a good cohort of this test's own."""
+
+    def copy(kind):
+        held = good[kind]
+        folder = tmp_path / kind
+        shutil.copytree(held.folder, folder)
+        moved = {
+            key: value.replace(str(held.folder), str(folder)) if isinstance(value, str) else value
+            for key, value in held.settings.items()
+        }
+        return Cohort(folder, moved)
+
+    return copy
+
+
+def kind_of(broken):
+    return "images" if broken in IMAGES else "series"
+
+
+@dataclass
+class Work:
+    """What the jobs of a cohort left: sentences of those that failed, who has a series, problems of the others."""
+
+    sentences: list[str] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    problems: dict[str, str] = field(default_factory=dict)
+    split: pd.DataFrame | None = None
+    issues: pd.DataFrame | None = None
+
+
+def work(cohort, on_invalid="error"):
+    """Everything from listing to the split, shard by shard, as the workflow's jobs do it."""
+    settings = validate(CohortSettings, cohort.settings | {"on_invalid": on_invalid}, "c")
+    done = Work()
+    try:
+        _work(cohort, settings, done)
+    except UserError as error:
+        done.sentences.append(str(error))
+    return done
+
+
+def _work(cohort, settings, done):
+    listing = list_cohort("c", settings)
+    files = {name: shard_files(cohort.folder, name) for name in listing.shards}
+    for name, out in files.items():
+        try:
+            run_shard(listing, name, settings, out)
+        except UserError as error:
+            done.sentences.append(str(error))
+            continue
+        done.written |= set(read_arrays(out.series).arrays)
+        problems = read_table(out.quality).set_index("subject")["problem"]
+        done.problems |= problems[problems != ""].to_dict()
+    done.problems |= listing.absences
+    if done.sentences:
+        return
+    participants = ingest(listing.phenotype, settings, listing.absences)
+    quality, coverage = (
+        pd.concat([read_table(getattr(out, kind)) for out in files.values()]) for kind in ("quality", "coverage")
+    )
+    included, done.issues = decide(participants, quality, coverage, settings)
+    done.split = split(included, participants, SplitSettings(**cohort.split), Streams(1))
+
+
+def shard_files(folder, name):
+    return ShardFiles(*(folder / f"{name}{end}" for end in (".safetensors", "-quality.parquet", "-coverage.parquet")))
+
+
+def run_shard(listing, name, settings, out):
+    members = listing.members(name)
+    if settings.source == "timeseries":
+        tr = {one.subject: settings.tr[one.site] for one in members if one.site in settings.tr}
+        read_shard({one.subject: one.series for one in members}, settings, out, tr)
+        return
+    scans = {one.subject: ScanFiles(one.series, one.confounds) for one in members}
+    extract_shard(scans, load_atlas("atlas", listing.parcellation, listing.labels), settings, out)
+
+
+def everybody(cohort):
+    return {row[0] for row in cohort.rows()[1:]}
+
+
+def by_name(broken):
+    return broken.name
+
+
+def test_there_are_forty_of_them():
+    assert len({broken.name + kind_of(broken) for broken in BROKEN}) == len(BROKEN) >= 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_good_cohort_has_nothing_wrong(fresh, kind):
+    cohort = fresh(kind)
+    assert check_project(cohort.configure()) == []
+    done = work(cohort)
+    assert (done.sentences, done.problems, done.written) == ([], {}, everybody(cohort))
+
+
+@pytest.mark.parametrize("broken", [one for one in BROKEN if one.checked], ids=by_name)
+def test_a_check_says_it_before_the_run(fresh, broken):
+    cohort = fresh(kind_of(broken))
+    broken.make(cohort)
+    stops = [found for found in check_project(cohort.configure()) if found.severity == "stops"]
+    said = [found for found in stops if re.search(broken.checked, found.sentence)]
+    assert said, stops
+    if broken.subject:
+        assert [found.subjects for found in stops] == [(broken.subject,)]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=by_name)
+def test_a_job_says_it_and_the_shards_of_others_stay(fresh, broken):
+    cohort = fresh(kind_of(broken))
+    broken.make(cohort)
+    done = work(cohort)
+    (sentence,) = set(done.sentences)
+    assert re.search(broken.said, sentence)
+    assert "Traceback" not in sentence
+    if broken.subject and done.written:
+        listing = list_cohort("c", validate(CohortSettings, cohort.settings, "c"))
+        (shard,) = {one.shard for one in listing.subjects if one.subject == broken.subject}
+        assert done.written == {one.subject for one in listing.subjects if one.shard != shard}
+
+
+@pytest.mark.parametrize("broken", [one for one in BROKEN if one.subject], ids=by_name)
+def test_its_subject_alone_may_be_dropped(fresh, broken):
+    cohort = fresh(kind_of(broken))
+    broken.make(cohort)
+    cohort.settings["on_invalid"] = "drop"
+    done = work(cohort, "drop")
+    assert done.sentences == []
+    assert done.written == everybody(cohort) - {broken.subject}
+    assert set(done.problems) == {broken.subject}
+    assert set(done.split["subject"]) == done.written
+    found = check_project(cohort.configure())
+    assert not [one for one in found if one.severity == "stops"]
+    if broken.checked:
+        assert [one.subjects for one in found if one.severity == "drops"] == [(broken.subject,)]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_tables_of_a_spreadsheet_program_are_read(fresh, separator, mark):
+    cohort = fresh("series")
+    cohort.write_rows(cohort.rows(), separator)
+    cohort.table.write_text(mark + cohort.table.read_text())
+    assert check_project(cohort.configure()) == []
+    assert work(cohort).written == {f"s{number:02d}" for number in range(1, 13)}
+
+
+def test_decimal_commas_are_read_or_named(fresh):
+    cohort = fresh("series")
+    cohort.change("s03", "age", "22,5")
+    sentences = work(cohort).sentences
+    found = [one.sentence for one in check_project(cohort.configure()) if one.severity == "stops"]
+    assert found == sentences
+    assert all("line 4, subject s03" in sentence and "decimal comma" in sentence for sentence in sentences)
+
+
+def test_ids_keep_their_leading_zeros(fresh):
+    cohort = fresh("series")
+    header, *rows = cohort.rows()
+    for row in rows:
+        cohort.series(row[0]).rename(cohort.series(f"00{row[0][1:]}"))
+    cohort.write_rows([header, *([f"00{row[0][1:]}", *row[1:]] for row in rows)])
+    assert check_project(cohort.configure()) == []
+    assert work(cohort).written == {f"00{number:02d}" for number in range(1, 13)}
+
+
+def test_twins_are_noticed_and_kept_together(fresh):
+    cohort = fresh("series")
+    shutil.copy(cohort.series("s03"), cohort.series("s07"))
+    (found,) = check_project(cohort.configure())
+    assert (found.severity, found.subjects) == ("notes", ("s03", "s07"))
+    done = work(cohort)
+    assert done.issues.loc[done.issues["kind"] == "identical series", "subject"].tolist() == ["s03", "s07"]
+    assert done.split.set_index("subject").loc[["s03", "s07"], "fold"].nunique() == 1
+
+
+def test_two_rows_of_one_file_are_twins(fresh):
+    cohort = fresh("series")
+    header, *rows = cohort.rows()
+    files = {"s07": "s03"}
+    cohort.write_rows([[*header, "file"], *([*row, files.get(row[0], row[0])] for row in rows)])
+    cohort.settings |= {"columns": {"file": "file"}, "series": cohort.settings["series"].replace("subject", "file")}
+    found = check_project(cohort.configure())
+    assert {one.severity for one in found} == {"notes"}
+    assert any(re.search(r"s03\.1D: expected one subject, found 2 \(s03, s07\)", one.sentence) for one in found)
+    assert any(re.search(r"1 files belong to no row .*s07\.1D", one.sentence) for one in found)
+    assert work(cohort).split.set_index("subject").loc[["s03", "s07"], "fold"].nunique() == 1
+
+
+def test_a_file_without_a_row_is_told(fresh):
+    cohort = fresh("series")
+    write_series(cohort.series("s99"), numbers("s99"))
+    (found,) = check_project(cohort.configure())
+    assert found.severity == "notes"
+    assert re.search(r"1 files belong to no row of the table, the first is .*s99\.1D; add rows", found.sentence)
+    assert work(cohort).sentences == []
+
+
+def test_a_site_of_one_class_is_told_and_kept(fresh):
+    cohort = fresh("series")
+    for subject in ("s01", "s02", "s05", "s06"):
+        cohort.change(subject, "site", "c")
+    (found,) = check_project(cohort.configure())
+    assert (found.severity, "site c: all 4 subjects are patients" in found.sentence) == ("notes", True)
+    assert "one class" in set(work(cohort).issues["kind"])
+
+
+def test_constant_regions_are_kept_as_an_issue(fresh):
+    cohort = fresh("series")
+    values = numbers("s03")
+    values[:, 1] = 7
+    write_series(cohort.series("s03"), values)
+    done = work(cohort)
+    assert done.sentences == []
+    assert done.issues[["subject", "kind"]].to_numpy().tolist() == [["s03", "constant regions"]]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(fresh):
+    cohort = fresh("series")
+    cohort.series("s03").chmod(0)
+    for sentence in (*work(cohort).sentences, *(one.sentence for one in check_project(cohort.configure()))):
+        assert re.search(FILE + ".*Permission denied", sentence)
+
+
+def test_every_wrong_row_and_file_is_told_at_once(fresh):
+    cohort = fresh("images")
+    by_broken = {broken.name: broken for broken in IMAGES}
+    for subject, name in (("s01", "truncated gzip"), ("s05", "3D image")):
+        by_broken[name].make(replace_subject(cohort, subject))
+    cohort.change("s02", "sex", "?")
+    cohort.change("s04", "age", "-1")
+    cohort.change("s06", "age", "-2")
+    found = check_project(cohort.configure())
+    assert [one.subjects for one in found if one.severity == "stops"] == [("s02",), ("s04", "s06"), ("s01",), ("s05",)]
+    assert found[1].sentence.endswith("The same in s06.")
+
+
+def replace_subject(cohort, subject):
+    """The cohort as a builder sees it that breaks s03: it meets another subject in its place."""
+    settings = {
+        key: value.replace("{subject}", subject) if key in ("series", "confounds") else value
+        for key, value in cohort.settings.items()
+    }
+    return replace(cohort, settings=settings)
+
+
+def test_paths_are_of_the_working_directory(fresh, monkeypatch):
+    cohort = fresh("series")
+    monkeypatch.chdir(cohort.folder)
+    cohort.settings |= {"phenotype": "participants.csv", "series": "series/{subject}.1D"}
+    assert check_project(cohort.configure()) == []
+    assert Path("participants.csv").exists()

@@ -1,0 +1,207 @@
+"""`brainfed check`: every mistake at once, told in a list, by headers and tables alone."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pytest
+import yaml
+
+from brainfed.__main__ import main
+from brainfed.checking import disk
+from brainfed.checking.cohort import SOURCES
+from brainfed.checking.config import check_config
+from brainfed.checking.finding import Finding, as_text, gathered
+from brainfed.checking.project import check_project
+from brainfed.cohort.settings.cohort import CohortSettings
+from broken_inputs import AFFINE, image_cohort, series_cohort, voxels, write_image
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+needs_data = pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
+
+
+def edit(config, **changes):
+    config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | changes))
+    return config
+
+
+def sentences(config):
+    return [found.sentence for found in check_config(config)[1]]
+
+
+def test_every_mistake_of_a_config_is_told(tmp_path):
+    config = edit(series_cohort(tmp_path).configure(), splits={}, seed="seven", threads=0)
+    said = sentences(config)
+    assert len(said) == 3
+    assert any("unknown key 'splits'; did you mean 'split'?" in sentence for sentence in said)
+    assert any("seed: expected a whole number, found 'seven'" in sentence for sentence in said)
+    assert any("threads: expected at least 1, found 0" in sentence for sentence in said)
+    assert list(check_config(config)[0].cohorts) == ["c"]
+
+
+def test_variants_that_no_experiment_lists_are_noted_and_stop_nothing(tmp_path):
+    swept = {"method": "fedgcn", "graph": {"k": [3, 4]}}
+    variants = {"used": {"method": "fedgcn"}, "swept": swept, "idle": {"method": "fedgcn"}, "idle-sweep": swept}
+    experiments = {"one": {"variants": ["used", "swept"], "reference": "used"}}
+    config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
+    (found,) = check_config(config)[1]
+    assert found.severity == "notes"
+    assert "no experiment lists idle, idle-sweep;" in found.sentence
+
+
+def test_one_broken_variant_hides_no_other_and_no_experiment(tmp_path):
+    variants = {"a": {"method": "fedgnc"}, "b": {"method": "fedgcn", "graph": {"kk": 3}}, "c": {"method": "fedgcn"}}
+    experiments = {
+        "one": {"variants": ["a", "ridge-central"]},
+        "two": {"variants": ["ridge-central", "no-such"]},
+        "three": {"variants": ["ridge-central"], "cohorts": ["d"]},
+    }
+    config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
+    said = sentences(config)
+    for words in ("unknown method 'fedgnc'", "'kk'", "unknown variant 'no-such'", "unknown cohort 'd'"):
+        assert sum(words in sentence for sentence in said) == 1
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1", "extends: nowhere.yaml"])
+def test_a_config_that_is_none_is_one_finding(tmp_path, text):
+    (tmp_path / "config.yaml").write_text(text)
+    (found,) = check_project(tmp_path / "config.yaml")
+    assert (found.severity, found.place) == ("stops", "config")
+
+
+def test_the_exit_code_tells_whether_the_run_stops(tmp_path, capsys):
+    cohort = series_cohort(tmp_path)
+    config = str(cohort.configure())
+    assert main(["check", config]) == 0
+    assert capsys.readouterr().out == "0 stop the run, 0 drop subjects (0 of them), 0 worth knowing\n"
+    cohort.series("s03").unlink()
+    assert main(["check", config]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("cohort c: files\n  1. stops the run: Cohort 'c': expected the series file")
+    assert printed.endswith("\n1 stops the run, 0 drop subjects (0 of them), 0 worth knowing\n")
+    main(["check", config, "--json"])
+    assert json.loads(capsys.readouterr().out)[0]["subjects"] == ["s03"]
+
+
+def test_alike_findings_are_one():
+    said = [
+        Finding("drops", "c", f"Subject s{i}, /x/{i}: expected 4 regions, found {i}.", (f"s{i}",)) for i in range(12)
+    ]
+    (found,) = gathered(said)
+    assert found.sentence.endswith("found 0. The same in s1, s2, s3, s4, s5, s6, s7, s8 and 3 more.")
+    assert as_text([found]).endswith("1 drops subjects (12 of them), 0 worth knowing")
+
+
+def test_every_unknown_code_is_told_at_once(tmp_path):
+    cohort = series_cohort(tmp_path)
+    for subject, code in {"s01": "ASD", "s02": "ADHD", "s03": "HC", "s04": "ASD"}.items():
+        cohort.change(subject, "diagnosis", code)
+    (found,) = [one for one in check_project(cohort.configure()) if "diagnosis code" in one.sentence]
+    assert "found 'ASD' (also 'ADHD', 'HC'); add it under codes.diagnosis" in found.sentence
+    assert found.sentence.endswith("The same in s02, s03, s04.")
+
+
+def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
+    config = series_cohort(tmp_path).configure()
+    experiments = {
+        "methods": {"variants": ["ridge-central"]},
+        "many": {"variants": ["ridge-central"], "split": {"count": 9}, "default": False},
+    }
+    (found,) = check_project(edit(config, experiments=experiments))
+    assert found.severity == "notes"
+    assert "9 institutions x 2 folds need at least 18 different subjects" in found.sentence
+    assert found.sentence.endswith("This concerns `snakemake many` alone.")
+
+
+def test_a_full_disk_is_told(tmp_path, monkeypatch):
+    # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
+    usage = disk.shutil.disk_usage(tmp_path)
+    config = series_cohort(tmp_path).configure()
+    for free, severities in ((12 * (60 * 4 + 6) * 4 - 1, ["stops"]), (12 * (60 * 4 + 6) * 4, [])):
+        monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder, free=free: usage._replace(free=free))
+        assert [found.severity for found in check_project(config, tmp_path / "results")] == severities
+
+
+def test_a_config_that_drops_everybody_stops_the_run(tmp_path):
+    cohort = series_cohort(tmp_path)
+    cohort.settings |= {"regions": 5, "on_invalid": "drop"}
+    found = check_project(cohort.configure())
+    assert [one.severity for one in found if "leaves out all 12" in one.sentence] == ["stops"]
+    assert any(one.severity == "drops" and "expected 5 regions" in one.sentence for one in found)
+
+
+def images(folder, **changes):
+    cohort = image_cohort(folder)
+    cohort.settings |= changes
+    return cohort
+
+
+def test_an_image_in_several_gzip_members_is_whole(tmp_path):
+    cohort = images(tmp_path)
+    path = cohort.series("s03")
+    raw = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(raw[:5000]) + gzip.compress(raw[5000:]))
+    assert check_project(cohort.configure()) == []
+
+
+def test_other_repetition_times_and_grids_are_worth_knowing(tmp_path):
+    cohort = images(tmp_path, tr={"b": 2.2, "nowhere": 2.0})
+    write_image(cohort.series("s03"), voxels("s03"), tr=2.5)
+    shifted = AFFINE.copy()
+    shifted[0, 3] += 60
+    write_image(cohort.series("s01"), voxels("s01"), affine=shifted)
+    found = check_project(cohort.configure())
+    assert {one.severity for one in found} == {"notes"}
+    said = "\n".join(one.sentence for one in found)
+    assert "the cohort has no site nowhere" in said
+    assert "site a: expected one repetition time, found 2, 2.5 s in the headers" in said
+    assert "site b: tr is 2.2 s in the config, which overrules 2 s in the headers" in said
+    assert "1 of 8 images have another grid than the parcellation" in said
+    assert "1 of 8 images show less than 50 % of the parcellation (the least 25 %): s01" in said
+
+
+def test_no_voxel_is_read_of_a_whole_image(tmp_path, monkeypatch):
+    cohort = images(tmp_path)
+    values = np.full((8, 6, 4, 60), np.nan, dtype=np.float32)
+    write_image(cohort.series("s03"), values)
+    monkeypatch.setattr("brainfed.checking.images.read_scan", lambda *_: pytest.fail("voxels were read"))
+    assert check_project(cohort.configure()) == []
+
+
+def test_every_source_has_a_check():
+    assert set(SOURCES) == set(get_args(get_type_hints(CohortSettings)["source"]))
+
+
+def test_the_shipped_simulation_has_nothing_wrong(monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    assert check_project(Path("config/config.yaml")) == []
+
+
+@pytest.mark.data
+@needs_data
+def test_a_download_of_abide_that_broke_off_is_told(tmp_path, monkeypatch):
+    data = Path(os.environ["BRAINFED_DATA"])
+    folder = tmp_path / "resources" / "abide"
+    subprocess.run([sys.executable, data / "lay-out-abide", folder, "--subjects", "40"], check=True)
+    (tmp_path / "config").symlink_to(REPOSITORY / "config")
+    monkeypatch.chdir(tmp_path)
+    absent, unnamed = check_project(Path("config/abide-quick.yaml"))
+    assert (absent.severity, len(absent.subjects)) == ("stops", 995)
+    assert "(995 of 1112 are absent: " in absent.sentence
+    assert (unnamed.severity, len(unnamed.subjects)) == ("notes", 77)
+
+
+def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
+    cohort = series_cohort(tmp_path)
+    config = edit(cohort.configure(), features={"harmonise": "combat"})
+    apart = edit(config, split=cohort.split | {"institutions": "sites"})
+    told = [found.sentence for found in check_project(apart) if "harmonise changes nothing" in found.sentence]
+    assert told and "every institution is one site" in told[0]
+    mixed = edit(config, split=cohort.split | {"institutions": "random", "count": 2})
+    assert not [found for found in check_project(mixed) if "harmonise changes nothing" in found.sentence]

@@ -1,0 +1,186 @@
+"""`brainfed check` on fMRIPrep's output and FreeSurfer's tables: all that headers and tables tell, at once."""
+
+import gzip
+import json
+
+import nibabel as nib
+import numpy as np
+import pytest
+
+from bids_dataset import AFFINE, SHAPE, VOLUMES, Derivative, confounds, write_atlas
+from brainfed.checking.cohort import check_cohort
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.configuration.validation import validate
+from freesurfer_project import write_tables
+
+ROWS = [
+    f"sub-{number:02d}\t{'ab'[number % 2]}\t20\tmale\t{('patient', 'control')[number // 2 % 2]}"
+    for number in range(1, 9)
+]
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Eight subjects, all of whose files are right."""
+    made = Derivative(tmp_path / "fmriprep")
+    for number in range(1, 9):
+        made.write_run(f"{number:02d}", seed=number)
+    made.write_participants(*ROWS)
+    return made
+
+
+def settings_of(tree, **changes):
+    cohort = {"source": "bids", "bids": {"derivatives": str(tree.folder)}, **write_atlas(tree.folder.parent / "atlas")}
+    return validate(CohortSettings, cohort | changes, "c")
+
+
+def said(checked, severity):
+    return [found.sentence for found in checked.findings if found.severity == severity]
+
+
+def func(tree, sub):
+    return tree.folder / f"sub-{sub}" / "func"
+
+
+def test_a_sound_derivative_has_nothing_to_tell(tree):
+    checked = check_cohort("c", settings_of(tree))
+    assert checked.findings == ()
+    assert [person.subject for person in checked.people] == [f"sub-{number:02d}" for number in range(1, 9)]
+    assert {person.timepoints for person in checked.people} == {VOLUMES}
+    assert (checked.sites, checked.regions) == (("a", "b"), 3)
+
+
+def break_everything(tree):
+    """One mistake in each of six subjects."""
+    image = next(func(tree, "01").glob("*_bold.nii.gz"))
+    nib.save(nib.Nifti1Image(np.zeros(SHAPE, dtype=np.float32), AFFINE), image)
+    tree.write_run("02", volumes=20, table=confounds(20))
+    mask = next(func(tree, "03").glob("*_mask.nii.gz"))
+    nib.save(nib.Nifti1Image(np.ones(SHAPE, dtype=np.uint8), 2 * AFFINE), mask)
+    tree.write_run("04", table=confounds(VOLUMES - 1))
+    next(func(tree, "05").glob("*_bold.json")).write_text(json.dumps({"RepetitionTime": "2 s"}))
+    cut_off = next(func(tree, "06").glob("*_bold.nii.gz"))
+    whole = gzip.decompress(cut_off.read_bytes())
+    cut_off.write_bytes(gzip.compress(whole[: len(whole) // 2]))
+
+
+MISTAKES = (
+    "Subject sub-01, {folder}/sub-01/func/sub-01_task-rest_space-T1w_desc-preproc_bold.nii.gz: expected a 4D image",
+    "Subject sub-02, {folder}/sub-02/func/sub-02_task-rest_space-T1w_desc-preproc_bold.nii.gz: expected at least 34",
+    "Subject sub-03, {folder}/sub-03/func/sub-03_task-rest_space-T1w_desc-brain_mask.nii.gz: expected the grid of",
+    "Subject sub-04, confounds of {folder}/sub-04/func/sub-04_task-rest_space-T1w_desc-preproc_bold.nii.gz: expected",
+    "Subject sub-05, {folder}/sub-05/func/sub-05_task-rest_space-T1w_desc-preproc_bold.json: expected RepetitionTime",
+    "Subject sub-06, {folder}/sub-06/func/sub-06_task-rest_space-T1w_desc-preproc_bold.nii.gz: expected a whole NIfTI",
+)
+
+
+@pytest.mark.parametrize(("on_invalid", "severity", "usable"), [("error", "stops", 8), ("drop", "drops", 2)])
+def test_every_subjects_mistake_is_told_at_once(tree, on_invalid, severity, usable):
+    break_everything(tree)
+    checked = check_cohort("c", settings_of(tree, on_invalid=on_invalid))
+    found = said(checked, severity)
+    assert len(found) == len(MISTAKES)
+    for sentence, expected in zip(found, MISTAKES, strict=True):
+        assert sentence.startswith(expected.format(folder=tree.folder)), sentence
+    assert len(checked.people) == usable
+
+
+def test_absent_files_and_rows_are_told_together(tree):
+    tree.write_participants(*ROWS[:7], "sub-90", "sub-91")
+    next(func(tree, "01").glob("*_timeseries.tsv")).unlink()
+    next(func(tree, "02").glob("*_mask.nii.gz")).unlink()
+    checked = check_cohort("c", settings_of(tree))
+    remedy = "bring the files, or leave them out with on_invalid: drop."
+    assert said(checked, "stops") == [
+        f"1 of 9 subjects: brain mask absent (sub-02); {remedy}",
+        f"1 of 9 subjects: confounds file absent (sub-01); {remedy}",
+        f"2 of 9 subjects: series file absent (sub-90, sub-91); {remedy}",
+    ]
+    (unlisted,) = said(checked, "notes")
+    assert unlisted.startswith("1 subjects with files have no row in the table, the first is sub-08")
+    dropped = check_cohort("c", settings_of(tree, on_invalid="drop"))
+    assert len(said(dropped, "drops")) == 3 and len(dropped.people) == 5
+
+
+def test_runs_of_different_protocols_are_refused(tree):
+    for run, tr in (("1", 2.0), ("2", 3.0)):
+        tree.write_run("01", run=run, tr=tr, seed=int(run))
+    for unnumbered in [*func(tree, "01").glob("*rest_space*"), *func(tree, "01").glob("*rest_desc*")]:
+        unnumbered.unlink()
+    (sentence,) = said(check_cohort("c", settings_of(tree)), "stops")
+    assert "expected the repetition time of" in sentence and "2 s, found 3 s" in sentence
+
+
+def test_a_short_run_is_left_out_of_an_average_only(tree):
+    tree.write_run("09", run="1", seed=91)
+    tree.write_run("09", run="2", seed=92, volumes=20, table=confounds(20))
+    tree.write_participants(*ROWS, "sub-09")
+    bids = {"derivatives": str(tree.folder)}
+    assert check_cohort("c", settings_of(tree, bids=bids | {"runs": "average"})).findings == ()
+    (sentence,) = said(check_cohort("c", settings_of(tree, bids=bids | {"runs": "concatenate"})), "stops")
+    assert "run-2" in sentence and "expected at least 34 volumes" in sentence
+
+
+def test_a_derivative_without_an_atlas_is_told(tree):
+    settings = {"source": "bids", "bids": {"derivatives": str(tree.folder)}}
+    (stopped,) = check_cohort("c", validate(CohortSettings, settings, "c")).findings
+    assert "source 'bids' needs `parcellation`, or an `atlas` among basc122" in stopped.sentence
+
+
+def test_copied_scans_are_noted(tree):
+    copied, original = (next(func(tree, sub).glob("*_bold.nii.gz")) for sub in ("02", "01"))
+    copied.write_bytes(original.read_bytes())
+    (note,) = said(check_cohort("c", settings_of(tree)), "notes")
+    assert note.startswith("Subjects sub-01, sub-02: expected data of their own, found the same in all")
+
+
+@pytest.mark.parametrize(("on_invalid", "severity", "usable"), [("error", "stops", 8), ("drop", "drops", 7)])
+def test_measures_are_read_whole(tmp_path, on_invalid, severity, usable):
+    subjects = [row.split("\t")[0] for row in ROWS]
+    tables = write_tables(tmp_path, subjects[1:])
+    table = tmp_path / "participants.tsv"
+    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis", *ROWS]) + "\n")
+    cohort = {
+        "source": "freesurfer",
+        "phenotype": str(table),
+        "freesurfer": {"tables": tables},
+        "on_invalid": on_invalid,
+    }
+    checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
+    (sentence,) = said(checked, severity)
+    assert sentence.startswith("Subject sub-01: ") and "no row 'sub-01' in" in sentence
+    assert len(checked.people) == usable
+
+
+def test_who_the_rules_leave_out_is_told_before_the_run(tree):
+    tree.write_run("03", table=confounds(VOLUMES, 3).assign(framewise_displacement=0.9))
+    rules = {"mean_fd": 0.5, "min_volumes": 100, "min_tsnr": 20}
+    checked = check_cohort("c", settings_of(tree, exclude=rules))
+    assert said(checked, "drops") == [
+        "1 of 8 subjects are left out by `exclude`, the first is sub-03: mean FD above 0.5 mm (0.9)."
+    ]
+    assert [one.subject for one in checked.people if one.subject == "sub-03"] == []
+    assert any("were not judged here" in sentence for sentence in said(checked, "notes"))
+    (stopped,) = said(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
+    assert "expected a subject that the rules under `exclude` leave in, found none among 8" in stopped
+
+
+def test_a_row_without_a_freesurfer_id_stops_nobody(tmp_path):
+    subjects = [row.split("\t")[0] for row in ROWS]
+    tables = write_tables(tmp_path, subjects[1:])
+    table = tmp_path / "participants.tsv"
+    cells = [
+        f"{row}\t{subject if number else 'n/a'}"
+        for number, (row, subject) in enumerate(zip(ROWS, subjects, strict=True))
+    ]
+    table.write_text("\n".join(["participant_id\tsite\tage\tsex\tdiagnosis\tfs", *cells]) + "\n")
+    cohort = {
+        "source": "freesurfer",
+        "phenotype": str(table),
+        "freesurfer": {"tables": tables},
+        "columns": {"file": "fs"},
+    }
+    checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
+    assert said(checked, "stops") == []
+    assert said(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
+    assert [one.subject for one in checked.people] == subjects[1:]

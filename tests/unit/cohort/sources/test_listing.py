@@ -1,0 +1,264 @@
+"""A cohort is listed at parse time; each broken table or path is named in one sentence."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brainfed.cohort.settings.cohort import CohortSettings, ColumnSettings, SimulateSettings
+from brainfed.cohort.sources.listed import shard_name
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.runtime.errors import UserError
+
+HEADER = "participant_id,site,age,sex,diagnosis"
+ROWS = ("s2,a,20,male,patient", "s1,b,21,female,control")
+TABLE = "\n".join((HEADER, *ROWS))
+
+
+def cohort(folder, text=TABLE, series=("s1", "s2"), name="table.csv", **changes):
+    (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    for subject in series:
+        (folder / f"{subject}.1D").touch()
+    settings = CohortSettings(
+        source="timeseries",
+        phenotype=str(folder / name),
+        series=str(folder / "{file}.1D"),
+        regions=3,
+        fetch="snakemake fetch_it",
+    )
+    return replace(settings, **changes)
+
+
+def test_subjects_come_in_ascending_order_with_their_files(tmp_path):
+    listing = list_cohort("c", cohort(tmp_path, series=("s1",), on_invalid="drop"))
+    assert [listed.subject for listed in listing.subjects] == ["s1", "s2"]
+    assert [listed.site for listed in listing.subjects] == ["b", "a"]
+    assert listing.with_series == ("s1",)
+    assert listing.subjects[1].series == str(tmp_path / "s2.1D")
+    assert listing.shards == (shard_name("s1", 8),)
+    assert [listed.subject for listed in listing.members(listing.shards[0])] == ["s1"]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_any_usual_table_is_read(tmp_path, separator, mark, newline):
+    text = mark + newline.join((HEADER, *ROWS)).replace(",", separator) + newline
+    assert list_cohort("c", cohort(tmp_path, text)).with_series == ("s1", "s2")
+
+
+def test_quoted_cells_may_hold_separators_and_line_breaks(tmp_path):
+    text = f'{HEADER},note\ns1,a,20,male,patient,"one, two\nthree"\ns2,a,20,male,patient,\n'
+    assert list_cohort("c", cohort(tmp_path, text)).with_series == ("s1", "s2")
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1), st.integers(1, 100))
+def test_every_subject_has_one_shard_of_as_many_as_there_are(subject, shards):
+    assert shard_name(subject, shards) in {f"shard-{number:02d}" for number in range(shards)}
+
+
+def test_a_new_subject_moves_no_other(tmp_path):
+    before = list_cohort("c", cohort(tmp_path))
+    after = list_cohort("c", cohort(tmp_path, "\n".join((HEADER, *ROWS, "s0,a,30,male,control")), ("s0", "s1", "s2")))
+    assert after.subjects[1:] == before.subjects
+
+
+def test_the_shard_is_a_remainder_of_the_hash():
+    # `printf UM_1_0050279 | sha256sum` starts with 2d5a8f97e4f51d80.
+    assert shard_name("UM_1_0050279", 8) == f"shard-{0x2D5A8F97E4F51D80 % 8:02d}"
+
+
+def test_rows_without_a_file_are_listed_under_their_second_id(tmp_path):
+    rows = ("no_filename,50002", "no_filename,50003", "x,50004")
+    text = "\n".join(["FILE_ID,SUB_ID,site,age,sex,diagnosis", *(f"{row},a,1,male,patient" for row in rows)])
+    columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
+    listing = list_cohort("c", cohort(tmp_path, text, ("x",), columns=columns, missing=("no_filename",)))
+    assert [(listed.subject, listed.series is None) for listed in listing.subjects] == [
+        ("50002", True),
+        ("50003", True),
+        ("x", False),
+    ]
+
+
+def test_a_simulated_cohort_needs_no_file():
+    settings = CohortSettings(source="simulate", simulate=SimulateSettings(subjects=30), shards=2)
+    listing = list_cohort("demo", settings, "out")
+    assert len(listing.with_series) == 30
+    assert listing.subjects[0].series == "out/demo/simulated/sub-0001_bold.nii.gz"
+    assert listing.phenotype == "out/demo/simulated/participants.tsv"
+    assert (listing.parcellation, listing.labels) == (
+        "out/demo/simulated/atlas.nii.gz",
+        "out/demo/simulated/atlas.tsv",
+    )
+    assert listing.shards == ("shard-00", "shard-01")
+
+
+TEN = "\n".join((HEADER, *(f"s{i},a,20,male,patient" for i in range(10))))
+
+
+def test_one_absent_series_file_of_ten_stops_the_run(tmp_path):
+    settings = cohort(tmp_path, TEN, series=("s0", "s1", "s2", "s3", "s4", "s5", "s6", "s8", "s9"))
+    message = r"series file .*s7\.1D of subject s7, found none \(1 of 10 are absent\); run `snakemake fetch_it`"
+    with pytest.raises(UserError, match=message):
+        list_cohort("c", settings)
+
+
+def test_of_nine_absent_series_files_the_first_is_named_with_their_number(tmp_path):
+    settings = cohort(tmp_path, TEN, series=("s4",))
+    with pytest.raises(UserError, match=r"s0\.1D of subject s0, found none \(9 of 10 are absent\).*on_invalid: drop"):
+        list_cohort("c", settings)
+
+
+def test_an_absent_series_file_may_drop_its_subject_and_is_no_subject_without_a_file(tmp_path):
+    text = "FILE_ID,SUB_ID,site,age,sex,diagnosis\nnone,1,a,1,male,patient\nx,2,a,1,male,patient\ny,3,a,1,male,patient"
+    columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
+    settings = cohort(tmp_path, text, ("x",), columns=columns, missing=("none",), on_invalid="drop")
+    listing = list_cohort("c", settings)
+    assert listing.with_series == ("x",)
+    assert listing.absences == {"1": "no series", "y": "series file absent"}
+    assert sum(len(listing.members(shard)) for shard in listing.shards) == 1
+
+
+def nifti_cohort(folder, confounds, **changes):
+    for subject in confounds:
+        (folder / f"{subject}-confounds.tsv").touch()
+    (folder / "atlas").touch()
+    atlas = str(folder / "atlas")
+    pattern = str(folder / "{subject}-confounds.tsv")
+    return cohort(folder, source="nifti", parcellation=atlas, labels=atlas, confounds=pattern, **changes)
+
+
+def test_every_subject_has_its_confounds(tmp_path):
+    listing = list_cohort("c", nifti_cohort(tmp_path, ("s1", "s2")))
+    assert [listed.confounds for listed in listing.subjects] == [
+        str(tmp_path / "s1-confounds.tsv"),
+        str(tmp_path / "s2-confounds.tsv"),
+    ]
+
+
+def test_no_confounds_at_all_are_a_wrong_pattern(tmp_path):
+    with pytest.raises(UserError, match=r"expected confound tables at .*mend `confounds`"):
+        list_cohort("c", nifti_cohort(tmp_path, (), on_invalid="drop"))
+
+
+def test_one_absent_confounds_file_stops_the_run_or_drops_its_subject(tmp_path):
+    settings = nifti_cohort(tmp_path, ("s2",))
+    with pytest.raises(UserError, match=r"confounds file .*s1-confounds\.tsv of subject s1.*\(1 of 2 are absent\)"):
+        list_cohort("c", settings)
+    listing = list_cohort("c", replace(settings, on_invalid="drop"))
+    assert listing.with_series == ("s2",)
+    assert listing.absences == {"s1": "confounds file absent"}
+
+
+def test_without_a_pattern_nobody_needs_confounds(tmp_path):
+    listing = list_cohort("c", replace(nifti_cohort(tmp_path, ()), confounds=None))
+    assert [listed.confounds for listed in listing.subjects] == [None, None]
+    assert listing.absences == {}
+
+
+def test_confounds_of_series_that_are_clean_already_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"NIfTI images only, found source 'timeseries'; remove `confounds`"):
+        list_cohort("c", cohort(tmp_path, confounds=str(tmp_path / "{subject}.tsv")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m,p\ns1,b,2,f,c", r"'s1' in lines 2 and 4"),
+        ("participant_id,Site,age,sex,dx\ns1,a,1,m,p", r"expected a column 'site', found none; did you mean 'Site'\?"),
+        ("participant_id,site,age,sex,diagnose\ns1,a,1,m,p", r"did you mean 'diagnose'\?"),
+        ("participant_id,site,age,sex,sex,diagnosis\ns1,a,1,m,m,p", "expected one column 'sex', found 2"),
+        (f"{HEADER}\ns1,a,1,m,p\ns2,a,1,m", "line 3: expected 5 cells as in the header, found 4"),
+        (f"{HEADER}\n,a,1,m,p", "line 2: expected a subject id in column 'participant_id', found ''"),
+        (f"{HEADER}\ns1,,1,male,patient", "line 2, subject s1: expected a site in column 'site', found none"),
+        (f"{HEADER}\n", "expected one row a subject, found a header only"),
+        (f"{HEADER}\ns1,Z\xfcrich,1,m,p".encode("latin-1"), "expected UTF-8 text"),
+    ],
+)
+def test_a_broken_table_is_named(tmp_path, text, message):
+    with pytest.raises(UserError, match=message):
+        list_cohort("c", cohort(tmp_path, text))
+
+
+def test_an_absent_table_names_the_command_that_brings_it(tmp_path):
+    settings = replace(cohort(tmp_path), phenotype=str(tmp_path / "absent.csv"))
+    with pytest.raises(UserError, match=r"phenotype file .*absent.csv, found none; run `snakemake fetch_it`"):
+        list_cohort("c", settings)
+
+
+def test_no_series_at_all_names_the_pattern_and_the_command(tmp_path):
+    with pytest.raises(UserError, match=r"series of 2 subjects at .*\{file\}.1D, found none; run `snakemake fetch_it`"):
+        list_cohort("c", cohort(tmp_path, series=()))
+
+
+@pytest.mark.parametrize(("source", "key"), [("timeseries", "regions"), ("nifti", "parcellation"), ("nifti", "series")])
+def test_a_source_says_which_setting_it_misses(tmp_path, source, key):
+    settings = replace(cohort(tmp_path, source=source, parcellation="p", labels="l"), **{key: None})
+    with pytest.raises(UserError, match=f"source '{source}' needs `{key}`"):
+        list_cohort("c", settings)
+
+
+def test_regions_of_a_parcellation_without_a_table_have_numbers_for_names(tmp_path):
+    listing = list_cohort("c", nifti_cohort(tmp_path, ("s1", "s2"), atlas="aal"))
+    assert (listing.parcellation, listing.labels) == (str(tmp_path / "atlas"), str(tmp_path / "atlas"))
+    listing = list_cohort("c", replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="aal"), labels=None))
+    assert (listing.parcellation, listing.labels) == (str(tmp_path / "atlas"), None)
+
+
+def test_a_known_atlas_needs_no_path_and_names_the_command_that_brings_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc122"), parcellation=None, labels=None)
+    message = (
+        r"parcellation file resources/atlases/basc122.nii.gz, found none; run `snakemake fetch_atlases --cores 1` with "
+        "this config or mend `atlas`"
+    )
+    with pytest.raises(UserError, match=message):
+        list_cohort("c", settings)
+    folder = tmp_path / "resources" / "atlases"
+    folder.mkdir(parents=True)
+    (folder / "basc122.nii.gz").touch()
+    (folder / "basc122.tsv").touch()
+    listing = list_cohort("c", settings)
+    assert listing.parcellation == "resources/atlases/basc122.nii.gz"
+    assert listing.labels == "resources/atlases/basc122.tsv"
+
+
+def test_an_unknown_atlas_without_a_path_is_told_the_known_ones(tmp_path):
+    settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc"), parcellation=None)
+    with pytest.raises(UserError, match=r"among basc122, cc200, harvard-oxford, aal, found neither \(atlas 'basc'\)"):
+        list_cohort("c", settings)
+
+
+def test_series_of_a_known_atlas_need_no_image_of_it(tmp_path):
+    assert list_cohort("c", cohort(tmp_path, atlas="cc200")).parcellation is None
+
+
+@pytest.mark.parametrize("pattern", ["{fil}.1D", "{file.1D", "{0}.1D"])
+def test_a_pattern_with_wrong_braces_is_named(tmp_path, pattern):
+    with pytest.raises(UserError, match=r"expected \{file\}, \{subject\} or \{site\} in the `series` pattern"):
+        list_cohort("c", replace(cohort(tmp_path), series=pattern))
+
+
+def test_listing_imports_nothing_heavy():
+    code = (
+        "import sys, brainfed.cohort.sources.listing, brainfed.imaging.settings; "
+        "print(sorted({'numpy', 'pandas', 'torch', 'nilearn', 'sklearn', 'nibabel', 'scipy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ("a,20,divers,patient", "expected a sex code in column 'sex'"),
+        ("a,20,male,sick", "expected a diagnosis code in column 'diagnosis'"),
+        ("a,twenty,male,patient", "expected the age in years as a number"),
+    ],
+)
+def test_a_cell_that_no_job_could_read_stops_the_run_when_the_workflow_is_read(tmp_path, cells, words):
+    with pytest.raises(UserError, match=f"line 2, subject s1: {words}"):
+        list_cohort("c", cohort(tmp_path, f"{HEADER}\ns1,{cells}", ("s1",)))

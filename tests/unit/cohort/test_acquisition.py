@@ -1,0 +1,132 @@
+"""Sites and covariates for harmonisation: joined by id, coded, without a diagnosis; and the job that uses them."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.cohort.splits.acquisition import read_acquisition
+from brainfed.imaging.fitted.combat import harmonised
+from brainfed.imaging.fitted.rfe import select_features
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
+from brainfed.runtime.errors import UserError
+from script_runner import SCRIPTS, run_scripts
+
+COUNT = 48
+SUBJECTS = [f"00{index:02d}" for index in range(COUNT)]
+FOLD = np.arange(COUNT) // 8 % 3
+
+
+class Cohort:
+    """A small cohort on disk: two institutions of two sites each."""
+
+    def __init__(self, folder):
+        self.folder, random = folder, np.random.default_rng(4)
+        self.site = [f"site-{index % 2}" for index in range(COUNT)]
+        self.institution = [f"institution-{index // 2 % 2}" for index in range(COUNT)]
+        self.features = random.normal(size=(COUNT, 10)).astype(np.float32)
+        self.features[1::2] += 2
+        self.age = random.uniform(10, 40, COUNT)
+        self.sex = ["male" if value else "female" for value in random.integers(0, 2, COUNT)]
+        people = {"subject": SUBJECTS, "site": self.site, "age": self.age, "sex": self.sex, "mean_fd": 0.1}
+        self.people = pd.DataFrame({**people, "diagnosis": pd.array(np.arange(COUNT) // 4 % 2, dtype="Int8")})
+        self.write(self.people)
+        drawn = pd.DataFrame({"subject": SUBJECTS, "institution": self.institution, "fold": FOLD})
+        write_table(folder / "split.parquet", drawn)
+        metadata = {"subjects": SUBJECTS[::-1], "regions": [f"r{index}" for index in range(5)], "crossings": []}
+        write_arrays(folder / "all.safetensors", {"features": self.features[::-1]}, metadata)
+
+    def write(self, people):
+        write_table(self.folder / "participants.parquet", people.sample(frac=1, random_state=1))
+
+    def job(self, output, fold=0, **settings):
+        """What Snakemake would tell the script."""
+        given = {name: str(self.folder / f"{name}.parquet") for name in ("split", "participants")}
+        features = FeatureSettings(harmonise="combat", **settings)
+        return {
+            "path": str(SCRIPTS / "fit_connectivity.py"),
+            "input": {**given, "whole": str(self.folder / "all.safetensors"), "series": []},
+            "output": {"features": str(self.folder / output), "timing": str(self.folder / f"{output}-timing.json")},
+            "params": {"settings": asdict(features), "fold": fold},
+        }
+
+    def expected(self, fold, **covariates):
+        return harmonised(self.features, self.site, self.institution, fold != FOLD, covariates).features
+
+
+@pytest.fixture
+def cohort(tmp_path):
+    return Cohort(tmp_path)
+
+
+class TestReading:
+    def test_rows_are_joined_by_id_and_coded(self, cohort):
+        found = read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, ["age", "sex"])
+        assert found.site.tolist() == cohort.site
+        assert found.covariates["age"].tolist() == cohort.age.tolist()
+        assert found.covariates["sex"].tolist() == [float(sex == "male") for sex in cohort.sex]
+
+    def test_what_is_unknown_is_nan(self, cohort):
+        people = cohort.people.copy()
+        people.loc[3, ["age", "sex"]] = np.nan, None
+        cohort.write(people)
+        found = read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, ["age", "sex"])
+        for values in found.covariates.values():
+            assert np.flatnonzero(np.isnan(values)).tolist() == [3]
+
+    def test_a_covariate_that_nobody_has_is_nan_throughout(self, cohort):
+        """As is sex in the table of a cohort in which sex is what is learnt."""
+        cohort.write(cohort.people.assign(sex=pd.array([None] * COUNT, dtype="string")))
+        found = read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, ["sex"])
+        assert np.isnan(found.covariates["sex"]).all()
+
+    def test_a_subject_without_a_site_is_named(self, cohort):
+        cohort.write(cohort.people.assign(site=[None, *cohort.site[1:]]))
+        with pytest.raises(UserError, match=r"needs the site of every subject, 0000 \(and 0 more\)"):
+            read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, [])
+
+    def test_a_subject_without_a_row_is_named(self, cohort):
+        cohort.write(cohort.people.iloc[1:])
+        with pytest.raises(UserError, match="subject '0000' is missing"):
+            read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, [])
+
+
+class TestJob:
+    def test_harmonised_first_then_selected(self, cohort):
+        run_scripts(
+            [
+                cohort.job("plain"),
+                cohort.job("age", 1, harmonise_covariates=("age",)),
+                cohort.job("selected", 2, harmonise_covariates=(), selection="rfe", selected=4),
+            ]
+        )
+        plain, age, selected = (read_arrays(cohort.folder / name) for name in ("plain", "age", "selected"))
+        sex = np.array([float(one == "male") for one in cohort.sex])
+        assert np.array_equal(plain.arrays["features"], cohort.expected(0, age=cohort.age, sex=sex))
+        assert np.array_equal(age.arrays["features"], cohort.expected(1, age=cohort.age))
+        assert plain.subjects == tuple(SUBJECTS)
+        assert plain.metadata["harmonised"] == {f"institution-{one}": ["site-0", "site-1"] for one in range(2)}
+        labels = np.where(FOLD == 2, -1, cohort.people["diagnosis"].to_numpy(np.int64))
+        even, institution = cohort.expected(2), np.arange(COUNT) // 2 % 2
+        columns = select_features(even, labels, institution, 4).columns
+        assert selected.metadata["columns"] == columns.tolist()
+        assert np.array_equal(selected.arrays["features"], even[:, columns])
+
+    def test_no_diagnosis_reaches_a_byte(self, cohort):
+        turned, without = (Cohort(cohort.folder / name) for name in ("turned", "without"))
+        turned.write(cohort.people.assign(diagnosis=1 - cohort.people["diagnosis"]))
+        without.write(cohort.people.drop(columns="diagnosis"))
+        run_scripts([one.job("features") for one in (cohort, turned, without)])
+        before, *after = ((one.folder / "features").read_bytes() for one in (cohort, turned, without))
+        assert after == [before] * 2
+
+    def test_a_subject_of_no_fold_is_fitted_on_in_all(self, cohort):
+        split = read_table(cohort.folder / "split.parquet")
+        split.loc[5, "fold"] = -1
+        write_table(cohort.folder / "split.parquet", split)
+        run_scripts([cohort.job("first", harmonise_covariates=())])
+        training = (FOLD != 0) | (np.arange(COUNT) == 5)
+        expected = harmonised(cohort.features, cohort.site, cohort.institution, training, {}).features
+        assert np.array_equal(read_arrays(cohort.folder / "first").arrays["features"], expected)

@@ -1,0 +1,146 @@
+"""What is learnt is sex: nothing that a method is given may tell it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from brainfed.cohort.class_words import CLASS_WORDS
+from brainfed.cohort.phenotype.ingest import ingest
+from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.cohort.splits.institutions import split
+from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.population.known_phenotypes import known_phenotypes
+from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.fedni.starts import new_generator
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.methods.floors.phenotype import PhenotypeSettings
+from brainfed.methods.floors.train import phenotype
+from brainfed.runtime.artefacts import write_arrays, write_table
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.streams import Streams
+from brainfed.samples.assemble import assemble
+from brainfed.samples.inpainting_inputs import inpainting_inputs
+from brainfed.samples.people import phenotypes_of, read_people
+
+COUNT = 240
+SITES = tuple(enumerate("aabbcc"))
+AS_SEX = CohortSettings(source="timeseries", target="sex")
+AS_DIAGNOSIS = CohortSettings(
+    source="timeseries",
+    columns=ColumnSettings(diagnosis="sex"),
+    codes=CodeSettings(diagnosis={"male": "patient", "female": "control"}),
+)
+"""The same thing to learn, but for sex staying a phenotype."""
+
+
+def artefacts(folder, settings):
+    """Participants and split of a cohort in which age, site and diagnosis have nothing to do with sex."""
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {
+            "participant_id": [f"s{number:03d}" for number in range(COUNT)],
+            "site": rng.choice(["a", "b", "c"], COUNT),
+            "age": rng.uniform(8, 40, COUNT).round(1),
+            "sex": rng.choice(["male", "female"], COUNT),
+            "diagnosis": rng.choice(["patient", "control"], COUNT),
+        }
+    )
+    table.to_csv(folder / "table.csv", index=False)
+    people = ingest(folder / "table.csv", settings, {})
+    included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
+    write_table(folder / "participants", people)
+    write_table(folder / "split", split(included, people, SplitSettings(count=2, folds=4), Streams(1), settings.target))
+    return {"split": folder / "split", "participants": folder / "participants"}
+
+
+def floor_auc(folder, settings):
+    paths = artefacts(folder, settings)
+    inputs, truth = assemble(**paths, features=[], graphs=[], labels="true", streams=Streams(1))
+    scores = phenotype(inputs, PhenotypeSettings(), Run()).scores
+    return np.mean([roc_auc_score(truth[inputs.tested(f)], scores[f, inputs.tested(f)]) for f in range(4)])
+
+
+def test_the_phenotype_floor_is_a_coin_toss_where_it_would_know_it_all(tmp_path):
+    assert abs(floor_auc(tmp_path, AS_SEX) - 0.5) < 0.12
+    assert floor_auc(tmp_path, AS_DIAGNOSIS) == 1.0
+
+
+def test_labels_are_male_against_female(tmp_path):
+    paths = artefacts(tmp_path, AS_SEX)
+    people = read_people(**paths).set_index("subject")
+    known = pd.read_csv(tmp_path / "table.csv").set_index("participant_id").loc[people.index]
+    assert people["diagnosis"].eq(1).tolist() == known["sex"].eq("male").tolist()
+
+
+def test_sex_is_compared_by_no_graph_and_predicted_by_no_generator(tmp_path):
+    paths = artefacts(tmp_path, AS_SEX)
+    people = read_people(**paths)
+    told = phenotypes_of(people)
+    assert set(told.sex) == {-1}
+    columns = {"site": told.site, "sex": told.sex, "age": told.age}
+    settings = known_phenotypes(GraphSettings(k=4), **columns)
+    assert settings.phenotypes == ("age",)
+    features = np.random.default_rng(2).standard_normal((COUNT, 6)).astype(np.float32)
+    institution = people["institution"].factorize(sort=True)[0]
+    graphs = [
+        build_graph(features, institution, **columns, settings=compared, streams=Streams(1))
+        for compared in (settings, GraphSettings(k=4, phenotypes=("age",)))
+    ]
+    assert graphs[0].weight.tobytes() == graphs[1].weight.tobytes()
+    subjects = {"subjects": list(people["subject"])}
+    arrays = {"row": graphs[0].row, "column": graphs[0].column, "weight": graphs[0].weight}
+    write_arrays(tmp_path / "graph", arrays, subjects)
+    write_arrays(tmp_path / "features", {"features": features}, subjects)
+    inputs = inpainting_inputs(
+        **paths, features=tmp_path / "features", graph=tmp_path / "graph", graph_settings=GraphSettings(k=4),
+        protocol="transductive", part="all", streams=Streams(1),
+    )  # fmt: skip
+    assert not new_generator(inputs, InpaintingSettings()).sex
+
+
+def test_a_graph_that_compares_sex_alone_then_compares_images_alone():
+    unknown = np.full(5, -1)
+    settings = GraphSettings(phenotypes=("sex",))
+    assert known_phenotypes(settings, site=unknown, sex=unknown, age=np.full(5, np.nan)).phenotypes == ()
+    some = np.array([-1, -1, 0, 1, 1])
+    assert known_phenotypes(settings, site=unknown, sex=some, age=np.full(5, np.nan)) == settings
+
+
+def test_messages_and_captions_are_in_the_words_of_the_target():
+    ids = [f"s{number}" for number in range(12)]
+    included = pd.DataFrame({"subject": ids, "included": True, "twin_group": ids})
+    people = pd.DataFrame({"subject": ids, "site": "a", "diagnosis": pd.array([1] * 11 + [0], dtype="Int8")})
+    with pytest.raises(UserError, match="needs at least 2 different females for 2 folds, it has 1"):
+        split(included, people, SplitSettings(count=1, folds=2), Streams(1), "sex")
+    told = CLASS_WORDS["sex"].told
+    assert told("Patients minus controls: the diagnosis of a patient.") == "Males minus females: the sex of a male."
+    assert told("A patient scores higher than a control") == "A male scores higher than a female"
+    assert told("shuffled control") == "shuffled control"
+    assert CLASS_WORDS["diagnosis"].told("Patients and diagnoses") == "Patients and diagnoses"
+
+
+def test_a_site_of_the_excluded_is_no_fold_where_sites_are_left_out(tmp_path):
+    table = tmp_path / "table.csv"
+    rows = [f"s{n},{site},20,{('male', 'female')[n % 2]},{'x' if site == 'a' else 'control'}" for n, site in SITES]
+    table.write_text("\n".join(["participant_id,site,age,sex,diagnosis", *rows]))
+    settings = CohortSettings(
+        source="timeseries",
+        target="sex",
+        phenotype=str(table),
+        series=str(tmp_path / "{subject}.1D"),
+        regions=2,
+        codes=CodeSettings(diagnosis={"x": "excluded", "control": "control"}),
+    )
+    for n, _ in SITES:
+        (tmp_path / f"s{n}.1D").touch()
+    listing = list_cohort("c", settings)
+    people = ingest(table, settings, listing.absences)
+    assert people["diagnosis"].isna().tolist() == [site == "a" for _, site in SITES]
+    included = people[["subject"]].assign(included=people["has_series"], twin_group=people["subject"], reason="")
+    drawn = split(included, people, SplitSettings(validation="leave_one_site_out"), Streams(1), settings.target)
+    assert listing.labelled_sites == ("b", "c")
+    assert set(drawn["fold"]) == set(range(len(listing.labelled_sites)))

@@ -1,0 +1,310 @@
+"""Institutions and folds: a partition, twins together, balanced, the same in any row order."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.splits.institutions import split
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+
+STREAMS = Streams(seed=7)
+
+# GAHFL Table I, ABIDE-I.
+GAHFL = {
+    "client-1": ("UM_1", "UM_2", "UCLA_1", "UCLA_2", "OHSU", "CALTECH"),
+    "client-2": ("USM", "TRINITY", "MAX_MUN", "STANFORD", "SDSU", "OLIN"),
+    "client-3": ("LEUVEN_1", "LEUVEN_2", "PITT", "YALE", "KKI", "SBL", "CMU"),
+    "client-4": ("NYU",),
+}
+
+
+def cohort(diagnosis, site=None, twins=()):
+    """included and participants of subjects s000, s001, ...; `twins` lists positions with identical series."""
+    ids = [f"s{i:03d}" for i in range(len(diagnosis))]
+    group = list(ids)
+    for members in twins:
+        for member in members:
+            group[member] = ids[min(members)]
+    included = pd.DataFrame({"subject": ids, "included": True, "twin_group": group, "reason": ""})
+    participants = pd.DataFrame(
+        {
+            "subject": ids,
+            "site": ["A"] * len(ids) if site is None else list(site),
+            "diagnosis": pd.array(list(diagnosis), dtype="Int8"),
+        }
+    )
+    return included, participants
+
+
+def counts(table, participants):
+    """(institution, diagnosis) -> subjects in each fold."""
+    merged = table.merge(participants, on="subject")
+    folds = range(int(table["fold"].max()) + 1)
+    return {
+        key: [int((part["fold"] == f).sum()) for f in folds]
+        for key, part in merged.groupby(["institution", "diagnosis"])
+    }
+
+
+@given(
+    controls=st.integers(40, 90),
+    patients=st.integers(40, 90),
+    count=st.integers(1, 3),
+    folds=st.integers(2, 5),
+    seed=st.integers(0, 1000),
+)
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_without_twins_institutions_and_folds_are_as_equal_as_can_be(controls, patients, count, folds, seed):
+    included, participants = cohort([0] * controls + [1] * patients)
+    table = split(included, participants, SplitSettings(count=count, folds=folds), Streams(seed))
+
+    assert table["subject"].tolist() == included["subject"].tolist()
+    assert set(table["institution"]) == {f"institution-{i + 1}" for i in range(count)}
+    sizes = table["institution"].value_counts()
+    assert sizes.max() - sizes.min() <= 1
+    assert set(table["fold"]) == set(range(folds))
+    for in_folds in counts(table, participants).values():
+        assert max(in_folds) - min(in_folds) <= 1
+
+
+@given(data=st.data(), seed=st.integers(0, 1000))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_twins_share_institution_and_fold(data, seed):
+    positions = data.draw(st.permutations(range(100)))
+    twins = [positions[:2], positions[2:4], positions[4:7]]
+    included, participants = cohort([i % 2 for i in range(100)], site=[f"S{i % 3}" for i in range(100)], twins=twins)
+    for settings in (SplitSettings(count=2, folds=3), SplitSettings(institutions="sites", folds=3)):
+        table = split(included, participants, settings, Streams(seed)).set_index("subject")
+        for members in twins:
+            ids = [f"s{i:03d}" for i in members]
+            assert table.loc[ids, "institution"].nunique() == 1
+            assert table.loc[ids, "fold"].nunique() == 1
+
+
+@given(seed=st.integers(0, 1000))
+@hypothesis_settings(max_examples=10, deadline=None)
+def test_row_order_does_not_matter(seed):
+    included, participants = cohort([i % 2 for i in range(60)], twins=[(3, 40), (11, 12)])
+    expected = split(included, participants, SplitSettings(count=3, folds=4), STREAMS)
+    shuffled = split(
+        included.sample(frac=1, random_state=seed),
+        participants.sample(frac=1, random_state=seed + 1),
+        SplitSettings(count=3, folds=4),
+        STREAMS,
+    )
+    pd.testing.assert_frame_equal(shuffled, expected)
+
+
+def test_another_repeat_draws_both_anew():
+    included, participants = cohort([i % 2 for i in range(100)])
+    first = split(included, participants, SplitSettings(), Streams(1, repeat=0))
+    second = split(included, participants, SplitSettings(), Streams(1, repeat=1))
+    assert (first["institution"] != second["institution"]).any()
+    assert (first["fold"] != second["fold"]).any()
+
+
+def test_institutions_of_a_share_leave_the_others_out():
+    included, participants = cohort([i % 2 for i in range(200)])
+    table = split(included, participants, SplitSettings(count=3, folds=2, share=0.1), STREAMS)
+    assert table["institution"].value_counts().to_dict() == {f"institution-{i}": 20 for i in (1, 2, 3)}
+    assert set(table["subject"]) < set(included["subject"])
+
+
+def test_more_institutions_of_a_share_leave_the_first_ones_as_they_are():
+    included, participants = cohort([i % 2 for i in range(200)], twins=[(5, 6), (70, 180), (11, 12, 13)])
+    two = split(included, participants, SplitSettings(count=2, folds=2, share=0.1), STREAMS)
+    ten = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
+    first = ten[ten["institution"].isin(["institution-1", "institution-2"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(first, two)
+
+
+def test_twins_stay_together_in_institutions_of_a_share():
+    included, participants = cohort([i % 2 for i in range(100)], twins=[(i, i + 50) for i in range(50)])
+    table = split(included, participants, SplitSettings(count=5, folds=2, share=0.2), STREAMS)
+    places = table.set_index("subject")
+    assert len(places) == 100
+    for i in range(50):
+        assert places.loc[f"s{i:03d}"].equals(places.loc[f"s{i + 50:03d}"])
+
+
+def test_a_share_that_is_no_whole_number_of_subjects_is_rounded_down():
+    included, participants = cohort([i % 2 for i in range(109)])
+    table = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
+    assert set(table["institution"].value_counts()) == {10}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"count": 4, "share": 0.3}, "4 institutions of 0.3 are more than the cohort"),
+        ({"institutions": "sites", "share": 0.1}, "random institutions"),
+        ({"validation": "leave_one_site_out", "share": 0.1}, "random institutions"),
+        ({"share": 0}, "share: expected more than 0, found 0"),
+    ],
+)
+def test_a_share_that_cannot_be_is_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        SplitSettings(**settings)
+
+
+@pytest.mark.parametrize(("share", "held"), [(0.009, 0), (0.02, 2)])
+def test_a_share_of_fewer_subjects_than_folds_is_refused(share, held):
+    included, participants = cohort([0, 1] * 50)
+    with pytest.raises(UserError, match=f"a share of {share} of 100 subjects is {held} in an institution, 3 folds"):
+        split(included, participants, SplitSettings(count=2, folds=3, share=share), STREAMS)
+
+
+def test_shares_may_add_up_to_the_whole_cohort():
+    assert SplitSettings(count=10, share=0.1).share == 0.1
+
+
+def test_excluded_subjects_are_not_split_and_unlabelled_ones_are_tested_in_no_fold():
+    included, participants = cohort([0, 1] * 10 + [None])
+    included.loc[3, "included"] = False
+    table = split(included, participants, SplitSettings(count=1, folds=2), STREAMS)
+    assert "s003" not in set(table["subject"])
+    assert table.set_index("subject")["fold"]["s020"] == -1
+    assert (table["fold"] < 0).sum() == 1
+    assert len(table) == 20
+
+
+def test_one_institution_a_site():
+    included, participants = cohort([0, 1] * 20, site=["B"] * 20 + ["A"] * 20)
+    table = split(included, participants, SplitSettings(institutions="sites", folds=5), STREAMS)
+    assert table["institution"].tolist() == ["B"] * 20 + ["A"] * 20
+    assert counts(table, participants) == {(s, d): [2] * 5 for s in "AB" for d in (0, 1)}
+
+
+def test_leave_one_site_out_tests_each_site_once():
+    included, participants = cohort([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
+    table = split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
+    assert table["institution"].tolist() == ["C", "C", "A", "A", "B", "B"]
+    assert table["fold"].tolist() == [2, 2, 0, 0, 1, 1]
+
+
+def test_a_site_that_a_rule_empties_is_named_with_the_rule():
+    included, participants = cohort([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
+    dropped = participants["site"] == "B"
+    included.loc[dropped, ["included", "reason"]] = [[False, f"mean FD above 0.5 mm (0.{i})"] for i in (7, 8)]
+    words = r"to test at site B, found nobody: all 2 leave \(most often: mean FD above 0.5 mm; .*; loosen that rule"
+    with pytest.raises(UserError, match=words):
+        split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
+
+
+def test_a_site_whose_subjects_are_all_tested_elsewhere_as_twins_is_named():
+    included, participants = cohort([0, 1, 1, 0], site=["A", "A", "B", "C"], twins=[(1, 2)])
+    with pytest.raises(UserError, match=r"at site B, .*most often: twin of a subject at another site"):
+        split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
+
+
+def test_twins_at_two_sites_are_left_out_together():
+    included, participants = cohort([0, 1, 1, 0], site=["A", "A", "B", "B"], twins=[(1, 2)])
+    table = split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
+    assert table["institution"].tolist() == ["A", "A", "A", "B"]
+    assert table["fold"].tolist() == [0, 0, 0, 1]
+
+
+GROUPED = cohort([0, 1] * 20, site=["NYU"] * 20 + ["UCLA_1"] * 10 + ["UCLA_2"] * 10)
+
+
+def test_groups_of_sites():
+    settings = SplitSettings(institutions="site_groups", groups={"east": ("NYU",), "west": ("UCLA_1", "UCLA_2")})
+    table = split(*GROUPED, settings, STREAMS)
+    assert table["institution"].value_counts().to_dict() == {"east": 20, "west": 20}
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"east": ("NYU",), "west": ("UCLA_1", "UCLA2")}, "UCLA2.*did you mean UCLA_2"),
+        ({"east": ("NYU",), "west": ("UCLA_1", "Ulaanbaatar")}, "Ulaanbaatar.*it has NYU, UCLA_1, UCLA_2"),
+        ({"east": ("NYU", "UCLA_1"), "west": ("UCLA_1", "UCLA_2")}, "UCLA_1 stands in the groups east and west"),
+        ({"east": ("NYU",), "west": ("UCLA_1",)}, "UCLA_2 is in none"),
+        ({}, "NYU, UCLA_1, UCLA_2 are in none"),
+    ],
+)
+def test_groups_that_do_not_fit_the_sites(groups, message):
+    with pytest.raises(UserError, match=message):
+        split(*GROUPED, SplitSettings(institutions="site_groups", groups=groups), STREAMS)
+
+
+def test_fewer_of_a_diagnosis_than_folds():
+    tables = cohort([0] * 20 + [1] * 4)
+    words = r"institution-1 needs at least 5 different patients for 5 folds, it has 4; .*lower `count`"
+    with pytest.raises(UserError, match=words):
+        split(*tables, SplitSettings(count=1, folds=5), STREAMS)
+
+
+def test_twins_count_once_towards_the_folds():
+    tables = cohort([0] * 20 + [1] * 5, twins=[(20, 21)])
+    with pytest.raises(UserError, match="5 different patients for 5 folds, it has 4"):
+        split(*tables, SplitSettings(count=1, folds=5), STREAMS)
+
+
+def test_a_site_with_one_diagnosis():
+    tables = cohort([0, 1] * 10 + [0] * 10, site=["A"] * 20 + ["B"] * 10)
+    words = r"institution B needs at least 2 different patients for 2 folds, it has 0; .*merge it"
+    with pytest.raises(UserError, match=words):
+        split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
+
+
+def test_fewer_subjects_than_institutions_times_folds():
+    with pytest.raises(UserError, match="5 institutions x 5 folds need at least 25 different subjects, 24 are"):
+        split(*cohort([0, 1] * 12), SplitSettings(), STREAMS)
+
+
+def test_nobody_to_split():
+    with pytest.raises(UserError, match="no included subject has a diagnosis"):
+        split(*cohort([None, None]), SplitSettings(), STREAMS)
+
+
+def test_a_subject_without_a_site_where_sites_count():
+    tables = cohort([0, 1] * 4, site=["A"] * 4 + ["B"] * 3 + [None])
+    with pytest.raises(UserError, match="s007"):
+        split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
+
+
+def test_one_site_cannot_be_left_out():
+    with pytest.raises(UserError, match=r"at least 2 sites, found \['A'\]"):
+        split(*cohort([0, 1]), SplitSettings(validation="leave_one_site_out"), STREAMS)
+
+
+@pytest.mark.data
+@pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
+def test_the_site_groups_of_gahfl_on_abide():
+    phenotype = pd.read_csv(Path(os.environ["BRAINFED_DATA"]) / "abide" / "subjects.csv")
+    included = pd.DataFrame({"subject": phenotype["key"], "included": True, "twin_group": phenotype["key"]})
+    included["twin_group"] = included["twin_group"].replace("UM_1_0050286", "UM_1_0050279")
+    participants = pd.DataFrame(
+        {"subject": phenotype["key"], "site": phenotype["SITE_ID"], "diagnosis": phenotype["label_asd"]}
+    )
+    settings = SplitSettings(institutions="site_groups", groups=GAHFL)
+    table = split(included, participants, settings, STREAMS)
+
+    sizes = table["institution"].value_counts().to_dict()
+    assert sizes == {"client-1": 301, "client-2": 279, "client-3": 280, "client-4": 175}
+    twins = table.set_index("subject").loc[["UM_1_0050279", "UM_1_0050286"]]
+    assert twins.nunique().tolist() == [1, 1]
+    for (institution, _), in_folds in counts(table, participants).items():
+        assert np.ptp(in_folds) <= (2 if institution == "client-1" else 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "drawn"),
+    [
+        ({}, True),
+        ({"institutions": "sites"}, False),
+        ({"institutions": "site_groups"}, False),
+        ({"validation": "leave_one_site_out"}, False),
+    ],
+)
+def test_institutions_that_are_sites_are_not_drawn(settings, drawn):
+    assert SplitSettings(**settings).draws_institutions == drawn

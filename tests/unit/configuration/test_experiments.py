@@ -1,0 +1,390 @@
+"""Experiments as targets: sweeps of splits, the twin with one repeat, and the experiments of the paper."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.targets import config_of, reports_of, swept_split, targets_of
+from brainfed.runtime.errors import UserError
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+CONFIG = """
+project: study
+cohorts:
+  ours: {source: simulate}
+split: {count: 2, folds: 3, repeats: 4}
+experiments:
+  methods: {variants: [ridge-central, fedgcn]}
+  clients: {variants: [ridge-central, fedgcn], default: false, split: {count: [2, 4], share: 0.1}}
+"""
+
+
+def plan(**changes):
+    return load_plan(overlay(yaml.safe_load(CONFIG), changes))
+
+
+def test_a_list_in_a_split_makes_a_group_of_experiments():
+    planned = plan()
+    members = planned.group("clients")
+    assert [(found.name, found.split.count, found.split.share) for found in members] == [
+        ("clients-count2", 2, 0.1),
+        ("clients-count4", 4, 0.1),
+    ]
+    assert members[0].regime != members[1].regime
+    assert planned.group("methods") == (planned.experiments["methods"],)
+
+
+def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
+    planned = plan()
+    whole, twin = planned.experiments["clients-count4"], planned.experiments["clients-quick-count4"]
+    assert (whole.repeats, twin.repeats) == (4, 1)
+    assert twin.regime == whole.regime
+    assert twin.variants == whole.variants
+    assert twin.group == "clients-quick"
+    assert not twin.default
+
+
+def test_targets_are_the_experiments_and_all_of_those_that_no_plain_run_has():
+    targets = targets_of(plan())
+    assert targets == {
+        "methods": ("methods",),
+        "clients": ("clients-count2", "clients-count4"),
+        "methods-quick": ("methods-quick",),
+        "clients-quick": ("clients-quick-count2", "clients-quick-count4"),
+        "paper": ("clients-count2", "clients-count4"),
+        "paper-quick": ("clients-quick-count2", "clients-quick-count4"),
+    }
+
+
+def test_where_everything_is_part_of_a_plain_run_there_is_no_target_for_the_rest():
+    targets = targets_of(plan(experiments={"clients": {"default": True}}))
+    assert "methods" in targets
+    assert not {"paper", "paper-quick"} & set(targets)
+
+
+def test_the_projects_own_report_has_the_default_experiments_and_each_target_one_of_its_own():
+    reports = reports_of(plan())
+    assert reports["study"] == ("methods",)
+    assert reports["study-clients"] == ("clients-count2", "clients-count4")
+    assert set(reports) == {"study"} | {f"study-{target}" for target in targets_of(plan())}
+
+
+@pytest.mark.parametrize(
+    ("experiments", "words"),
+    [
+        ({"clients": {"split": {"count": []}}}, r"experiments\.clients\.split\.count: .* empty list"),
+        ({"clients": {"split": {"count": [2, 2]}}}, r"experiments\.clients: .*'clients-count2' twice"),
+        ({"clients-count4": {"variants": ["ridge-central"]}}, r"another experiment 'clients-count4'"),
+        ({"clients-quick-count4": {"variants": ["ridge-central"]}}, r"another experiment 'clients-quick-count4'"),
+        ({"clients": {"split": {"count": [2, 20]}}}, r"experiments\.clients\.split: share: 20 institutions of 0\.1"),
+        ({"clients": {"split": {"institutions": "sites"}}}, r"experiments\.clients\.split: share"),
+        ({"fast-quick": {}}, r"experiments\.fast-quick: a name may not end in -quick"),
+        ({"paper": {}}, r"experiments\.paper: `snakemake paper` means something else"),
+        ({"tables": {}}, r"experiments\.tables: `snakemake tables` means something else"),
+        ({"methods": {"figure": "pie"}}, r"experiments\.methods\.figure: expected one of none, bars"),
+    ],
+    ids=str,
+)
+def test_an_experiment_that_cannot_be_is_refused(experiments, words):
+    with pytest.raises(UserError, match=words):
+        plan(experiments=experiments)
+
+
+SWEEP = {"wide": {"method": "fedgcn", "graph": {"k": [3, 5]}}}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "words"),
+    [
+        ({"figure": "line"}, r"experiments\.methods\.axes: .*'line' is drawn against 1 swept setting\(s\), found 0"),
+        ({"figure": "surface", "axes": ["graph.k"]}, r"axes: .*'surface' is drawn against 2 .* found 1"),
+        (
+            {"figure": "line", "axes": ["graph.kk"]},
+            r"axes: no variant has the setting 'graph\.kk'; did you mean 'graph\.k'",
+        ),
+        ({"figure": "line", "axes": ["inpainting.alpha"]}, r"axes: no variant has the setting 'inpainting\.alpha'"),
+        ({"figure": "line", "axes": ["rounds"]}, r"axes: expected variants of one method that differ in 'rounds'"),
+        ({"figure": "rounds", "axes": ["local_epochs"]}, r"axes: expected variants .* differ in 'local_epochs'"),
+        ({"figure": "surface", "axes": ["graph.k", "rounds"]}, r"axes: expected variants .* differ in 'rounds'"),
+        ({"figure": "surface", "axes": ["graph.k", "graph.k"]}, r"axes: .*'surface' is drawn against 2 .* found 1"),
+        ({"figure": "rounds", "axes": ["graph.embedding"]}, r"axes: 'graph\.embedding' has the value 'pca'"),
+        ({"figure": "line", "axes": ["split.count"]}, r"axes: 'split\.count' is of the figure `clients`, found 'line'"),
+        ({"axes": ["split.count"]}, r"axes: 'split\.count' is of the figure `clients`, found 'none'"),
+        ({"figure": "clients"}, r"methods\.figure: `clients` compares numbers .* found a sweep of nothing"),
+        ({"figure": "clients", "split": {"count": [2]}}, r"found a sweep of count \[2\]; give two values or more"),
+        ({"figure": "clients", "split": {"share": [0.1, 0.2]}}, r"found a sweep of share \[0\.1, 0\.2\]; give"),
+        ({"figure": "clients", "split": {"count": [2, 3], "folds": [2, 3]}}, r"found a sweep of count .*, folds"),
+        (
+            {"figure": "clients", "split": {"count": [2, 3], "institutions": "sites"}},
+            r"split\.count: it counts with `institutions: random`",
+        ),
+        (
+            {"figure": "clients", "split": {"count": [2, 3]}, "axes": ["split.share"]},
+            r"axes: `clients` is drawn against split\.count, found split\.share",
+        ),
+        (
+            {"figure": "bars", "split": {"count": [2, 3]}},
+            r"figure: expected clients or none for a sweep of splits \(count\), found bars",
+        ),
+        ({"figure": "distribution"}, r"figure: `distribution` is of generated nodes, which no variant has"),
+        ({"figure": "fidelity"}, r"figure: `fidelity` needs a variant of FedNI with `graph: {scope: global_cut}`"),
+    ],
+    ids=str,
+)
+def test_a_figure_that_could_not_be_drawn_is_refused_before_any_training(experiment, words):
+    with pytest.raises(UserError, match=words):
+        plan(variants=SWEEP, experiments={"methods": {"variants": ["ridge-central", "wide"]} | experiment})
+
+
+DOSES = {"none": 0.0, "half": 0.5, "all": 1.0}
+BETWEEN = {"variants": ["fedgcn", "centralgcn", "fedni"], "figure": "dose", "axes": ["simulate.group_agreement"]}
+
+
+def doses(experiment, **changed):
+    """A plan of three simulated cohorts that differ in the dose, one of them changed."""
+    cohorts = {
+        name: {"source": "simulate", "simulate": {"groups": 8, "group_agreement": dose}} for name, dose in DOSES.items()
+    }
+    cohorts = overlay(cohorts, changed)
+    experiments = {"methods": {"cohorts": list(cohorts), "reference": "fedgcn"} | BETWEEN | experiment}
+    local = {f"{name}-own-graph": {"method": name, "graph": {"scope": "local"}} for name in ("fedgcn", "fedni")}
+    return plan(cohorts=cohorts, experiments=experiments, variants=local)
+
+
+def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
+    assert doses({}).experiments["methods"].cohorts == ("none", "half", "all")
+
+
+@pytest.mark.parametrize(
+    ("experiment", "changed", "words"),
+    [
+        ({"axes": []}, {}, r"axes: `dose` is drawn against one number of the simulation, found none"),
+        (
+            {"axes": ["simulate.group_agrement"]},
+            {},
+            r"found simulate\.group_agrement; did you mean 'simulate\.group_agreement'",
+        ),
+        ({"axes": ["simulate.sites"]}, {}, r"axes: `dose` is drawn against one number .* found simulate\.sites"),
+        ({"axes": ["graph.k"]}, {}, r"axes: `dose` is drawn against one number .* found graph\.k"),
+        ({"cohorts": ["all"]}, {}, r"cohorts: `dose` needs two cohorts or more, .* found all 1\.0"),
+        (
+            {},
+            {"half": {"simulate": {"group_agreement": 1.0}}},
+            r"each with its own value of simulate\.group_agreement, found none 0\.0, half 1\.0, all 1\.0",
+        ),
+        (
+            {},
+            {"all": {"simulate": {"effect": 0.3}}},
+            r"differ in group_agreement alone, found 'none' and 'all' with different simulate\.effect",
+        ),
+        (
+            {},
+            {"half": {"source": "timeseries", "phenotype": "people.tsv", "series": "{file}.csv"}},
+            r"figure: `dose` compares simulated cohorts, found 'half' with source 'timeseries'; leave it out",
+        ),
+        (
+            {},
+            {"all": {"target": "sex", "min_timepoints": 70}},
+            r"differ in group_agreement alone, found 'none' and 'all' with different target",
+        ),
+        (
+            {},
+            {"all": {"simulate": {"groups": 0}}},
+            r"simulate\.group_agreement: expected groups that it is of, found 1 with groups 0",
+        ),
+        (
+            {"variants": ["fedgcn-own-graph", "centralgcn", "fedni"], "reference": "centralgcn"},
+            {},
+            r"`dose` measures what a cut costs, found a fedgcn with graph\.scope: local; use global_cut",
+        ),
+        (
+            {"variants": ["fedgcn", "centralgcn", "fedni-own-graph"]},
+            {},
+            r"compares new nodes in one graph, found 'fedni-own-graph' with another graph than fedgcn",
+        ),
+        ({"variants": ["fedgcn", "fedni"]}, {}, r"one of centralgcn, found none of centralgcn; name one"),
+        ({"variants": ["fedgcn", "fedgcn-skip", "centralgcn"]}, {}, r"found fedgcn, fedgcn-skip of fedgcn; name one"),
+        (
+            {"variants": ["fedgcn", "centralgcn"]},
+            {},
+            r"variants: `dose` shows what new nodes recover, found no variant",
+        ),
+        ({"split": {"count": [2, 3]}}, {}, r"expected clients or none for a sweep of splits \(count\), found dose"),
+    ],
+    ids=str,
+)
+def test_cohorts_that_are_no_doses_of_one_simulation_are_refused(experiment, changed, words):
+    with pytest.raises(UserError, match=words):
+        doses(experiment, **changed)
+
+
+@pytest.mark.parametrize(
+    ("figure", "axes", "swept"),
+    [
+        ("line", ["graph.k"], {"graph": {"k": [3, 5]}}),
+        ("line", ["rounds"], {"rounds": [1, 2]}),
+        ("line", ["graph.scope"], {"graph": {"scope": ["local", "global_cut"]}}),
+        ("rounds", ["local_epochs"], {"local_epochs": [1, 5]}),
+        ("surface", ["graph.k", "rounds"], {"rounds": [1, 2], "graph": {"k": [3, 5]}}),
+    ],
+    ids=str,
+)
+def test_a_figure_may_be_drawn_against_swept_settings_of_stages_and_methods(figure, axes, swept):
+    experiment = {"variants": ["ridge-central", "wide"], "figure": figure, "axes": axes}
+    planned = plan(variants={"wide": {"method": "fedgcn"} | swept}, experiments={"methods": experiment})
+    assert planned.experiments["methods"].settings.axes == tuple(axes)
+
+
+def test_methods_whose_defaults_differ_are_no_sweep():
+    variants = {"one": {"method": "fedgcn", "rounds": 2}, "other": {"method": "fedmlp", "rounds": 3}}
+    experiment = {"variants": ["ridge-central", *variants], "figure": "line", "axes": ["rounds"]}
+    with pytest.raises(UserError, match="expected variants of one method that differ in 'rounds'"):
+        plan(variants=variants, experiments={"methods": experiment})
+
+
+@pytest.mark.parametrize("axes", [[], ["split.count"]])
+def test_clients_are_drawn_against_their_number(axes):
+    planned = plan(experiments={"clients": {"figure": "clients", "axes": axes}})
+    assert [found.split.count for found in planned.group("clients")] == [2, 4]
+
+
+@pytest.fixture(params=["config", "abide"])
+def shipped(request, monkeypatch):
+    """The plan of a shipped config."""
+    monkeypatch.chdir(REPOSITORY)
+    return load_plan(yaml.safe_load((REPOSITORY / "config" / f"{request.param}.yaml").read_text()))
+
+
+def variants_of(planned, group):
+    return {variant.name: variant for variant in planned.group(group)[0].variants}
+
+
+def test_every_table_and_figure_of_the_paper_is_shipped(shipped):
+    papers = {experiment.settings.paper for experiment in shipped.experiments.values()} - {""}
+    assert papers == {"table5", "table6", *(f"fig{number}" for number in range(2, 10))}
+    by_name = [name for name, found in shipped.experiments.items() if found.settings.paper and found.default]
+    assert by_name == []
+
+
+def test_the_default_run_has_every_method_of_table_5(shipped):
+    methods = {
+        variant.method.name
+        for experiment in shipped.experiments.values()
+        if experiment.default
+        for variant in experiment.variants
+    }
+    assert {"localgcn", "centralgcn", "fedmlp", "fedgcn", "fedsage-plus", "fedni"} <= methods
+
+
+def test_the_sweep_of_k_shares_the_features_and_has_a_graph_a_value(shipped):
+    found = variants_of(shipped, "fig8")
+    assert len({variant.features.name for variant in found.values()}) == 1
+    assert {found[f"fedni-k-k{k}"].graph.settings.k for k in (3, 5, 10, 15, 20, 25, 30, 40)} == {
+        3, 5, 10, 15, 20, 25, 30, 40,
+    }  # fmt: skip
+    assert len({variant.fused.name for variant in found.values() if variant.fused}) == 8
+
+
+def test_the_sweep_of_epochs_shares_graph_and_generator(shipped):
+    found = variants_of(shipped, "fig9").values()
+    assert [(variant.settings["rounds"], variant.settings["local_epochs"]) for variant in found] == [
+        (100, epochs) for epochs in (1, 5, 10, 15, 20)
+    ]
+    assert len({variant.fused.name for variant in found}) == 1
+
+
+def test_the_surface_has_six_by_six_weights_on_one_graph_and_fedsage_beside(shipped):
+    found = variants_of(shipped, "fig6")
+    weights = {
+        (variant.fused.inpainting.settings["alpha"], variant.fused.inpainting.settings["beta"])
+        for variant in found.values()
+        if variant.method.name == "fedni"
+    }
+    values = (0.01, 0.05, 0.1, 0.5, 1, 5)
+    assert weights == {(alpha, beta) for alpha in values for beta in values}
+    assert len({variant.graph.name for variant in found.values()}) == 1
+    assert "fedsage-plus" in found
+    assert shipped.group("fig6")[0].repeats == 1
+
+
+def test_two_to_ten_institutions_hold_a_tenth_each(shipped):
+    assert [(found.split.count, found.split.share) for found in shipped.group("fig7")] == [
+        (count, 0.1) for count in (2, 4, 6, 8, 10)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "key", "value"),
+    [
+        ("fedni-no-bfs", "inpainting", "masking", "random"),
+        ("fedni-no-discriminator", "inpainting", "discriminator", False),
+        ("fedni-no-edge", "fusing", "edges", "binary"),
+    ],
+)
+def test_an_ablation_differs_from_fedni_in_one_setting(shipped, name, stage, key, value):
+    found = variants_of(shipped, "fig2")
+    settings = {
+        "inpainting": lambda variant: variant.fused.inpainting.settings,
+        "fusing": lambda variant: vars(variant.fused.settings),
+    }
+    for kind, of in settings.items():
+        changed = {key: value} if kind == stage else {}
+        assert of(found[name]) == of(found["fedni"]) | changed
+    assert found[name].settings == found["fedni"].settings
+
+
+def test_the_strategies_of_federation_are_the_papers_four(shipped):
+    found = variants_of(shipped, "fig3").values()
+    assert sorted(variant.fused.inpainting.settings["federated"] for variant in found) == [
+        "both",
+        "discriminator",
+        "generator",
+        "none",
+    ]
+
+
+def test_fidelity_is_scored_where_the_true_neighbours_are_known(shipped):
+    for variant in variants_of(shipped, "fidelity").values():
+        assert variant.graph.settings.scope == "global_cut"
+
+
+def test_a_report_shows_the_config_of_its_own_experiments():
+    planned = plan(
+        variants={
+            "wide": {"method": "fedgcn", "graph": {"k": [3, 5]}},
+            "slow": {"method": "fedgcn", "rounds": 30},
+            "unused": {"method": "fedgcn", "rounds": 40},
+        },
+        experiments={
+            "clients": {"variants": ["ridge-central", "wide-k5"]},
+            "methods": {"variants": ["ridge-central", "slow"]},
+        },
+    )
+    shown = config_of(planned, planned.group("clients-quick"))
+    assert set(shown["experiments"]) == {"clients"}
+    assert set(shown["variants"]) == {"wide"}
+    assert shown["split"] == config_of(planned, planned.group("methods"))["split"]
+
+
+def test_the_experiments_of_a_group_are_told_apart_by_what_is_swept():
+    planned = plan()
+    assert swept_split(planned, planned.experiments["clients-count4"]) == {"count": 4}
+    assert swept_split(planned, planned.experiments["clients-quick-count2"]) == {"count": 2}
+    assert swept_split(planned, planned.experiments["methods"]) == {}
+
+
+def test_a_reading_changes_the_same_settings_in_every_method(shipped):
+    found = variants_of(shipped, "readings")
+    methods = ("localgcn", "centralgcn", "fedgcn")
+    ends = {name.removeprefix(f"{method}-") for name in found for method in methods if name.startswith(f"{method}-")}
+    assert {"rfe", "knn-rfe", "correlation", "site", "dropout", "paper", "parisot"} <= ends
+    for end in ends:
+        own = [found[f"{method}-{end}"] for method in methods]
+        graphs = [{**variant.stages()["graph"], "scope": ""} for variant in own]
+        assert graphs[0] == graphs[1] == graphs[2]
+        assert len({variant.features.name for variant in own}) == 1
+        assert len({(variant.settings["dropout"], variant.settings["standardise"]) for variant in own}) == 1
+    assert found["fedmlp-parisot"].features.name == found["fedgcn-parisot"].features.name

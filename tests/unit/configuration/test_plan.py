@@ -1,0 +1,401 @@
+"""Which names a change moves: a name stands for its own settings and those above it, and for nothing else."""
+
+import copy
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.planning.figures import scopes_of
+from brainfed.configuration.planning.plan import split_content, stage_name
+from brainfed.runtime.errors import UserError
+from parameter_ids import in_order
+
+CONFIG = """
+project: study
+cohorts:
+  ours: {source: simulate}
+split: {count: 2, folds: 3, repeats: 1}
+variants:
+  first: {method: fedgcn}
+  second: {method: fedgcn, rounds: 3}
+experiments:
+  methods: {variants: [ridge-central, fedmlp, localgcn, centralgcn, first, second]}
+"""
+
+
+def plan(**changes):
+    return load_plan(overlay(yaml.safe_load(CONFIG), changes))
+
+
+def variant(planned, name, experiment="methods"):
+    return next(found for found in planned.experiments[experiment].variants if found.name == name)
+
+
+def names(planned, name="first"):
+    """What a variant's files are called: split, features, graph, regime."""
+    regime, found = planned.experiments["methods"].regime, variant(planned, name)
+    return {
+        "split": regime.split,
+        "features": found.features.name,
+        "graph": found.graph.name,
+        "regime": regime.name,
+    }
+
+
+def moved(**changes):
+    """The kinds of names that a change moves."""
+    before, after = names(plan()), names(plan(**changes))
+    return {kind for kind in before if before[kind] != after[kind]}
+
+
+def test_a_name_is_a_slug_and_a_digest():
+    assert stage_name("pearson", {"b": 1, "a": [2]}) == "pearson-63c9663d"
+    found = names(plan())
+    assert found["split"].startswith("2-random-3-fold-")
+    assert found["features"].startswith("pearson-")
+    assert found["graph"].startswith("global-cut-k10-")
+    assert found["regime"].startswith("2-random-3-fold-transductive-")
+
+
+def test_two_variants_with_the_same_graph_share_it():
+    planned = plan()
+    assert variant(planned, "first").graph is not None
+    assert variant(planned, "first").graph == variant(planned, "second").graph
+    assert variant(planned, "first").graph == variant(planned, "localgcn").graph
+    assert set(planned.graphs) == {variant(planned, "first").graph.name, variant(planned, "centralgcn").graph.name}
+
+
+def test_all_variants_share_the_features():
+    planned = plan()
+    assert len(planned.features) == 1
+    assert variant(planned, "ridge-central").graph is None
+    assert variant(planned, "fedmlp").graph is None
+
+
+def test_a_method_that_needs_the_graph_of_everybody_gets_it():
+    planned = plan()
+    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+    assert variant(planned, "localgcn").graph.settings.scope == "global_cut"
+
+
+def test_graphs_of_the_institutions_own_subjects_are_for_methods_inside_institutions():
+    planned = plan(graph={"scope": "local"})
+    assert variant(planned, "localgcn").graph.settings.scope == "local"
+    assert variant(planned, "first").graph.settings.scope == "local"
+    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+
+
+def test_the_scopes_that_are_drawn_are_the_first_cut_graph_and_the_same_inside_institutions():
+    """`wide` is cut with another k; `own` is `first` inside institutions; the shuffled control is never drawn."""
+    added = {
+        "own": {"method": "fedgcn", "graph": {"scope": "local"}},
+        "wide": {"method": "fedgcn", "graph": {"k": 20}},
+        "shuffled": {"method": "fedgcn", "graph": {"shuffle": True}},
+    }
+
+    def drawn(*names):
+        experiments = {"methods": {"variants": ["ridge-central", *names]}}
+        return scopes_of(plan(variants=added, experiments=experiments).experiments["methods"].variants)
+
+    cut, own = drawn("wide", "first", "own")
+    assert (cut.settings.scope, cut.settings.k, own.settings.scope, own.settings.k) == ("global_cut", 10, "local", 10)
+    cut, own = drawn("shuffled", "wide", "centralgcn")
+    assert (cut.settings.k, own) == (20, None)
+    assert drawn("own", "shuffled") == drawn() == (None, None)
+
+
+@pytest.mark.parametrize(("protocol", "scope"), [("transductive", "local"), ("inductive", "global_cut")])
+def test_an_unseen_site_shapes_no_graph_of_the_others(protocol, scope):
+    sites = {"split": {"validation": "leave_one_site_out"}, "protocol": protocol}
+    planned = plan(experiments={"methods": {"variants": ["ridge-central", "localgcn", "first", "centralgcn"], **sites}})
+    assert variant(planned, "localgcn").graph.settings.scope == scope
+    assert variant(planned, "first").graph.settings.scope == scope
+    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+
+
+def test_features_chosen_by_labels_do_not_correlate_in_an_institution_that_is_left_out():
+    """It has no training label to choose by, and components stand in."""
+    chosen = {"first": {"graph": {"embedding": "rfe", "distance": "correlation"}}}
+    sites = {"methods": {"variants": ["ridge-central", "first"], "split": {"validation": "leave_one_site_out"}}}
+    with pytest.raises(UserError, match=r"variants\.first\.graph\.distance: expected euclidean with `embedding: rfe`"):
+        plan(variants=chosen, experiments=sites)
+    assert plan(variants=chosen)
+
+
+def test_a_graph_that_joins_institutions_is_refused_where_they_train_apart():
+    with pytest.raises(UserError, match=r"variants\.first\.graph\.scope: .*'fedgcn' trains inside institutions"):
+        plan(variants={"first": {"graph": {"scope": "global"}}})
+
+
+def test_one_variants_k_renames_its_graph_alone():
+    before, after = plan(), plan(variants={"first": {"graph": {"k": 5}}})
+    assert moved(variants={"first": {"graph": {"k": 5}}}) == {"graph"}
+    assert names(after, "second") == names(before, "second")
+    assert names(after, "first")["graph"].startswith("global-cut-k5-")
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds"),
+    [
+        ({"graph": {"k": 5}}, {"graph"}),
+        ({"graph": {"phenotypes": []}}, {"graph"}),
+        ({"features": {"fisher_z": True}}, {"features", "graph"}),
+        ({"features": {"connectivity": "tangent"}}, {"features", "graph"}),
+        ({"features": {"harmonise": "combat"}}, {"features", "graph"}),
+        ({"protocol": "inductive"}, {"graph", "regime"}),
+        ({"experiments": {"methods": {"protocol": "inductive"}}}, {"graph", "regime"}),
+        ({"experiments": {"methods": {"labels": "permuted"}}}, {"regime"}),
+        ({"split": {"folds": 4}}, {"split", "graph", "regime"}),
+        ({"split": {"count": 3}}, {"split", "graph", "regime"}),
+        ({"split": {"validation": "leave_one_site_out"}}, {"split", "graph", "regime"}),
+        ({"experiments": {"methods": {"split": {"folds": 4}}}}, {"split", "graph", "regime"}),
+        ({"seed": 1}, {"split", "graph", "regime"}),
+        ({"split": {"repeats": 7}}, set()),
+        ({"features": {"selected": 9}}, set()),
+        ({"features": {"harmonise_covariates": [], "harmonise_bayes": False}}, set()),
+        ({"variants": {"first": {"features": {"selected": 9}}}}, set()),
+        ({"split": {"groups": {"one": ["a"]}}}, set()),
+        ({"threads": 2}, set()),
+        ({"report": {"title": "Ours"}}, set()),
+        ({"experiments": {"methods": {"title": "All"}}}, set()),
+        ({"variants": {"first": {"learning_rate": 0.1}}}, set()),
+        ({"cohorts": {"theirs": {"source": "simulate"}}}, set()),
+    ],
+    ids=in_order,
+)
+def test_a_change_renames_what_depends_on_it(changes, kinds):
+    assert moved(**changes) == kinds
+
+
+@pytest.mark.parametrize(
+    ("split", "void", "counts"),
+    [
+        ({}, {"groups": {"one": ["a"]}}, {"count": 4}),
+        ({"institutions": "sites"}, {"count": 4, "groups": {"one": ["a"]}}, {"folds": 4}),
+        ({"institutions": "site_groups", "groups": {"one": ["a"]}}, {"count": 4}, {"groups": {"two": ["a"]}}),
+        (
+            {"validation": "leave_one_site_out"},
+            {"count": 4, "folds": 9, "institutions": "sites", "groups": {"one": ["a"]}},
+            {"validation": "folds"},
+        ),
+    ],
+    ids=str,
+)
+def test_a_setting_of_the_split_that_does_not_count_moves_no_name(split, void, counts):
+    before = plan(split=split)
+    content = [split_content(settings) for settings in before.splits.values()]
+    after = plan(split=split | void)
+    assert names(after) == names(before)
+    assert [split_content(settings) for settings in after.splits.values()] == content
+    assert names(plan(split=split | counts))["split"] != names(before)["split"]
+
+
+def test_the_number_of_selected_features_is_no_setting_where_none_are_selected():
+    found = plan(features={"selected": 9})
+    assert found.features == plan().features
+    chosen = [plan(features={"selection": "rfe", "selected": count}) for count in (9, 10)]
+    assert names(chosen[0])["features"] != names(chosen[1])["features"]
+
+
+def test_features_that_labels_select_are_taken_from_those_that_all_folds_share():
+    planned = plan(variants={"first": {"features": {"selection": "rfe", "selected": 9}}})
+    chosen, shared = variant(planned, "first").features, variant(planned, "second").features
+    assert chosen.fitted
+    assert chosen.whole == shared
+    assert shared.whole is None
+    assert set(planned.features) == {chosen.name, shared.name}
+
+
+def test_what_labels_select_from_is_a_stage_though_no_variant_reads_it():
+    planned = plan(features={"selection": "rfe", "fisher_z": True})
+    whole = variant(planned, "first").features.whole
+    assert (whole.settings.selection, whole.settings.fisher_z, whole.fitted) == ("none", True, False)
+    assert planned.features[whole.name] == whole
+
+
+def test_tangent_features_are_selected_in_the_job_that_fits_them():
+    planned = plan(features={"selection": "rfe", "connectivity": "tangent"})
+    assert [stage.whole for stage in planned.features.values()] == [None]
+
+
+@pytest.mark.parametrize("selection", ["none", "rfe"])
+def test_a_fold_harmonises_and_selects_from_features_that_all_folds_share(selection):
+    planned = plan(variants={"first": {"features": {"harmonise": "combat", "selection": selection}}})
+    even, shared = variant(planned, "first"), variant(planned, "second").features
+    assert even.features.fitted
+    assert even.graph.by_fold
+    assert even.features.whole == shared
+    assert set(planned.features) == {even.features.name, shared.name}
+
+
+def test_each_setting_of_the_harmonisation_has_features_of_its_own():
+    settings = ({}, {"harmonise_covariates": ["age"]}, {"harmonise_bayes": False}, {"selection": "rfe"})
+    named = [variant(plan(features={"harmonise": "combat"} | own), "first").features.name for own in settings]
+    assert len(set(named)) == 4
+
+
+def test_tangent_features_are_harmonised_in_the_job_that_fits_them():
+    planned = plan(features={"harmonise": "combat", "connectivity": "tangent"})
+    assert [stage.whole for stage in planned.features.values()] == [None]
+
+
+def test_a_diagnosis_is_no_covariate():
+    with pytest.raises(UserError, match=r"features.*harmonise_covariates.*'age', 'sex'|one of age, sex"):
+        plan(features={"harmonise": "combat", "harmonise_covariates": ["diagnosis"]})
+
+
+def test_another_seed_means_other_splits_with_other_names():
+    assert plan().splits.keys().isdisjoint(plan(seed=1).splits)
+
+
+def test_tangent_features_are_named_by_their_split_and_have_folds():
+    tangent = {"features": {"connectivity": "tangent"}}
+    three = variant(plan(**tangent), "first")
+    four = variant(plan(**tangent, split={"folds": 4}), "first")
+    assert three.features.name != four.features.name
+    assert three.features.fitted
+    assert three.graph.by_fold
+    assert not variant(plan(), "first").features.fitted
+    assert variant(plan(), "first").features.name == variant(plan(split={"folds": 4}), "first").features.name
+
+
+def test_the_inductive_protocol_puts_the_graph_on_the_fold_axis_not_the_features():
+    inductive = variant(plan(protocol="inductive"), "first")
+    assert inductive.graph.by_fold
+    assert not inductive.features.fitted
+    assert not variant(plan(), "first").graph.by_fold
+
+
+def test_experiments_under_the_same_regime_share_its_methods():
+    planned = plan(experiments={"again": {"variants": ["ridge-central", "first"]}})
+    assert planned.experiments["again"].regime == planned.experiments["methods"].regime
+    assert variant(planned, "first", "again") == variant(planned, "first")
+
+
+def test_more_repeats_of_one_experiment_share_the_first_ones():
+    planned = plan(experiments={"again": {"variants": ["ridge-central"], "split": {"repeats": 4}}})
+    assert planned.experiments["again"].regime == planned.experiments["methods"].regime
+    assert (planned.experiments["again"].repeats, planned.experiments["methods"].repeats) == (4, 1)
+
+
+def shuffled(content, order):
+    """The same mappings with their keys in another order."""
+    if not isinstance(content, dict):
+        return content
+    keys = list(content)
+    order.shuffle(keys)
+    return {key: shuffled(content[key], order) for key in keys}
+
+
+@given(st.randoms(use_true_random=False))
+def test_names_do_not_depend_on_the_order_of_keys(order):
+    content = yaml.safe_load(CONFIG) | {
+        "graph": {"k": 4, "age_gap": 1.0, "phenotypes": ["sex"]},
+        "protocol": "inductive",
+    }
+    assert names(load_plan(shuffled(copy.deepcopy(content), order))) == names(load_plan(content))
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text(), min_size=1))
+def test_a_digest_moves_with_every_value(content):
+    key = next(iter(content))
+    assert stage_name("x", content) != stage_name("x", content | {key: [content[key]]})
+    assert stage_name("x", content) == stage_name("x", json.loads(json.dumps(content)))
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ({"method": "fedgcn", "graph": {"k": [5, 10]}}, ["wide-k5", "wide-k10"]),
+        ({"method": "fedgcn", "local_epochs": [1, 5]}, ["wide-local-epochs1", "wide-local-epochs5"]),
+        ({"method": "fedgcn", "learning_rate": [0.1, 0.001]}, ["wide-learning-rate0.1", "wide-learning-rate0.001"]),
+        (
+            {"method": "fedgcn", "standardise": ["institution", "none"]},
+            ["wide-standardise-institution", "wide-standardise-none"],
+        ),
+        ({"method": "fedgcn", "hidden": [[8, 4], [16, 8]]}, ["wide-hidden8x4", "wide-hidden16x8"]),
+        ({"method": "fedgcn", "noise": [False, 0.1]}, ["wide-noise-off", "wide-noise0.1"]),
+        (
+            {"method": "fedgcn", "graph": {"scope": ["local", "global_cut"]}},
+            ["wide-scope-local", "wide-scope-global-cut"],
+        ),
+        (
+            {"method": "fedgcn", "graph": {"phenotypes": [["sex", "age"], []]}},
+            ["wide-phenotypes-sex-age", "wide-phenotypes-none"],
+        ),
+        (
+            {"method": "fedgcn", "rounds": [1, 2], "graph": {"k": [3, 4]}},
+            ["wide-rounds1-k3", "wide-rounds1-k4", "wide-rounds2-k3", "wide-rounds2-k4"],
+        ),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_a_sweep_becomes_one_variant_a_value_with_a_readable_name(definition, expected):
+    planned = plan(variants={"wide": definition}, experiments={"methods": {"variants": ["ridge-central", "wide"]}})
+    found = [found.name for found in planned.experiments["methods"].variants]
+    assert found == ["ridge-central", *expected]
+
+
+def test_a_sweep_sets_what_its_name_says():
+    planned = plan(
+        variants={"wide": {"method": "fedgcn", "rounds": [1, 2], "graph": {"k": [3, 4]}}},
+        experiments={"methods": {"variants": ["ridge-central", "wide"]}},
+    )
+    found = {
+        found.name: (found.settings["rounds"], found.graph.settings.k)
+        for found in planned.experiments["methods"].variants[1:]
+    }
+    assert found == {
+        "wide-rounds1-k3": (1, 3),
+        "wide-rounds1-k4": (1, 4),
+        "wide-rounds2-k3": (2, 3),
+        "wide-rounds2-k4": (2, 4),
+    }
+    assert len(planned.graphs) == 2
+
+
+def test_one_member_of_a_sweep_may_be_named_and_be_the_reference():
+    planned = plan(
+        variants={"wide": {"method": "fedgcn", "graph": {"k": [3, 4]}}},
+        experiments={"methods": {"variants": ["ridge-central", "wide-k4"], "reference": "wide-k4"}},
+    )
+    assert [found.name for found in planned.experiments["methods"].variants] == ["ridge-central", "wide-k4"]
+
+
+def test_a_list_valued_setting_is_no_sweep():
+    planned = plan(variants={"first": {"hidden": [8, 4], "graph": {"phenotypes": []}}})
+    assert variant(planned, "first").settings["hidden"] == (8, 4)
+    assert variant(planned, "first").graph.settings.phenotypes == ()
+
+
+@pytest.mark.parametrize(
+    ("variants", "words"),
+    [
+        ({"wide": {"method": "fedgcn", "graph": {"k": []}}}, "variants.wide.graph.k"),
+        ({"wide": {"method": "fedgcn", "graph": {"k": [3, 0]}}}, "variants.wide-k0.graph"),
+        ({"wide": {"method": "fedgcn", "rounds": [1]}, "wide-rounds1": {"method": "fedgcn"}}, "another variant"),
+        ({"wide": {"method": "fedgcn", "rounds": [2, 2]}}, "variants.wide: .* twice"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(variants, words):
+    with pytest.raises(UserError, match=words):
+        plan(variants=variants)
+
+
+def test_an_experiment_without_variants_has_all_shipped_ones():
+    planned = plan(experiments={"methods": {"variants": []}})
+    found = [found.name for found in planned.experiments["methods"].variants]
+    assert {"majority", "ridge-local", "logistic-federated", "fedgcn"} <= set(found)
+    assert "first" not in found
+
+
+def test_an_unknown_variant_of_a_regime_is_no_variant():
+    planned = plan()
+    regime = planned.experiments["methods"].regime.name
+    assert planned.variant(regime, "first").name == "first"
+    with pytest.raises(KeyError):
+        planned.variant(regime, "third")

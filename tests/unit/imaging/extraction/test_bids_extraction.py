@@ -1,0 +1,340 @@
+"""One subject's runs to one series: what nilearn's masker gives, run after run; broken files are named."""
+
+import gc
+import json
+import re
+
+import nibabel as nib
+import numpy as np
+import pytest
+from nilearn.connectome import ConnectivityMeasure
+from nilearn.interfaces.fmriprep import load_confounds_strategy
+from nilearn.maskers import NiftiLabelsMasker
+from sklearn.covariance import EmpiricalCovariance
+
+from bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, write_atlas
+from brainfed.cohort.settings.bids import BidsSettings, ConfoundSettings
+from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
+from brainfed.cohort.sources.listing import list_cohort
+from brainfed.federation.exchange import Ledger
+from brainfed.imaging.connectivity import connectivity
+from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_subject
+from brainfed.imaging.extraction.join_runs import join_runs
+from brainfed.imaging.fitted.tangent import tangent_features
+from brainfed.imaging.scans.atlas import load_atlas
+from brainfed.imaging.series.files import load_runs, load_series
+from brainfed.imaging.series.region_series import RegionSeries
+from brainfed.imaging.series.shard import ShardFiles
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.errors import UserError
+
+MOVED = (20, 21, 40)
+
+
+@pytest.fixture(autouse=True)
+def quick_collection():
+    """Spare nilearn's garbage collections, as a shard does."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def derivative(tmp_path):
+    """One subject, two runs: it moves in the second, whose scanner needs two volumes to settle."""
+    tree = Derivative(tmp_path / "fmriprep")
+    tree.write_run("01", run="1", seed=1)
+    tree.write_run("01", run="2", seed=2, table=confounds(VOLUMES, 2, MOVED, unsteady=2))
+    tree.write_participants("01")
+    return tree
+
+
+def cohort(derivative, strategy="scrubbing", bids=None, **changes):
+    options = changes.pop("options", {"scrub": 0} if strategy == "scrubbing" else {})
+    chosen = BidsSettings(
+        derivatives=str(derivative.folder), confounds=ConfoundSettings(strategy, **options), **(bids or {})
+    )
+    atlas = write_atlas(derivative.folder.parent / "atlas")
+    return CohortSettings(source="bids", bids=chosen, **({"min_timepoints": 20} | atlas | changes))
+
+
+def extracted(settings, tr=None):
+    (listed,) = list_cohort("c", settings).subjects
+    atlas = load_atlas("three", settings.parcellation, settings.labels)
+    return extract_subject(listed.subject, SubjectRuns(listed.runs, tr), atlas, settings)
+
+
+def refused(settings, tr=None):
+    with pytest.raises(UserError) as caught:
+        extracted(settings, tr)
+    return str(caught.value)
+
+
+def by_nilearn(derivative, settings, run, **options):
+    """What a user of nilearn would write, for one run."""
+    func = derivative.folder / "sub-01" / "func"
+    image = str(func / f"sub-01_task-rest_run-{run}_space-T1w_desc-preproc_bold.nii.gz")
+    table, kept = load_confounds_strategy(image, settings.bids.confounds.strategy, **options)
+    masker = NiftiLabelsMasker(
+        settings.parcellation,
+        mask_img=image.replace("preproc_bold", "brain_mask"),
+        standardize="zscore_sample",
+        detrend=True,
+        low_pass=0.1,
+        high_pass=0.01,
+        t_r=TR,
+    )
+    return masker.fit_transform(image, confounds=table, sample_mask=kept)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options"),
+    [
+        ("simple", {"motion": "basic", "wm_csf": "power2", "global_signal": "basic"}),
+        ("scrubbing", {"scrub": 3, "fd_threshold": 0.19, "wm_csf": "basic", "motion": "basic"}),
+        ("compcor", {"n_compcor": 3}),
+    ],
+)
+def test_series_are_those_of_nilearns_masker_run_after_run(derivative, strategy, options):
+    settings = cohort(derivative, strategy, options=options)
+    found = extracted(settings)
+    expected = [by_nilearn(derivative, settings, run, **options) for run in (1, 2)]
+    np.testing.assert_allclose(found.series, np.concatenate(expected), atol=1e-4)
+    assert found.runs == tuple(len(run) for run in expected)
+    assert found.volumes == 2 * VOLUMES
+
+
+def test_the_length_after_scrubbing_is_known(derivative):
+    found = extracted(cohort(derivative))
+    assert found.runs == (VOLUMES, VOLUMES - len(MOVED) - 2)
+    assert (len(found.series), found.volumes) == (sum(found.runs), 2 * VOLUMES)
+
+
+def test_kept_volumes_count_for_the_shortest_series(derivative, tmp_path):
+    settings = cohort(derivative, min_timepoints=2 * VOLUMES - 4)
+    (listed,) = list_cohort("c", settings).subjects
+    atlas = load_atlas("three", settings.parcellation, settings.labels)
+    out = ShardFiles(*(tmp_path / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
+    with pytest.raises(UserError, match=f"expected at least {2 * VOLUMES - 4} time points, found {2 * VOLUMES - 5}"):
+        extract_bids_shard({"01": SubjectRuns(listed.runs)}, atlas, settings, out)
+
+
+def test_motion_is_the_mean_displacement_of_all_acquired_volumes(derivative):
+    tables = [confounds(VOLUMES, 1), confounds(VOLUMES, 2, MOVED, unsteady=2)]
+    means = [table["framewise_displacement"].mean() for table in tables]
+    assert extracted(cohort(derivative)).mean_fd == pytest.approx(np.mean(means))
+
+
+def test_connectivity_is_averaged_over_runs_and_so_is_its_transform(derivative, tmp_path):
+    settings = cohort(derivative, bids={"runs": "average"})
+    (listed,) = list_cohort("c", settings).subjects
+    atlas = load_atlas("three", settings.parcellation, settings.labels)
+    out = ShardFiles(*(tmp_path / name for name in ("s.safetensors", "q.parquet", "c.parquet")))
+    extract_bids_shard({"01": SubjectRuns(listed.runs)}, atlas, settings, out)
+    series, _ = load_series([out.series], ["01"])
+    runs = load_runs([out.series])
+    assert runs == {"01": (VOLUMES, VOLUMES - 5)}
+    measure = ConnectivityMeasure(EmpiricalCovariance(), "correlation", standardize=False)
+    matrices = measure.fit_transform([by_nilearn(derivative, settings, run, scrub=0) for run in (1, 2)])
+    upper = np.triu_indices(3, 1)
+    correlations = np.array([matrix[upper] for matrix in matrices])
+    found = connectivity(series, FeatureSettings(), runs)
+    np.testing.assert_allclose(found[0], correlations.mean(axis=0), atol=1e-6)
+    found = connectivity(series, FeatureSettings(fisher_z=True), runs)
+    np.testing.assert_allclose(found[0], np.arctanh(correlations).mean(axis=0), atol=1e-6)
+    assert read_table(out.quality)["runs"].tolist() == [2]
+
+
+def test_a_run_too_short_for_a_correlation_of_its_own_is_left_out_of_the_average(derivative):
+    found = extracted(cohort(derivative, bids={"runs": "average"}, min_timepoints=VOLUMES - 4))
+    assert (len(found.series), found.runs) == (VOLUMES, ())
+    message = refused(cohort(derivative, bids={"runs": "average"}, min_timepoints=VOLUMES + 1))
+    assert f"expected a run with at least {VOLUMES + 1} time points, found 150, 145" in message
+
+
+@pytest.mark.parametrize(
+    ("moved", "volumes", "words"),
+    [
+        (range(VOLUMES), VOLUMES, "found all 150 scrubbed"),
+        (range(120), VOLUMES, "expected more degrees of freedom than the"),
+        ((), 33, "expected at least 34 volumes for the band-pass, found 33"),
+    ],
+)
+def test_a_run_of_which_nothing_can_be_kept_is_left_out_of_an_average_alone(derivative, moved, volumes, words, caplog):
+    table = confounds(volumes, 2, tuple(moved))
+    derivative.write_run("01", run="2", seed=2, table=table, volumes=volumes)
+    found = extracted(cohort(derivative, bids={"runs": "average"}))
+    assert (len(found.series), found.runs) == (VOLUMES, ())
+    assert words in caplog.text
+    assert words in refused(cohort(derivative))
+    derivative.write_run("01", run="1", seed=2, table=table, volumes=volumes)
+    assert words in refused(cohort(derivative, bids={"runs": "average"}))
+
+
+def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
+    mask = np.ones(SHAPE, dtype=np.uint8)
+    mask[:2] = 0
+    mask[2, :2] = 0
+    for path in derivative.folder.rglob("*desc-brain_mask.nii.gz"):
+        nib.save(nib.Nifti1Image(mask, AFFINE), path)
+    found = extracted(cohort(derivative))
+    assert found.coverage.tolist() == [0, 0.75, 1]
+    assert np.isnan(found.series[:, 0]).all()
+    assert extracted(cohort(derivative, bids={"brain_mask": False})).coverage.tolist() == [1, 1, 1]
+
+
+def test_what_is_no_number_outside_of_the_brain_does_not_matter(derivative):
+    """The third region lies in the mask; NaN and infinity in the first are not seen."""
+    mask = np.repeat(np.array([0, 1, 1, 1, 1, 1], dtype=np.uint8), 16).reshape(SHAPE)
+    for path in derivative.folder.rglob("*desc-brain_mask.nii.gz"):
+        nib.save(nib.Nifti1Image(mask, AFFINE), path)
+    expected = extracted(cohort(derivative))
+    (path,) = derivative.folder.rglob("*run-2*bold.nii.gz")
+    image = nib.load(path)
+    voxels = image.get_fdata(dtype=np.float32)
+    voxels[0, 1, 2, 5], voxels[0, 0, 0, 7:] = np.nan, np.inf
+    nib.save(nib.Nifti1Image(voxels, AFFINE, image.header), path)
+    assert np.array_equal(extracted(cohort(derivative)).series, expected.series)
+    assert "found 144 NaN or infinite ones" in refused(cohort(derivative, bids={"brain_mask": False}))
+
+
+@pytest.mark.parametrize("place", [-30, -7])
+def test_a_damaged_mask_is_named(derivative, place):
+    """Within the voxels, and in the check sum behind them."""
+    (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+    assert re.match(r"Subject 01, .*run-2.*brain_mask.nii.gz: expected a brain mask", refused(cohort(derivative)))
+
+
+def test_a_sidecar_in_milliseconds_is_refused(derivative):
+    for path in derivative.folder.rglob("*bold.json"):
+        path.write_text(json.dumps({"RepetitionTime": 2000}))
+    assert "bold.json: expected a repetition time of at most 30 s, found 2000 s; is it in ms?" in refused(
+        cohort(derivative)
+    )
+
+
+def test_a_mask_on_another_grid_is_refused(derivative):
+    (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
+    nib.save(nib.Nifti1Image(np.ones((3, 4, 4), dtype=np.uint8), AFFINE), path)
+    assert "expected the grid of" in (message := refused(cohort(derivative)))
+    assert "found (3, 4, 4) or another affine" in message
+
+
+def test_a_region_that_one_run_did_not_see_is_seen_in_none():
+    seen, half = np.ones((4, 2), dtype=np.float32), np.ones((2, 2), dtype=np.float32)
+    half[:, 1] = np.nan
+    one = RegionSeries(seen, np.array([1.0, 1.0]), 2.0, volumes=6, mean_fd=0.1, tsnr=50.0)
+    other = RegionSeries(half, np.array([0.5, 0.0]), 2.0, volumes=2, mean_fd=0.5)
+    joined = join_runs([one, other])
+    assert np.isnan(joined.series).all(axis=0).tolist() == [False, True]
+    assert joined.coverage.tolist() == [0.5, 0]
+    assert (joined.volumes, joined.runs, joined.tsnr) == (8, (4, 2), 50.0)
+    assert joined.mean_fd == pytest.approx(0.2)
+
+
+def test_a_region_that_one_run_saw_has_the_connections_of_that_run_in_an_average():
+    random = np.random.default_rng(0)
+    runs = random.standard_normal((2, 30, 3)).astype(np.float32)
+    runs[1, :, 2] = np.nan
+    joined = join_runs([RegionSeries(run, ~np.isnan(run[0]) * 0.5, 2.0) for run in runs], apart=True)
+    assert joined.coverage.tolist() == [0.5, 0.5, 0]
+    found = connectivity({"s": joined.series}, FeatureSettings(), {"s": joined.runs})[0]
+    first, second = (np.corrcoef(run.T)[np.triu_indices(3, 1)] for run in runs)
+    np.testing.assert_allclose(found, [(first[0] + second[0]) / 2, first[1], first[2]], atol=1e-6)
+    assert connectivity({"s": joined.series}, FeatureSettings())[0, 1:].tolist() == [0, 0]
+    assert np.isfinite(tangent_features({"s": joined.series}, ["s"], ["a"], np.ones(1, dtype=bool), Ledger({}))).all()
+
+
+def write_header_trs(derivative, tr):
+    derivative.write_run("01", run="1", seed=1, header_tr=tr)
+    derivative.write_run("01", run="2", seed=2, header_tr=tr)
+
+
+def test_the_sidecar_overrules_the_header_and_a_setting_both(derivative):
+    agreeing = extracted(cohort(derivative, "none"))
+    assert (agreeing.tr, np.isnan(agreeing.header_tr)) == (TR, True)
+    write_header_trs(derivative, 1.0)
+    disagreeing = extracted(cohort(derivative, "none"))
+    assert (disagreeing.tr, disagreeing.header_tr) == (TR, 1.0)
+    assert np.array_equal(disagreeing.series, agreeing.series)
+    told = extracted(cohort(derivative, "none"), tr=2.2)
+    assert (told.tr, np.isnan(told.header_tr)) == (2.2, True)
+
+
+def test_without_a_sidecar_the_header_counts_and_the_nearest_sidecar_wins(derivative):
+    write_header_trs(derivative, 2.5)
+    for path in derivative.folder.rglob("*_bold.json"):
+        path.unlink()
+    assert extracted(cohort(derivative, "none")).tr == pytest.approx(2.5)
+    (derivative.folder / "task-rest_bold.json").write_text('{"RepetitionTime": 2.0}')
+    assert extracted(cohort(derivative, "none")).tr == 2.0
+    (derivative.folder / "sub-01" / "sub-01_task-rest_bold.json").write_text('{"RepetitionTime": 2.2}')
+    assert extracted(cohort(derivative, "none")).tr == 2.2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "expected a JSON sidecar, found none that reads"),
+        ("[2.0]", "expected a JSON object, found list"),
+        ('{"RepetitionTime": "2 s"}', "expected RepetitionTime as a number of seconds above 0, found '2 s'"),
+        ('{"RepetitionTime": 0}', "expected RepetitionTime as a number of seconds above 0, found 0"),
+    ],
+)
+def test_a_broken_sidecar_is_named(derivative, text, words):
+    (path,) = derivative.folder.rglob("*run-2*_bold.json")
+    path.write_text(text)
+    assert f"Subject 01, {path}: {words}" in refused(cohort(derivative))
+
+
+def test_runs_of_two_protocols_are_refused(derivative):
+    (path,) = derivative.folder.rglob("*run-2*_bold.json")
+    path.write_text(json.dumps({"RepetitionTime": 3.0}))
+    assert "expected the repetition time of" in (message := refused(cohort(derivative)))
+    assert "2 s, found 3 s; choose the runs of one protocol" in message
+
+
+def rewritten(derivative, change):
+    table = change(confounds(VOLUMES, 2, MOVED))
+    derivative.write_run("01", run="2", seed=2, table=table)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: table.iloc[:-3], "expected 150 rows, one a volume, found 147"),
+        (lambda table: table.drop(columns="csf"), "expected the columns of strategy 'scrubbing'"),
+        (lambda table: table.drop(columns="framewise_displacement"), "expected the columns of strategy 'scrubbing'"),
+        (lambda table: table.drop(columns=[c for c in table if "trans" in c or "rot" in c]), "['motion']"),
+        (lambda table: table.assign(csf=table["csf"].where(table.index != 7)), "column 'csf', line 9, found a missing"),
+        (lambda table: table.assign(framewise_displacement=9.0), "found all 150 scrubbed; raise bids.confounds.fd"),
+    ],
+)
+def test_confounds_that_cannot_be_used_are_named(derivative, change, words):
+    rewritten(derivative, change)
+    message = refused(cohort(derivative))
+    assert message.startswith("Subject 01, confounds of ")
+    assert "sub-01_task-rest_run-2_space-T1w_desc-preproc_bold.nii.gz: " in message
+    assert words in message
+
+
+def test_no_more_is_regressed_out_than_there_is(derivative):
+    rewritten(derivative, lambda table: table.assign(framewise_displacement=np.where(table.index % 3, 9.0, 0.1)))
+    message = refused(cohort(derivative))
+    words = "than the 34 regressors, found about 18 (50 of 150 volumes kept, 36 % of their band passed)"
+    assert f"expected more degrees of freedom {words}" in message
+    wide = ExtractionSettings(high_pass=None, low_pass=None)
+    assert extracted(cohort(derivative, extraction=wide)).runs == (VOLUMES, 50)
+
+
+def test_without_filter_and_strategy_the_series_are_the_means(derivative):
+    raw = ExtractionSettings(detrend=False, standardise=False, high_pass=None, low_pass=None)
+    settings = cohort(derivative, "none", {"runs": "first"}, extraction=raw)
+    found = extracted(settings)
+    voxels = np.random.default_rng(1).normal(1000, 10, (*SHAPE, VOLUMES)).astype(np.float32)
+    expected = voxels.reshape(3, 2, 4, 4, VOLUMES).mean(axis=(1, 2, 3)).T
+    np.testing.assert_allclose(found.series, expected, rtol=1e-5)

@@ -1,0 +1,126 @@
+"""The blockwise epoch against plain autograd, and what its settings mean (FedNI eq. 6 to 12)."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+
+from brainfed.inpainting.fedni.adversarial_step import paired, train_step
+from brainfed.inpainting.fedni.institution import hide, institution_of
+from brainfed.inpainting.fedni.starts import new_generator
+from brainfed.inpainting.fedni.wide_layers import WideLayers
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.models.discriminator import Discriminator
+from brainfed.models.products import Products
+from inpainting_inputs import inpainting_inputs
+from reference.inpainting_step import plain_gradients
+
+DOUBLE = (torch.device("cpu"), torch.float64)
+
+
+def pieces(settings, phenotypes=("sex", "age"), number=0):
+    inputs = inpainting_inputs(phenotypes=phenotypes)
+    institution = institution_of(inputs, number, *DOUBLE)
+    masked, _ = hide(institution, 0, "all", inputs.streams, settings)
+    generator = new_generator(inputs, settings).double()
+    torch.manual_seed(1)
+    return institution.nodes, masked, generator, Discriminator(40).double()
+
+
+def gradients(module):
+    return {name: parameter.grad.clone() for name, parameter in module.named_parameters()}
+
+
+@pytest.mark.parametrize("block", [7, 40, 1000])
+@pytest.mark.parametrize("phenotypes", [("sex", "age"), ("sex",), ("age",), ()])
+@pytest.mark.parametrize("with_discriminator", [True, False])
+@pytest.mark.parametrize("reconstruction", ["balanced", "sum", "mean"])
+@pytest.mark.parametrize("count", ["calibrated", "printed"])
+def test_losses_and_gradients_equal_plain_autograd(block, phenotypes, with_discriminator, reconstruction, count):
+    settings = InpaintingSettings(alpha=0.7, beta=1.3, reconstruction=reconstruction, count=count)
+    nodes, masked, generator, discriminator = pieces(settings, phenotypes)
+    discriminator = discriminator if with_discriminator else None
+    twins = deepcopy(generator), deepcopy(discriminator)
+    wide = WideLayers(Products(), block)
+    for _ in range(2):  # the second time gradient buffers hold the first's numbers
+        generator.zero_grad(set_to_none=False)
+        if discriminator is not None:
+            discriminator.zero_grad()
+        losses = train_step(generator, discriminator, nodes, masked, settings, 4, wide)
+        expected = plain_gradients(*twins, nodes, masked, settings, 4)
+        assert losses == pytest.approx(expected, rel=1e-10)
+        for own, twin in zip((generator, discriminator), twins, strict=True):
+            if own is not None:
+                for (name, gradient), other in zip(gradients(own).items(), gradients(twin).values(), strict=True):
+                    np.testing.assert_allclose(gradient, other, rtol=1e-8, atol=1e-14, err_msg=name)
+
+
+def test_the_discriminators_gradient_does_not_depend_on_alpha_and_beta():
+    found = []
+    for alpha, beta in ((1, 1), (0, 5)):
+        settings = InpaintingSettings(alpha=alpha, beta=beta)
+        nodes, masked, generator, discriminator = pieces(settings)
+        train_step(generator, discriminator, nodes, masked, settings, 4, WideLayers(Products()))
+        found.append(gradients(discriminator))
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+def test_beta_nought_trains_the_generator_as_without_a_discriminator():
+    settings = InpaintingSettings(beta=0)
+    nodes, masked, generator, discriminator = pieces(settings)
+    alone = deepcopy(generator)
+    train_step(generator, discriminator, nodes, masked, settings, 4, WideLayers(Products()))
+    train_step(alone, None, nodes, masked, settings, 4, WideLayers(Products()))
+    for (name, gradient), other in zip(gradients(generator).items(), gradients(alone).values(), strict=True):
+        np.testing.assert_allclose(gradient, other, rtol=1e-10, atol=1e-15, err_msg=name)
+
+
+def test_hungarian_pairing_takes_the_smallest_total_error_of_each_node():
+    nodes, masked, _, _ = pieces(InpaintingSettings())
+    fake = torch.randn(len(masked.target), 40, dtype=torch.float64)
+    target = paired(fake, nodes.features, masked)
+    several = 0
+    for parent in masked.parent.unique():
+        own = masked.parent == parent
+        assert sorted(target[own].tolist()) == sorted(masked.target[own].tolist())
+        error = ((fake[own] - nodes.features[target[own]]) ** 2).sum()
+        plain = ((fake[own] - nodes.features[masked.target[own]]) ** 2).sum()
+        assert error <= plain + 1e-12
+        several += int(own.sum() > 1)
+    assert several > 0
+    swapped = nodes.features[masked.target].clone()
+    first = int(np.flatnonzero(np.diff(masked.parent.numpy()) == 0)[0])
+    swapped[[first, first + 1]] = swapped[[first + 1, first]]
+    assert not torch.equal(paired(swapped, nodes.features, masked), masked.target)
+
+
+def test_bfloat16_products_come_near_those_of_float32():
+    settings = InpaintingSettings()
+    found = []
+    for precision in ("float32", "bfloat16"):
+        inputs = inpainting_inputs()
+        institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
+        masked, _ = hide(institution, 0, "all", inputs.streams, settings)
+        generator = new_generator(inputs, settings)
+        torch.manual_seed(1)
+        losses = train_step(generator, Discriminator(40), institution.nodes, masked, settings, 4,
+                            WideLayers(Products(precision)))  # fmt: skip
+        found.append(({name: float(loss) for name, loss in losses.items()}, gradients(generator)))
+    assert found[0][0] != found[1][0]
+    assert found[1][0] == pytest.approx(found[0][0], rel=0.02)
+    exact, rough = (found[index][1]["feature_2.weight"].flatten() for index in (0, 1))
+    assert float(torch.nn.functional.cosine_similarity(exact, rough, dim=0)) > 0.99
+
+
+def test_operations_are_counted_as_the_shapes_say():
+    settings = InpaintingSettings()
+    nodes, masked, generator, discriminator = pieces(settings)
+    wide = WideLayers(Products(), block=7)
+    train_step(generator, discriminator, nodes, masked, settings, 4, wide)
+    n, p, h, d = len(nodes.features), len(masked.target), len(masked.hidden), 40
+    encoder = 2 * 256 * n
+    features = 3 * 256 * p
+    phenotype = 4 * 32 * p
+    judged = 4 * 128 * p + 2 * 128 * h
+    assert wide.products.operations == 2 * d * (encoder + features + phenotype + judged)

@@ -1,0 +1,135 @@
+"""Means of groups in place of missing neighbours: whose they are, what crosses, whom they join."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brainfed.inpainting.centroids.microaggregation import groups_of
+from brainfed.inpainting.centroids.settings import CentroidSettings
+from brainfed.inpainting.centroids.training import coordinates, load, train
+from brainfed.inpainting.fusing.fuse import fuse
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.jobs.run import Run
+from inpainting_inputs import inpainting_inputs
+
+SETTINGS = CentroidSettings(min_group=5)
+FUSING = FusingSettings(cap=None, edges="k")
+
+
+@pytest.fixture
+def inputs():
+    return inpainting_inputs(scope="global_cut")
+
+
+def fused_of(inputs, settings=SETTINGS, fusing=FUSING):
+    trained = train(inputs, settings, Run())
+    return trained, fuse(inputs, load(inputs, settings, ArrayFile(trained.arrays, {}), Run()), fusing, None)
+
+
+def test_a_centroid_is_the_mean_of_at_least_so_many_of_one_institution(inputs):
+    arrays = train(inputs, SETTINGS, Run()).arrays
+    assert np.bincount(arrays["institution"]).tolist() == [4, 4, 4]
+    place = 0
+    for code in range(3):
+        for group in groups_of(coordinates(inputs, code), 5):
+            members = inputs.members(code)[group]
+            assert len(members) >= 5
+            expected = np.mean([inputs.features[member].astype(float) for member in members], axis=0)
+            np.testing.assert_allclose(arrays["features"][place], expected, rtol=1e-6)
+            known = [int(inputs.sex[member]) for member in members if inputs.sex[member] >= 0]
+            assert arrays["sex"][place] in (-1, known.count(1) > known.count(0))
+            ages = [float(inputs.age[member]) for member in members if not np.isnan(inputs.age[member])]
+            assert (len(known) >= 5) == (arrays["sex"][place] >= 0)
+            assert arrays["age"][place] == pytest.approx(np.mean(ages) if len(ages) >= 5 else np.nan, nan_ok=True)
+            place += 1
+
+
+def test_every_institution_receives_the_centroids_of_all_others_once_and_none_of_its_own(inputs):
+    trained, fused = fused_of(inputs)
+    held = trained.arrays
+    for code in range(3):
+        mine = fused.institution == code
+        foreign = held["features"][held["institution"] != code]
+        assert mine.sum() == len(foreign) == 8
+        assert sorted(row.tobytes() for row in fused.features[mine]) == sorted(row.tobytes() for row in foreign)
+    assert fused.count.sum() == len(fused.parent) == 24
+
+
+def test_the_parent_is_the_most_similar_subject_and_the_edges_stay_at_home(inputs):
+    _, fused = fused_of(inputs)
+    n = len(inputs.subjects)
+    for node, parent in enumerate(fused.parent):
+        from_real = (fused.row == n + node) & (fused.column < n)
+        assert fused.weight[from_real].max() == fused.weight[from_real & (fused.column == parent)]
+        assert (inputs.institution[fused.column[from_real]] == fused.institution[node]).all()
+        assert from_real.sum() <= inputs.graph_settings.k
+
+
+def test_an_institution_of_fewer_subjects_than_a_group_sends_nothing_and_receives(inputs, caplog):
+    few = np.flatnonzero(inputs.institution == 0)[4:]
+    smaller = replace(inputs, fitted=~np.isin(np.arange(60), few))
+    trained, fused = fused_of(smaller)
+    assert 0 not in trained.arrays["institution"]
+    assert "site-0 sends no centroid: it has 4 subjects to learn from, and a group needs 5" in caplog.text
+    assert (fused.institution == 0).sum() == 8
+    uploads = {row["name"]: row for row in trained.crossings if row["direction"] == "upload"}
+    assert uploads["centroid"]["institutions"] == "1 2"
+    assert uploads["centroid"]["to"] == "institutions"
+    assert uploads["centroid"]["bytes"] == (4 + 4) * 2 * 40 * 4
+
+
+def test_a_group_does_not_depend_on_other_institutions(inputs):
+    changed = np.where((inputs.institution == 1)[:, None], -inputs.features, inputs.features)
+    first, second = coordinates(inputs, 0), coordinates(replace(inputs, features=changed), 0)
+    assert first.tobytes() == second.tobytes()
+
+
+def test_nothing_of_a_tested_subject_is_in_a_centroid(inputs):
+    tested = np.isin(np.arange(60), inputs.members(0)[::4])
+    inductive = inpainting_inputs(scope="global_cut", fitted=~tested)
+    trained, fused = fused_of(inductive)
+    features = np.where(tested[:, None], -inputs.features, inputs.features)
+    sex, age = np.where(tested, 1 - inputs.sex, inputs.sex), np.where(tested, 50 - inputs.age, inputs.age)
+    other = train(replace(inductive, features=features, sex=sex, age=age), SETTINGS, Run())
+    assert all(trained.arrays[name].tobytes() == other.arrays[name].tobytes() for name in trained.arrays)
+    assert not np.isin(fused.parent, np.flatnonzero(tested)).any()
+
+
+@pytest.mark.parametrize("known", [4, 5])
+def test_a_sex_or_an_age_of_fewer_than_a_group_does_not_cross(inputs, known):
+    plain = replace(inputs, graph_settings=replace(inputs.graph_settings, phenotypes=()))
+    seen = np.zeros(60, dtype=bool)
+    for group in groups_of(coordinates(plain, 0), 5):
+        seen[inputs.members(0)[group[:known]]] = True
+    told = replace(plain, sex=np.where(seen, 1, -1), age=np.where(seen, 30.0, np.nan))
+    arrays = train(told, SETTINGS, Run()).arrays
+    own = arrays["institution"] == 0
+    assert (arrays["sex"][own] == (1 if known == 5 else -1)).all()
+    assert (np.isfinite(arrays["age"][own]) == (known == 5)).all()
+    assert (arrays["sex"][~own] == -1).all() and np.isnan(arrays["age"][~own]).all()
+
+
+def test_a_centroid_shares_no_site_with_anybody(inputs):
+    by_site = inpainting_inputs(scope="global_cut", phenotypes=("site",))
+    trained = train(by_site, SETTINGS, Run())
+    generator = load(by_site, SETTINGS, ArrayFile(trained.arrays, {}), Run())
+    assert generator.counts().sum() == 0
+    assert (generator.draw(np.zeros(0, dtype=np.int64)).site == -1).all()
+
+
+def test_a_limit_keeps_the_most_similar_centroid_of_a_subject(inputs):
+    _, whole = fused_of(inputs)
+    _, fewer = fused_of(inputs, fusing=replace(FUSING, cap=0.2))
+    assert len(fewer.parent) == 12 < len(whole.parent)
+    for parent in np.unique(fewer.parent):
+        first = whole.features[whole.parent == parent][: (fewer.parent == parent).sum()]
+        assert fewer.features[fewer.parent == parent].tobytes() == first.tobytes()
+
+
+def test_nobody_known_of_sex_or_age_is_no_trouble(inputs):
+    unknown = replace(inputs, sex=np.full(60, -1), age=np.full(60, np.nan))
+    arrays = train(unknown, SETTINGS, Run()).arrays
+    assert (arrays["sex"] == -1).all() and np.isnan(arrays["age"]).all()
+    assert np.isfinite(arrays["features"]).all()

@@ -1,0 +1,51 @@
+"""Training keeps its tensors on one device: proven on torch's `meta` device everywhere, on a GPU where there is one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from brainfed.engines.stacked.stacks import members, stack_inputs
+from brainfed.federation.schedule import FederationSettings
+from brainfed.methods.registry import METHODS
+from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.runtime.jobs.run import Run
+from method_inputs import method_inputs
+from unit.methods.test_leakage_trained import SHORT, outcome_of
+
+META = torch.device("meta")
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+def test_a_training_step_stays_on_its_device(protocol):
+    inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
+    trained = members(inputs, (0, 1), pooled=False, standardise=True)
+    stack = stack_inputs(inputs, trained, (0, 1), graph=True, device=META, dtype=torch.float32)
+    network = StackedNetwork(
+        Architecture(12, (8, 4), graph=True),
+        stack.designs,
+        stack.propagation,
+        (0, 1),
+        inputs.streams,
+        META,
+        torch.float32,
+    )
+    losses = network.training_step(stack.labels, torch.ones(2, dtype=torch.bool))
+    torch.optim.Adam(network.parameters(), lr=FederationSettings().learning_rate).step()
+    assert losses.device == META
+    assert network.probabilities().shape == stack.labels.shape
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+@pytest.mark.parametrize("name", list(SHORT))
+def test_a_gpu_gives_the_cpus_scores(name, protocol):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    inputs = method_inputs(90, 200, protocol=protocol)
+    cpu = outcome_of(name, inputs)
+    gpu = outcome_of(name, inputs, Run(device="cuda:0"))
+    np.testing.assert_allclose(gpu.scores, cpu.scores, atol=1e-3, equal_nan=True)
+    assert replace(gpu, scores=cpu.scores).counts == cpu.counts
+    assert METHODS[name].gpu

@@ -1,0 +1,99 @@
+"""No tested subject's label, and no other tested subject's features, reach a prediction."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
+
+from brainfed.methods.floors import majority, motion, phenotype
+from brainfed.methods.linear import logistic, ridge, svm
+from brainfed.runtime.jobs.run import Run
+from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
+
+METHODS = (majority.METHOD, phenotype.METHOD, motion.METHOD, ridge.METHOD, svm.METHOD, logistic.METHOD)
+FEW_PENALTIES = {"ridge": {"alphas": (0.1, 1.0, 10.0)}, "svm": {"costs": (0.1, 1.0)}, "logistic": {"costs": (0.1, 1.0)}}
+VARIANTS = {
+    name: (method, {**settings, **FEW_PENALTIES.get(method.name, {})})
+    for method in METHODS
+    for name, settings in method.variants.items()
+}
+READING_FEATURES = [name for name, (method, _) in VARIANTS.items() if method.features]
+every_variant = pytest.mark.parametrize("variant", VARIANTS)
+both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+
+
+def scores_of(variant, inputs):
+    method, settings = VARIANTS[variant]
+    module, function = method.entry.split(":")
+    return getattr(import_module(module), function)(inputs, method.settings(**settings), Run()).scores
+
+
+def one_fifth_patients():
+    """(75,) labels whose turning round in any fold changes every institution's share of patients."""
+    return (np.arange(75) // 3 % 5 == 0).astype(np.int64)
+
+
+@every_variant
+@both_splits
+def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(variant, split):
+    inputs = method_inputs(75, split=split, diagnosis=one_fifth_patients())
+    before = scores_of(variant, inputs)
+    for fold in range(inputs.folds):
+        after = scores_of(variant, scrambled(inputs, fold))
+        assert after[fold].tobytes() == before[fold].tobytes()
+        others = np.arange(inputs.folds) != fold
+        assert all((after[others] != before[others]).any(axis=1, where=np.isfinite(before[others])))
+
+
+@pytest.mark.parametrize("variant", READING_FEATURES)
+@pytest.mark.parametrize("size", [(60, 30), (150, 700)])
+@both_splits
+def test_features_of_a_tested_subject_move_its_own_prediction_only(variant, size, split):
+    subjects, dimensions = size
+    inputs = method_inputs(subjects, dimensions, split=split)
+    before = scores_of(variant, inputs)[1]
+    tested = np.flatnonzero(inputs.tested(1))
+    for subject in tested[[0, -1]]:
+        features = inputs.features[0].copy()
+        features[subject] = 3 - 2 * features[subject]
+        after = scores_of(variant, replace(inputs, features=(features,)))[1]
+        others = np.arange(subjects) != subject
+        assert after[others].tobytes() == before[others].tobytes()
+        assert after[subject] != before[subject]
+
+
+@pytest.mark.parametrize(("variant", "column"), [("phenotype", "age"), ("phenotype", "sex"), ("motion", "mean_fd")])
+def test_phenotype_of_a_tested_subject_moves_its_own_prediction_only(variant, column):
+    inputs = method_inputs()
+    before = scores_of(variant, inputs)[0]
+    subject = int(np.flatnonzero(inputs.tested(0))[0])
+    values = getattr(inputs.phenotypes, column).copy()
+    values[subject] = 1 - values[subject]
+    after = scores_of(variant, replace(inputs, phenotypes=replace(inputs.phenotypes, **{column: values})))[0]
+    others = np.arange(60) != subject
+    assert after[others].tobytes() == before[others].tobytes()
+    assert after[subject] != before[subject]
+
+
+@every_variant
+def test_same_inputs_same_bytes(variant):
+    first, second = (scores_of(variant, method_inputs()) for _ in range(2))
+    assert first.tobytes() == second.tobytes()
+
+
+@every_variant
+def test_permuted_labels_are_told_no_better_than_by_chance(variant):
+    plain = method_inputs(effect=1.0)
+    means = []
+    for permutation in range(20):
+        labels = balanced(plain.institution, np.random.default_rng(100 + permutation))
+        inputs = method_inputs(diagnosis=labels, features=plain.features[0], seed=permutation)
+        scores = scores_of(variant, inputs)
+        tested = [inputs.tested(fold) for fold in range(inputs.folds)]
+        means.append(np.mean([roc_auc_score(labels[rows], scores[fold, rows]) for fold, rows in enumerate(tested)]))
+    assert diagnosis_of(inputs).tolist() == labels.tolist()
+    margin = student.ppf(0.975, 19) * np.std(means, ddof=1) / np.sqrt(20)
+    assert np.mean(means) - margin <= 0.5 <= np.mean(means) + margin

@@ -1,0 +1,117 @@
+"""What the gradient-trained methods may not see, under both protocols and both ways of testing."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
+
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.jobs.run import Run
+from fused_inputs import with_fused
+from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
+
+SHORT = {
+    "logistic-federated": {"rounds": 3, "local_epochs": 3},
+    "fedmlp": {"rounds": 3, "local_epochs": 3},
+    "fedgcn": {"rounds": 3, "local_epochs": 3},
+    "fedni": {"rounds": 3, "local_epochs": 3},
+    "fedni-centroids": {"rounds": 3, "local_epochs": 3},
+    "fedsage-plus": {"rounds": 3, "local_epochs": 3},
+    "localmlp": {"epochs": 6, "curve_every": 3},
+    "centralmlp": {"epochs": 6, "curve_every": 3},
+    "localgcn": {"epochs": 6, "curve_every": 3},
+    "centralgcn": {"epochs": 6, "curve_every": 3},
+}
+every_method = pytest.mark.parametrize("name", list(SHORT))
+both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+
+
+def outcome_of(name, inputs, run=None):
+    method = METHODS[name]
+    module, function = method.entry.split(":")
+    settings = method.settings(**{"learning_rate": 0.01} | SHORT[name])
+    inputs = inputs if method.inpainter is None else with_fused(inputs)
+    return getattr(import_module(module), function)(inputs, settings, run or Run())
+
+
+def test_every_method_has_a_leakage_test():
+    linear = {"majority", "phenotype", "motion", "ridge", "svm", "logistic"}
+    assert set(METHODS) == linear | set(SHORT)
+
+
+@every_method
+@both_protocols
+@both_splits
+def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, protocol, split):
+    inputs = method_inputs(75, split=split, protocol=protocol)
+    before = outcome_of(name, inputs)
+    for fold in range(inputs.folds):
+        after = outcome_of(name, scrambled(inputs, fold))
+        assert after.scores[fold].tobytes() == before.scores[fold].tobytes()
+        assert after.round_scores[:, fold].tobytes() == before.round_scores[:, fold].tobytes()
+        others = np.arange(inputs.folds) != fold
+        assert (after.scores[others] != before.scores[others]).any(where=np.isfinite(before.scores[others]))
+
+
+@every_method
+@both_splits
+def test_features_of_a_tested_subject_move_its_own_inductive_prediction_only(name, split):
+    inputs = method_inputs(90, 200, split=split, protocol="inductive")
+    before = outcome_of(name, inputs).scores[1]
+    subject = int(np.flatnonzero(inputs.tested(1))[0])
+    features = inputs.features[0].copy()
+    features[subject] = 3 - 2 * features[subject]
+    changed = method_inputs(90, 200, split=split, protocol="inductive", features=features)
+    after = outcome_of(name, replace(changed, labels=inputs.labels, fold=inputs.fold)).scores[1]
+    others = np.arange(90) != subject
+    assert after[others].tobytes() == before[others].tobytes()
+    assert after[subject] != before[subject]
+
+
+@every_method
+@both_protocols
+def test_permuted_labels_leave_nothing_to_learn(name, protocol):
+    plain = method_inputs(90, 20, effect=1.5)
+    aucs = []
+    for permutation in range(20):
+        labels = balanced(plain.institution, np.random.default_rng(100 + permutation))
+        null = method_inputs(90, 20, diagnosis=labels, features=plain.features[0], seed=permutation, protocol=protocol)
+        scores = outcome_of(name, null).scores
+        tested = [null.tested(fold) for fold in range(null.folds)]
+        aucs.append(np.mean([roc_auc_score(labels[mask], scores[fold, mask]) for fold, mask in enumerate(tested)]))
+    margin = student.ppf(0.975, 19) * np.std(aucs, ddof=1) / np.sqrt(20)
+    assert np.mean(aucs) - margin <= 0.5 <= np.mean(aucs) + margin
+
+
+@every_method
+def test_an_effect_is_found(name):
+    inputs = method_inputs(90, 20, effect=1.5, seed=0)
+    truth, outcome = diagnosis_of(inputs), outcome_of(name, inputs)
+    scores = outcome.scores[inputs.fold, np.arange(90)]
+    assert roc_auc_score(truth, scores) > 0.6
+
+
+def test_what_crosses_is_what_the_method_declared():
+    for name in SHORT:
+        outcome = outcome_of(name, method_inputs(60))
+        names = {row["name"] for row in outcome.crossings}
+        assert names <= set(METHODS[name].crosses)
+        with_people = {row["name"] for row in outcome.crossings if "subjects" in str(row["axes"])}
+        assert with_people == ({"features", "labels"} if METHODS[name].topology == "central" else set())
+    for name in ("localgcn", "localmlp"):
+        assert outcome_of(name, method_inputs(60)).crossings == ()
+
+
+def test_a_site_without_training_subjects_is_helped_by_declared_tensors():
+    inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
+    tensors = {row["name"]: row["tensors"] for row in outcome_of("localgcn", inputs).crossings}
+    assert tensors["feature-mean"] == tensors["weight-0"] == 2
+    assert tensors.keys() == METHODS["localgcn"].crosses.keys()
+    by_fold = {(row["name"], row["direction"]): row["tensors"] for row in outcome_of("fedmlp", inputs).crossings}
+    assert by_fold["weight-0", "upload"] == 3 * 2
+    assert by_fold["weight-0", "download"] == 3 * 2 + 1
+    assert by_fold["feature-sd", "upload"] == 2

@@ -1,0 +1,289 @@
+"""No institution's data reach another's results unseen: change one institution, and look at what moves elsewhere.
+
+Where something of the others moves, the ledger has a row that the changed institution sent; where the ledger has no
+row, nothing moves by a bit. Each case stands for a feature kind, a scope of the graph, a generator or a method.
+"""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
+from brainfed.engines.stacked.crossings import in_order
+from brainfed.federation.exchange import ENTRY_BYTES, Ledger, UndeclaredCrossing
+from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.connectivity import connectivity
+from brainfed.imaging.fitted.combat import harmonised
+from brainfed.imaging.fitted.rfe import select_features
+from brainfed.imaging.fitted.tangent import tangent_features, tangent_ledger
+from brainfed.imaging.quality.typicality import typicality
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.centroids import training as centroids
+from brainfed.inpainting.centroids.settings import CentroidSettings
+from brainfed.inpainting.fedni import training as fedni
+from brainfed.inpainting.fedsage import training as fedsage
+from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.streams import Streams
+from fused_inputs import with_fused
+from inpainting_inputs import inpainting_inputs
+from method_inputs import diagnosis_of, method_inputs, relabelled
+
+CHANGED = 1
+"""The institution whose data are changed."""
+VARIANTS = [(name, variant) for name, method in METHODS.items() for variant in method.variants]
+SHORT = {"rounds": 2, "local_epochs": 2, "epochs": 4, "curve_every": 2, "learning_rate": 0.01}
+
+
+@pytest.fixture(autouse=True)
+def _every_axis_has_a_declared_size(monkeypatch):
+    """Else an institution that happens to have as many people as an axis has entries stops the job."""
+    record = Ledger.record
+
+    def strict(ledger, name, shape, itemsize, **sent):
+        unknown = set(ledger.declared.get(name, ())) - {"subjects"} - set(ledger.axes)
+        assert not unknown, f"{name}: no size is declared for {unknown}"
+        record(ledger, name, shape, itemsize, **sent)
+
+    monkeypatch.setattr(Ledger, "record", strict)
+
+
+def sent(rows, *names):
+    """Whether the changed institution sent anything, or anything of these names."""
+    uploads = [row for row in rows if row["direction"] == "upload" and str(CHANGED) in str(row["institutions"]).split()]
+    return any(not names or row["name"] in names for row in uploads)
+
+
+def outcome_of(name, variant, inputs):
+    method = METHODS[name]
+    short = {key: value for key, value in SHORT.items() if key in method.settings.__dataclass_fields__}
+    module, function = method.entry.split(":")
+    given = inputs if method.inpainter is None else with_fused(inputs)
+    return getattr(import_module(module), function)(given, method.settings(**method.variants[variant] | short), Run())
+
+
+def cohort(split, content):
+    """A cohort before and after a change of one content of one institution; graphs stay inside institutions."""
+    before = method_inputs(45, 10, split=split)
+    own = before.institution == CHANGED
+    if content == "labels":
+        return before, relabelled(before, np.where(own, 1 - diagnosis_of(before), diagnosis_of(before)))
+    if content == "features":
+        features = np.where(own[:, None], 3 - 2 * before.features[0], before.features[0])
+        return before, relabelled(method_inputs(45, 10, split=split, features=features), diagnosis_of(before))
+    known = before.phenotypes
+    sex, age = np.where(own, 1 - known.sex, known.sex), np.where(own, 50 - known.age, known.age)
+    other = replace(known, sex=sex, age=age, mean_fd=np.where(own, 3 * known.mean_fd, known.mean_fd))
+    return before, replace(before, phenotypes=other)
+
+
+@pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+@pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=lambda value: str(value))
+def test_what_a_method_learns_from_another_institution_is_in_its_ledger(name, variant, split):
+    """In the first fold, which the ledger counts; where a site is left out, it is the first, and the others help it."""
+    moved = {}
+    for content in ("features", "labels", "phenotypes"):
+        before, after = cohort(split, content)
+        first, second = (outcome_of(name, variant, inputs) for inputs in (before, after))
+        others = before.tested(0) & (before.institution != CHANGED)
+        assert others.any()
+        moved[content] = first.scores[0, others].tobytes() != second.scores[0, others].tobytes()
+    assert any(moved.values()) == sent(first.crossings)
+    pooled = {"features": ("features",), "labels": ("labels",), "phenotypes": ("site", "sex", "age", "mean_fd")}
+    if any(row["to"] == "centre" for row in first.crossings):
+        assert all(sent(first.crossings, *pooled[content]) for content, moves in moved.items() if moves)
+
+
+@pytest.mark.parametrize("scope", ["local", "global", "global_cut"])
+@pytest.mark.parametrize("embedding", ["pca", "rfe"])
+@pytest.mark.parametrize("phenotypes", [("sex", "age"), ("site", "age"), ()])
+def test_whatever_an_edge_depends_on_is_in_the_ledger_of_the_graph(scope, embedding, phenotypes):
+    inputs, _ = cohort("random", "features")
+    known, own = inputs.phenotypes, inputs.institution == CHANGED
+    settings = GraphSettings(k=4, embedding=embedding, embedding_dimensions=3, scope=scope, phenotypes=phenotypes)
+    given = {"features": inputs.features[0], "site": known.site, "sex": known.sex, "age": known.age}
+    given["labels"] = np.where(inputs.fold == 0, -1, diagnosis_of(inputs))
+
+    def built(**changes):
+        columns = given | changes
+        features = columns.pop("features")
+        return build_graph(features, inputs.institution, **columns, settings=settings, streams=Streams(0))
+
+    plain = built()
+    others = ~own
+    for name, values in given.items():
+        kept = own if values.ndim == 1 else own[:, None]
+        other = {"site": 0 * values, "age": 48 - values, "features": 3 - 2 * values}.get(name, 1 - values)
+        found = built(**{name: np.where(kept, np.where(values == -1, -1, other), values).astype(values.dtype)})
+        same = plain.embedding[others].tobytes() == found.embedding[others].tobytes() and all(
+            getattr(plain, part)[others[plain.row]].tobytes() == getattr(found, part)[others[found.row]].tobytes()
+            for part in ("row", "column", "weight")
+        )
+        assert same or sent(plain.crossings, name), name
+        if name == "features":
+            assert same == (scope == "local")
+    assert (plain.crossings == ()) == (scope == "local")
+    expected = {"features", *phenotypes} | ({"labels"} if embedding == "rfe" else set())
+    assert {row["name"] for row in plain.crossings} == (set() if scope == "local" else expected)
+
+
+def series(seed):
+    random = np.random.default_rng(seed)
+    return {f"s{number:02d}": random.standard_normal((40, 11)).astype(np.float32) for number in range(30)}
+
+
+INSTITUTION = np.arange(30) % 3
+FOLD = np.arange(30) // 3 % 5
+KINDS = ["pearson", "partial", "tangent", "tangent, an institution unseen", "combat", "rfe"]
+
+
+def features_of(kind, data):
+    """The features of one fold, and the rows of the ledger."""
+    names, ledger = tuple(sorted(data)), tangent_ledger(11)
+    where, training = [f"institution-{code}" for code in INSTITUTION], FOLD != 0
+    if kind.startswith("tangent"):
+        training = training & (INSTITUTION != 0) if "unseen" in kind else training
+        return tangent_features(data, names, where, training, ledger), ledger.rows()
+    whole = connectivity(data, FeatureSettings(kind if kind == "partial" else "pearson"))
+    if kind == "combat":
+        site = [f"site-{number // 15}" for number in range(30)]
+        return harmonised(whole, site, where, training, {}, bayes=False).features, ledger.rows()
+    if kind == "rfe":
+        chosen = select_features(whole, np.where(training, np.arange(30) // 3 % 2, -1), INSTITUTION, 5)
+        return whole[:, chosen.columns], chosen.crossings
+    return whole, ledger.rows()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_features_owe_to_another_institution_is_in_their_ledger(kind):
+    plain, other = series(0), series(1)
+    own = INSTITUTION == CHANGED
+    mixed = {name: (other if own[place] else plain)[name] for place, name in enumerate(sorted(plain))}
+    before, rows = features_of(kind, plain)
+    after, _ = features_of(kind, mixed)
+    moved = before[~own].tobytes() != after[~own].tobytes()
+    assert moved == sent(rows) == (kind in ("tangent, an institution unseen", "rfe"))
+    assert {row["stage"] for row in rows} <= {"features"}
+
+
+GENERATORS = {
+    "fedni, generator": (fedni, InpaintingSettings(rounds=2, local_epochs=2)),
+    "fedni, both": (fedni, InpaintingSettings(rounds=2, local_epochs=2, federated="both")),
+    "fedni, none": (fedni, InpaintingSettings(rounds=2, local_epochs=2, federated="none")),
+    "fedsage": (fedsage, FedSageSettings(rounds=2, local_epochs=1, hidden_fraction=0.2)),
+    "fedsage, raw": (fedsage, FedSageSettings(rounds=2, local_epochs=1, hidden_fraction=0.2, exchange="raw")),
+    "centroids": (centroids, CentroidSettings(min_group=4)),
+    "centroids, of nobody": (centroids, CentroidSettings(min_group=20)),
+    "fedsage, alone": (fedsage, FedSageSettings(rounds=0, local_epochs=1, hidden_fraction=0.2)),
+}
+
+
+@pytest.mark.parametrize("case", list(GENERATORS))
+def test_what_a_generator_learns_from_another_institution_is_in_its_ledger(case):
+    module, settings = GENERATORS[case]
+    inputs = inpainting_inputs(45, 8)
+    features = np.where((inputs.institution == CHANGED)[:, None], -inputs.features, inputs.features)
+    first = module.train(inputs, settings, Run())
+    second = module.train(replace(inputs, features=features), settings, Run())
+
+    def elsewhere(arrays):
+        """What the first institution's new nodes are made by, or of."""
+        if module is centroids:
+            foreign = arrays["institution"] != 0
+            return {name: array[foreign].tobytes() for name, array in arrays.items()}
+        if module is fedsage:
+            return {name: array.tobytes() for name, array in arrays.items() if name.startswith("0/")}
+        return {name: array[0].tobytes() for name, array in arrays.items()}
+
+    assert (elsewhere(first.arrays) != elsewhere(second.arrays)) == sent(first.crossings)
+    assert {row["stage"] for row in first.crossings} <= {"inpainting"}
+
+
+def test_the_search_for_odd_scans_and_twins_compares_institutions_and_is_in_the_ledger():
+    plain, other = series(0), series(1)
+    names = sorted(plain)
+    people = pd.DataFrame({"subject": names, "site": [f"site-{code}" for code in INSTITUTION]})
+    own = INSTITUTION == CHANGED
+    mixed = {name: (other if own[place] else plain)[name] for place, name in enumerate(names)}
+    before, after = (typicality(data, 0.999)["typicality"].to_numpy()[~own] for data in (plain, mixed))
+    (likeness,), (checksums,) = crossings_of_likeness(people, names, 11), crossings_of_checksums(people, names)
+    assert (before != after).all()
+    assert sent([likeness])
+    assert sent([checksums])
+    assert (likeness["stage"], likeness["axes"]) == ("cohort", "subjects x connections")
+    assert (likeness["bytes"], checksums["bytes"]) == (30 * 55 * 4, 30 * 32)
+
+
+def test_people_of_an_unknown_site_or_of_one_site_are_compared_too():
+    people = pd.DataFrame({"subject": ["a", "b", "c"], "site": [None, "X", None]})
+    (row,) = crossings_of_checksums(people, ["a", "b"])
+    assert (row["institutions"], row["bytes"]) == ("0 1", 2 * 32)
+    (row,) = crossings_of_checksums(people, ["b"])
+    assert (row["institutions"], row["bytes"]) == ("0", 32)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [(name, variant) for name, variant in VARIANTS if "labels" in METHODS[name].crosses and "local" not in variant],
+)
+def test_the_same_labels_count_the_same_bytes_in_every_method(name, variant):
+    """Three institutions of 40."""
+    rows = {row["name"]: row for row in outcome_of(name, variant, method_inputs(120, 10)).crossings}
+    assert (rows["labels"]["bytes"], rows["labels"]["tensors"]) == (120, 3)
+    for column in rows.keys() & ENTRY_BYTES.keys():
+        assert rows[column]["bytes"] == 120 * ENTRY_BYTES[column]
+
+
+def test_a_column_of_another_size_than_everywhere_is_refused():
+    ledger = Ledger({"labels": ("subjects",)})
+    with pytest.raises(UndeclaredCrossing, match="labels: an entry has 1 bytes everywhere, found 8"):
+        ledger.record("labels", (40,), 8, direction="upload", round_index=0, institution=0, subjects=40)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions"), [("fedgcn", 15), ("localmlp", 15), ("centralmlp", 15), ("ridge-local", 14)]
+)
+def test_an_institution_of_as_many_people_as_there_are_features_or_weights_stops_nothing(name, dimensions):
+    """Three institutions of 15, one of them unseen."""
+    inputs = method_inputs(45, dimensions, split="leave-one-site-out")
+    method = next(method for method, variant in VARIANTS if variant == name)
+    assert outcome_of(method, name, inputs).crossings
+
+
+def test_graphs_selections_and_the_search_for_twins_go_with_institutions_of_any_size():
+    inputs = method_inputs(45, 15)
+    known, labels = inputs.phenotypes, diagnosis_of(inputs)
+    settings = GraphSettings(k=4, embedding_dimensions=3, scope="global")
+    graph = build_graph(
+        inputs.features[0], inputs.institution, site=known.site, sex=known.sex, age=known.age, settings=settings,
+        streams=Streams(0),
+    )  # fmt: skip
+    assert graph.crossings
+    assert select_features(inputs.features[0], labels, inputs.institution, 15).crossings
+    people = pd.DataFrame({"subject": [f"s{number}" for number in range(30)], "site": ["X"] * 15 + ["Y"] * 15})
+    assert crossings_of_likeness(people, list(people["subject"]), 6)
+
+
+def test_central_gcn_sends_phenotypes_for_its_graph_and_features_once():
+    inputs = method_inputs(120, 10)
+    known = inputs.phenotypes
+    graph = build_graph(
+        inputs.features[0], inputs.institution, site=known.site, sex=known.sex, age=known.age,
+        settings=GraphSettings(k=4, embedding_dimensions=3, scope="global"), streams=Streams(0),
+    )  # fmt: skip
+    outcome = outcome_of("centralgcn", "centralgcn", inputs)
+    rows = in_order(outcome.crossings, graph.crossings)
+    found = {(row["stage"], row["name"]): (row["bytes"], row["to"]) for row in rows}
+    assert found == {
+        ("graph", "features"): (120 * 10 * 4, "centre"),
+        ("graph", "sex"): (120, "centre"),
+        ("graph", "age"): (120 * 8, "centre"),
+        ("classifier", "labels"): (120, "centre"),
+    }
+    assert [row["stage"] for row in rows] == ["graph"] * 3 + ["classifier"]

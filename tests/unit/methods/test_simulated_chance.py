@@ -1,0 +1,169 @@
+"""The simulation is rigged for no method: without effect every method is at chance, with one it is found."""
+
+from dataclasses import fields, replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+from sklearn.metrics import roc_auc_score
+
+from brainfed.cohort.settings.cohort import CohortSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.cohort.sources.simulated.atlas import simulate_atlas
+from brainfed.cohort.sources.simulated.connectivity import simulate_connectome
+from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
+from brainfed.cohort.sources.simulated.simulate import region_signals
+from brainfed.cohort.splits.institutions import split
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.fusing.fuse import fuse
+from brainfed.inpainting.fusing.fused import FusedGraph
+from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.inpainter import Inpainter
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.artefacts import ArrayFile
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.streams import Streams
+from brainfed.samples.inputs import MethodInputs
+from brainfed.samples.people import Phenotypes
+
+COHORTS = 12
+SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}
+FEDERATED = {"rounds": 3, "local_epochs": 5, "learning_rate": 0.01}
+ALONE = {"epochs": 15, "curve_every": 5, "learning_rate": 0.01}
+SHORT = {
+    "logistic-federated": FEDERATED,
+    "fedmlp": FEDERATED,
+    "fedgcn": FEDERATED,
+    "localmlp": ALONE,
+    "centralmlp": ALONE,
+    "localgcn": ALONE,
+    "centralgcn": ALONE,
+    "fedsage-plus": FEDERATED,
+    "fedni": FEDERATED,
+    "fedni-centroids": FEDERATED,
+}
+SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
+
+
+@cache
+def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray]:
+    """The 80 participants of a cohort and the correlations (80, 190) of their signals."""
+    simulate = SimulateSettings(
+        subjects=80,
+        seed=seed,
+        regions=20,
+        grid=(8, 9, 8),
+        voxel_size=18.0,
+        effect=effect,
+        effect_connections=40,
+        age_connections=40,
+        sex_connections=40,
+        sites=SITES,
+    )
+    streams = Streams(seed)
+    connectome = simulate_connectome(simulate, simulate_atlas(simulate, streams), streams)
+    people = simulate_subjects(CohortSettings(source="simulate", simulate=simulate), streams)
+    signals = [region_signals(simulate, connectome, person, streams) for person in people.values()]
+    upper = np.triu_indices(20, 1)
+    features = np.array([np.corrcoef(signal, rowvar=False)[upper] for signal in signals], dtype=np.float32)
+    table = pd.DataFrame([vars(person) for person in people.values()]).rename(columns={"participant_id": "subject"})
+    return table.assign(diagnosis=(table["diagnosis"] == "patient").astype("Int8")), features
+
+
+def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.ndarray]:
+    """What the method gets, two institutions and four folds, and the true labels."""
+    people, features = simulated(seed, effect)
+    included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
+    streams = Streams(seed)
+    drawn = split(included, people, SplitSettings(count=2, folds=4), streams)
+    institution = (drawn["institution"] == "institution-2").to_numpy(np.int64)
+    fold, diagnosis = drawn["fold"].to_numpy(np.int64), people["diagnosis"].to_numpy(np.int64)
+    site, sex = (people["site"] == "b").to_numpy(np.int64), (people["sex"] == "male").to_numpy(np.int64)
+    age = people["age"].to_numpy(np.float64)
+    graphs = []
+    if METHODS[name].graph != "none":
+        settings = GraphSettings(k=5, scope=METHODS[name].graph)
+        graph = build_graph(features, institution, site=site, sex=sex, age=age, settings=settings, streams=streams)
+        graphs.append(Graph(graph.row, graph.column, graph.weight, len(people)))
+    inputs = MethodInputs(
+        subjects=tuple(people["subject"]),
+        institutions=("institution-1", "institution-2"),
+        institution=institution,
+        fold=fold,
+        labels=np.where(np.arange(4)[:, None] == fold, -1, diagnosis),
+        features=(features,),
+        graphs=tuple(graphs),
+        phenotypes=Phenotypes(site, sex, age, people["mean_fd"].to_numpy(np.float64)),
+        streams=streams,
+    )
+    if METHODS[name].inpainter is not None:
+        fused = inpainted(METHODS[name].inpainter, inputs, settings)
+        assert len(fused.parent) > 0
+        inputs = replace(inputs, graphs=(), fused=(fused,))
+    return inputs, diagnosis
+
+
+def inpainted(inpainter: Inpainter, inputs: MethodInputs, graph_settings: GraphSettings) -> FusedGraph:
+    """The graph completed by a generator that was trained on the cohort, for a few epochs."""
+    people, everybody = inputs.phenotypes, np.ones(len(inputs.subjects), dtype=bool)
+    known = InpaintingInputs(
+        subjects=inputs.subjects,
+        institutions=inputs.institutions,
+        institution=inputs.institution,
+        features=inputs.features[0],
+        graph=inputs.graphs[0],
+        graph_settings=graph_settings,
+        site=people.site,
+        sex=people.sex,
+        age=people.age,
+        fitted=everybody,
+        part="all",
+        streams=inputs.streams,
+    )
+    has = {field.name for field in fields(inpainter.settings)}
+    settings = inpainter.settings(**{name: value for name, value in SHORT_INPAINTING.items() if name in has})
+    trained = resolve(inpainter.train)(known, settings, Run())
+    generator = resolve(inpainter.load)(known, settings, ArrayFile(trained.arrays, {}), Run())
+    most = getattr(settings, inpainter.most) if inpainter.most else graph_settings.k
+    return fuse(known, generator, FusingSettings(), most)
+
+
+def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
+    """(cohorts,) AUC of each cohort, the mean over folds and institutions.
+
+    Inside institutions: folds are stratified in each, so that an institution's share of patients among
+    its training subjects tells of its test subjects (the floor `majority` shows how much that is worth).
+    """
+    method = METHODS[name]
+    train = resolve(method.entry)
+    found = []
+    for seed in range(cohorts):
+        inputs, diagnosis = inputs_for(name, seed, effect)
+        scores = train(inputs, method.settings(**SHORT.get(name, {})), Run()).scores
+        cells = [
+            (fold, inputs.tested(fold) & (inputs.institution == institution))
+            for fold in range(4)
+            for institution in range(2)
+        ]
+        found.append(np.mean([roc_auc_score(diagnosis[cell], scores[fold, cell]) for fold, cell in cells]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_without_effect_every_method_is_at_chance(name):
+    """The interval over cohorts holds 0.5; together the intervals of all methods hold it with 95 %."""
+    found = aucs(name, 0.0, COHORTS)
+    level = 1 - 0.05 / len(METHODS) / 2
+    margin = student.ppf(level, COHORTS - 1) * found.std(ddof=1) / np.sqrt(COHORTS)
+    assert found.mean() - margin <= 0.5 <= found.mean() + margin
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.features])
+def test_a_large_effect_is_found_by_every_method_that_sees_the_brain(name):
+    assert aucs(name, 0.4, 4).mean() > 0.7

@@ -1,0 +1,105 @@
+"""Propagation by edges alone gives the numbers and gradients of the dense stack, in every method that propagates."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from brainfed.engines.stacked import stacks as stacking
+from brainfed.graphs.graph import Graph
+from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
+from brainfed.methods.fedsage.train import train_sage
+from brainfed.methods.gcn import train_centralgcn as centralgcn
+from brainfed.methods.gcn import train_fedgcn as fedgcn
+from brainfed.methods.gcn import train_localgcn as localgcn
+from brainfed.methods.gcn.centralgcn import CentralGCNSettings
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.models.propagation import SparsePropagation, institution_blocks, row_sums
+from brainfed.runtime.jobs.run import Run
+from method_inputs import method_inputs
+from reference.loop_federation import train_by_loops
+
+DOUBLE = Run(precision="float64")
+SCHEDULE = {"rounds": 2, "local_epochs": 3, "learning_rate": 0.01}
+SOLO = {"epochs": 6, "curve_every": 3, "learning_rate": 0.01}
+METHODS = {
+    "fedgcn": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4))),
+    "fedgcn-skip": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4), skip="linear")),
+    "localgcn": (localgcn.train, LocalGCNSettings(**SOLO, hidden=(8, 4))),
+    "centralgcn": (centralgcn.train, CentralGCNSettings(**SOLO, hidden=(8, 4))),
+    "fedsage": (train_sage, FedSagePlusSettings(**SCHEDULE, hidden=(8, 4))),
+}
+
+
+def random_blocks(rng, institutions, graphs, nodes):
+    """Dense (M, G, n, n) matrices with few entries, and the same as edges; the last institution is smaller."""
+    dense = rng.standard_normal((institutions, graphs, nodes, nodes)) * (rng.random((1, 1, nodes, nodes)) < 0.3)
+    dense[-1, :, nodes // 2 :] = 0
+    dense[-1, :, :, nodes // 2 :] = 0
+    edges = [[(*np.nonzero(block), block[np.nonzero(block)]) for block in institution] for institution in dense]
+    return torch.from_numpy(dense), SparsePropagation.of_edges(edges, nodes, torch.float64)
+
+
+@given(
+    seed=st.integers(0, 10**6), institutions=st.integers(1, 3), nodes=st.integers(1, 9), folds=st.integers(1, 3),
+    own=st.booleans(),
+)  # fmt: skip
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_product_and_gradient_are_those_of_the_dense_stack(seed, institutions, nodes, folds, own):
+    rng = np.random.default_rng(seed)
+    dense, sparse = random_blocks(rng, institutions, folds if own else 1, nodes)
+    upstream = torch.from_numpy(rng.standard_normal((institutions, folds, nodes, 2)))
+    activations = torch.from_numpy(rng.standard_normal((institutions, folds, nodes, 2)))
+    results = []
+    for propagation in (dense, sparse):
+        activation = activations.clone().requires_grad_()
+        product = propagation @ activation
+        (product * upstream).sum().backward()
+        results.append((product.detach(), activation.grad))
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+def test_blocks_and_row_sums_of_one_institution():
+    dense, sparse = random_blocks(np.random.default_rng(1), 3, 2, 6)
+    for institution, nodes in ((0, 6), (1, 6), (2, 3)):
+        expected = institution_blocks(dense, institution, nodes)
+        found = institution_blocks(sparse, institution, nodes)
+        for left, right in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(right.to_dense(), left)
+            np.testing.assert_allclose(row_sums(right), row_sums(left), atol=1e-12)
+
+
+@pytest.mark.parametrize("protocol", ["transductive", "inductive"])
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_method_scores_alike(monkeypatch, name, protocol):
+    train, settings = METHODS[name]
+    inputs = method_inputs(subjects=50, dimensions=9, institutions=3, folds=3, effect=0.5, seed=7, protocol=protocol)
+    dense = train(inputs, settings, DOUBLE)
+    monkeypatch.setattr(stacking, "DENSE_NUMBERS", 0)
+    sparse = train(inputs, settings, DOUBLE)
+    np.testing.assert_allclose(sparse.scores, dense.scores, atol=1e-8, rtol=0)
+    np.testing.assert_allclose(sparse.training_loss, dense.training_loss, atol=1e-8, rtol=0)
+
+
+def test_sparse_training_equals_the_loop(monkeypatch):
+    monkeypatch.setattr(stacking, "DENSE_NUMBERS", 0)
+    inputs = method_inputs(subjects=47, dimensions=7, institutions=3, folds=3, effect=0.5, seed=5)
+    outcome = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), DOUBLE)
+    expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=True, noise=0.01, **SCHEDULE)
+    np.testing.assert_allclose(outcome.scores, expected, atol=1e-8, rtol=0, equal_nan=True)
+
+
+def test_a_large_graph_never_becomes_dense():
+    nodes = 40_000
+    place = np.arange(nodes)
+    ring = Graph(np.repeat(place, 2), np.stack([place, (place + 1) % nodes], 1).ravel(), np.ones(2 * nodes), nodes)
+    inputs = method_inputs(subjects=30, dimensions=2, institutions=1, folds=3)
+    whole = stacking.Member(place, None, None)
+    inputs = stacking.MethodInputs(**{**vars(inputs), "graphs": (ring,)})
+    found = stacking.stack_graphs(inputs, (whole,), (0,), stacking.normalised, torch.float32)
+    assert isinstance(found, SparsePropagation)
+    np.testing.assert_allclose(found @ torch.ones(1, 1, nodes, 1), 1.0, atol=1e-6)

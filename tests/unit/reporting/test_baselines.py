@@ -1,0 +1,261 @@
+"""Whether FedNI beats what it is compared with, in numbers and in words; which printed number stands beside what."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.configuration.shipped import shipped_settings
+from brainfed.evaluation.experiment import compare_with_reference
+from brainfed.evaluation.statistics import compare
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.registry import METHODS
+from brainfed.reporting.figures.scores.scores import headline_figure
+from brainfed.reporting.figures.style import drawing
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.tables.paper_numbers import FEDNI_FIGURES, FEDNI_FULL, FEDNI_TABLE_V, FEDNI_TABLE_VI
+from brainfed.reporting.tables.printed import printed_value
+from brainfed.reporting.text.answer import find_answer
+from brainfed.reporting.text.baselines import fedni_sentence, find_fedni, listed
+from brainfed.reporting.variants import ShownVariant
+
+FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated")
+FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated")
+SAGE = ShownVariant("fedsage-plus", "fedsage-plus", "FedSage+", "federated")
+FEDMLP = ShownVariant("fedmlp", "fedmlp", "FedMLP", "federated")
+RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
+EVERYBODY = [FEDMLP, FEDGCN, SAGE, FEDNI, RIDGE]
+WOBBLE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02, -0.02, -0.01, 0.0, 0.01, 0.02])
+
+
+def runs_of(**values):
+    """Institution AUCs of ten runs: each variant its mean and a wobble of its own."""
+    return pd.DataFrame(
+        [
+            (variant.replace("_", "-"), index // 5, index % 5, "institution", "auc", mean + wobble)
+            for number, (variant, mean) in enumerate(values.items())
+            for index, wobble in enumerate(np.roll(WOBBLE, number))
+        ],
+        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
+    )
+
+
+def page_of(runs, reference):
+    held = set(runs["variant"])
+    return PageTests(Scored(runs, 0.25), [variant for variant in EVERYBODY if variant.name in held], reference)
+
+
+def result_of(reference="fedgcn", **values):
+    return find_fedni(page_of(runs_of(**values), reference))
+
+
+def test_the_leader_is_named_beside_fedni():
+    result = result_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.70, fedmlp=0.80, ridge_central=0.82)
+    assert fedni_sentence(result).endswith("Ridge (central) has the highest AUC of all methods, 0.82.")
+    leading = result_of(fedni=0.90, fedgcn=0.60, fedmlp=0.7)
+    assert fedni_sentence(leading).endswith("It has the highest AUC of all methods.")
+
+
+def test_differences_are_fedni_minus_the_baseline():
+    """Wobbles (-2 ... 2, twice) shifted by one differ by -0.04 in two runs and 0.01 in eight: sd 0.02108."""
+    result = result_of(fedni=0.70, fedgcn=0.60)
+    (one,) = result.baselines
+    assert one.difference.mean == pytest.approx(0.1)
+    reach = 2.26216 * np.sqrt((1 / 10 + 0.25) * 0.0210819**2)
+    assert one.difference.low == pytest.approx(0.1 - reach, abs=1e-6)
+    assert one.difference.high == pytest.approx(0.1 + reach, abs=1e-6)
+    assert "differs by +0.10 [+0.07, +0.13] from FedGCN." in fedni_sentence(result)
+
+
+def test_holm_counts_the_comparisons_that_are_there():
+    """p of the lone comparison is doubled beside a second one that is larger."""
+    alone = page_of(runs_of(fedni=0.70, fedgcn=0.67), "fedni").differences("fedni", ["fedgcn"], "auc")
+    page = page_of(runs_of(fedni=0.70, fedgcn=0.67, ridge_central=0.70), "fedni")
+    both = page.differences("fedni", ["fedgcn", "ridge-central"], "auc")
+    assert both["fedgcn"][1] == pytest.approx(2 * alone["fedgcn"][1])
+    assert page.counted("fedni", ["fedgcn"], "auc").startswith("over all 2 comparisons with FedNI in the tests below")
+
+
+def test_without_fedni_or_a_baseline_there_is_no_result():
+    assert result_of("fedgcn", fedgcn=0.7, fedmlp=0.6) is None
+    assert result_of("fedni", fedni=0.7) is None
+
+
+def test_one_run_has_no_interval():
+    runs = runs_of(fedni=0.7, fedgcn=0.6).query("repeat == 0 and fold == 0")
+    assert "differs by +0.06 from FedGCN." in fedni_sentence(find_fedni(page_of(runs, "fedgcn")))
+
+
+def test_the_first_picture_shows_fedni_and_what_it_is_held_against_once_each():
+    runs = runs_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.72, fedmlp=0.80, ridge_central=0.82)
+    answer = find_answer(page_of(runs, "ridge-central"))
+    with drawing():
+        (axes,) = headline_figure(answer, find_fedni(page_of(runs, "ridge-central"))).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "strongest, pooled data: Ridge (central)",
+        "best federated: FedMLP",
+        "generated nodes: FedNI",
+        "the same without generated nodes: FedGCN",
+        "another generator: FedSage+",
+    ]
+
+
+@pytest.mark.parametrize("reference", ["fedni", "fedgcn", "ridge-central", "fedmlp"])
+def test_a_difference_from_the_reference_has_the_p_of_the_test_table(reference):
+    """FedNI minus FedGCN is significant among two and not among four: the page says what the table says."""
+    runs = runs_of(fedni=0.70, fedgcn=0.673, fedsage_plus=0.70, fedmlp=0.70, ridge_central=0.70)
+    table = compare(runs, reference, "auc", "institution", 0.25).set_index("variant")["p_holm"]
+    page = page_of(runs, reference)
+    others = [name for name in ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central") if name in set(runs["variant"])]
+    told = {name: p for name, (_, p) in page.differences("fedni", others, "auc").items()}
+    if reference == "fedni":
+        assert told == table.to_dict()
+    else:
+        assert told[reference] == table["fedni"]
+        rest = compare(runs, "fedni", "auc", "institution", 0.25).set_index("variant")["p_holm"].drop(reference)
+        assert {name: told[name] for name in rest.index} == rest.to_dict()
+        counted = page.counted("fedni", others, "auc")
+        assert counted.startswith("over the 4 comparisons with FedNI on this page, metric by metric, against ")
+
+
+def test_the_p_of_the_table_counts_every_metric_and_scope():
+    """Two metrics and two scopes: the smallest p of four tests is multiplied by four on the page as in the table."""
+    base = runs_of(fedni=0.70, fedgcn=0.67)
+    runs = pd.concat(
+        [
+            base.assign(metric=metric, scope=scope)
+            for metric in ("auc", "accuracy")
+            for scope in ("institution", "pooled")
+        ]
+    )
+    (_, p) = page_of(runs, "fedni").differences("fedni", ["fedgcn"], "auc")["fedgcn"]
+    alone = compare(runs, "fedni", "auc", "institution", 0.25)["p_corrected"].item()
+    assert p == pytest.approx(min(1, 4 * alone))
+    assert (
+        p == compare_with_reference(runs, "fedni", 0.25).query("metric == 'auc' and scope == 'pooled'")["p_holm"].item()
+    )
+
+
+def test_a_pair_that_is_asked_from_both_sides_has_one_p():
+    """FedNI minus ridge among FedNI's comparisons, and ridge minus FedNI among the federated methods."""
+    runs = runs_of(fedni=0.70, fedgcn=0.68, fedsage_plus=0.69, fedmlp=0.60, ridge_central=0.72)
+    tests = page_of(runs, "fedmlp")
+    federated = ["fedni", "fedgcn", "fedsage-plus", "fedmlp"]
+    one = tests.differences("fedni", ["fedgcn", "ridge-central"], "auc")["ridge-central"][1]
+    other = tests.differences("ridge-central", federated, "auc")["fedni"][1]
+    assert one == other
+    families = [
+        compare(runs, centre, "auc", "institution", 0.25).set_index("variant").loc[beside, "p_holm"]
+        for centre, beside in (("fedni", "ridge-central"), ("ridge-central", "fedni"))
+    ]
+    assert one == max(families)
+
+
+def test_a_variant_without_a_defined_score_is_not_tested():
+    runs = runs_of(fedni=0.70, fedgcn=0.68, fedmlp=0.6)
+    runs.loc[runs["variant"] == "fedmlp", "value"] = np.nan
+    found = page_of(runs, "fedni").differences("fedni", ["fedgcn", "fedmlp"], "auc")
+    assert np.isnan(found["fedmlp"][1])
+    assert np.isfinite(found["fedgcn"][1])
+
+
+def test_lists_in_words():
+    lists = ([], ["a"], ["a", "b"], ["a", "b", "c"])
+    assert [listed(items, "or") for items in lists] == ["", "a", "a or b", "a, b or c"]
+
+
+def resolved(name, method, *, inpainting=None, fusing=None, graph=None, features=None, **settings):
+    """A variant with every setting of its method and stages, as the plan resolves them."""
+    known = METHODS[method]
+    stages = {"features": asdict(FeatureSettings(**(features or {}))), "graph": {}, "inpainting": {}, "fusing": {}}
+    if known.graph != "none":
+        usual = {"scope": "global"} if known.graph == "global" else {}
+        stages["graph"] = asdict(GraphSettings(**(usual | (graph or {}))))
+    if known.inpainter is not None:
+        stages["inpainting"] = asdict(known.inpainter.settings(**(inpainting or {})))
+        stages["fusing"] = asdict(FusingSettings(**{**known.fusing, **(fusing or {})}))
+    own = asdict(known.settings(**settings))
+    shipped = shipped_settings(known)
+    return ShownVariant(name, method, known.title, known.family, own, stages=stages, shipped=shipped)
+
+
+def fedni(name="fedni-x", **given):
+    return resolved(name, "fedni", **given)
+
+
+@pytest.mark.parametrize(
+    ("variant", "accuracy", "auc"),
+    [
+        (fedni("fedni"), 0.667, 0.663),
+        (fedni("fedni-k-k10"), 0.667, 0.663),
+        (fedni(inpainting={"masking": "random"}), 0.658, 0.655),
+        (fedni(fusing={"edges": "binary"}), 0.650, 0.646),
+        (fedni(inpainting={"discriminator": False}), 0.660, 0.657),
+        (fedni(inpainting={"federated": "none"}), 0.651, 0.645),
+        (fedni(inpainting={"federated": "discriminator"}), 0.655, 0.653),
+        (fedni(inpainting={"federated": "both"}), 0.665, 0.661),
+        (fedni(fusing={"nodes": "random"}), 0.649, 0.647),
+        (resolved("fedgcn", "fedgcn"), 0.644, 0.643),
+        (resolved("fedgcn-k-k10", "fedgcn", graph={"k": 10}), 0.644, 0.643),
+        (resolved("fedsage-plus", "fedsage-plus"), 0.658, 0.655),
+        (resolved("fedmlp", "fedmlp"), 0.630, 0.627),
+        (resolved("localgcn", "localgcn"), 0.600, 0.598),
+        (resolved("centralgcn", "centralgcn"), 0.655, 0.654),
+    ],
+)
+def test_a_variant_stands_beside_its_own_bar(variant, accuracy, auc):
+    """FedNI Table V and Fig. 2 to 4, ABIDE."""
+    assert printed_value(variant, "abide", "accuracy") == accuracy
+    assert printed_value(variant, "abide", "auc") == auc
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        fedni(graph={"k": 5}),
+        fedni(graph={"scope": "local"}),
+        fedni(graph={"embedding": "rfe"}),
+        fedni(inpainting={"masking": "random"}, noise=0.0),
+        fedni(inpainting={"masking": "random"}, skip="linear"),
+        fedni(inpainting={"masking": "random", "discriminator": False}),
+        fedni("fedni-rfe", features={"selection": "rfe"}),
+        fedni("fedni", graph={"age_gap": 5.0}),
+        fedni("fedni", rounds=100),
+        fedni("fedni", standardise="none"),
+        fedni("fedni", inpainting={"noise": 0.0}),
+        fedni("fedni", inpainting={"rounds": 5}),
+        fedni("fedni", inpainting={"reconstruction": "mean"}),
+        fedni("fedni", fusing={"cap": None}),
+        fedni(fusing={"edges": "binary", "cap": None}),
+        RIDGE,
+        replace(FEDNI, shipped={"noise": 0.01}),
+        resolved("fedgcn", "fedgcn", noise=0.0),
+        resolved("fedgcn", "fedgcn", graph={"k": 5}),
+        resolved("fedgcn", "fedgcn", features={"connectivity": "partial"}),
+        resolved("fedsage-plus", "fedsage-plus", inpainting={"exchange": "raw"}),
+        resolved("fedsage-plus", "fedsage-plus", fusing={"cap": 0.5}),
+    ],
+)
+def test_what_the_paper_did_not_print_stands_alone(variant):
+    assert printed_value(variant, "abide", "accuracy") is None
+
+
+def test_what_an_artefact_holds_as_a_list_is_the_tuple_of_the_defaults():
+    own = fedni("fedni")
+    read = replace(own, settings=own.settings | {"hidden": [64, 32]})
+    assert printed_value(read, "abide", "accuracy") == 0.667
+
+
+def test_the_figures_say_what_the_paper_says():
+    """Everything in Fig. 2 to 4 lies below FedNI, which is Table V's; 66 + 11 = 77 s in Table VI."""
+    for column, metric in enumerate(("accuracy", "auc")):
+        for cohort in ("abide", "adni"):
+            full = FEDNI_FULL.value(cohort, metric)
+            assert full == FEDNI_TABLE_V[cohort]["fedni"][column][0]
+            for rows in FEDNI_FIGURES.values():
+                assert all(row.value(cohort, metric) < full for row in rows)
+    assert sum(phase["seconds"] for phase in FEDNI_TABLE_VI.values()) == 77

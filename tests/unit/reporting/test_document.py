@@ -1,0 +1,377 @@
+"""The page as text: several cohorts, a null control, words that must not be missing."""
+
+import copy
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.cohort.quality.measures import MEASURES
+from brainfed.evaluation.experiment import compare_with_reference
+from brainfed.evaluation.metrics import METRICS
+from brainfed.reporting.document import render
+from brainfed.reporting.figures.scores.scores import forest_figure, headline_figure
+from brainfed.reporting.figures.style import drawing
+from brainfed.reporting.outline import read_experiment, read_outline
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.pictures import read_pictures
+from brainfed.reporting.scored import read_scored
+from brainfed.reporting.tables.paper_numbers import FEDNI_SAYS
+from brainfed.reporting.text.answer import find_answer
+from brainfed.reporting.text.baselines import find_fedni
+from brainfed.runtime.artefacts import write_table, write_tsv
+from brainfed.runtime.errors import UserError
+from report_experiments import write_fidelity
+from report_project import CAPTIONS, outline_of, with_figure, write_project
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("project")
+    write_project(path)
+    return path
+
+
+@pytest.fixture
+def outline(folder):
+    return outline_of(folder, show_subjects=False)
+
+
+def page_of(outline):
+    return render(read_outline(outline), CAPTIONS)
+
+
+def words(page):
+    """The page's text without pictures, styles and tags."""
+    body = re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", page[page.index("<body>") :], flags=re.DOTALL)
+    return " ".join(body.split())
+
+
+def test_the_page_says_what_a_reviewer_asks_for(outline):
+    text = words(page_of(outline))
+    for said in (
+        "Transductive: the features of test subjects are in the population graph",
+        "It gives no formal privacy guarantee",
+        "patients\u2019 data leave the institution",
+        "Not comparable: the paper’s numbers are from ABIDE I and II",
+        "46 of 48 subjects in the phenotype table are analysed",
+        "1 group of subjects with the same data was found",
+        "SHA-256 of their ids",
+        "The papers’ test would call",
+        "Can the site be identified from the embedding?",
+        "An interval that holds zero does not mean equal",
+        "The paper’s AUC equals its accuracy within .004 in every row. It is therefore probably computed from",
+        "Holm’s correction takes all 32 tests of this section as one family",
+        "A fold tests 12 (10 to 12) people, 6 (5 to 6) of them in one institution; the scores are means over 8 runs.",
+    ):
+        assert said in text
+
+
+def test_the_page_says_what_a_lab_asks_of_its_data(outline):
+    text = words(page_of(outline))
+    for said in (
+        "Motion and diagnosis: mean FD 0.",
+        "Site and diagnosis: the more frequent diagnosis of each site is right for 52",
+        "Connectivity does not go with motion (QC-FC): none of 91 connections do",
+        "The site explains",
+        "The site is not identified from what the graph compares (a summary of connectivity) better than by "
+        "naming the largest site",
+        "connectivity unlike the others\u2019 (robust z below \u22123.5)",
+        "Not measured: temporal signal-to-noise ratio.",
+        "site SITE_1: mean FD 0.31 mm, elsewhere 0.12 mm",
+    ):
+        assert said in text
+
+
+def test_a_cohort_without_motion_or_series_says_what_was_not_measured(outline, tmp_path):
+    measures = pd.read_parquet(outline["cohorts"][0]["measures"]).assign(**dict.fromkeys(MEASURES, np.nan))
+    connections = pd.read_parquet(outline["cohorts"][0]["connections"]).iloc[:0]
+    write_table(tmp_path / "measures.parquet", measures)
+    write_table(tmp_path / "connections.parquet", connections)
+    paths = {name: str(tmp_path / f"{name}.parquet") for name in ("measures", "connections")}
+    outline["cohorts"][0] |= paths
+    text = words(page_of(outline))
+    assert "Not measured: motion (mean FD), repetition time, temporal signal-to-noise ratio, scan length" in text
+    assert "QC-FC):" not in text
+    assert "Motion and diagnosis" not in text
+    assert "mean connectivity" not in text
+
+
+def test_the_same_artefacts_give_the_same_page(outline):
+    assert page_of(outline) == page_of(copy.deepcopy(outline))
+
+
+def test_two_cohorts_and_two_experiments_share_no_anchor(outline):
+    cohort = outline["cohorts"][0]
+    cohort["experiments"].append({**cohort["experiments"][0], "name": "again", "title": "Once more"})
+    outline["cohorts"].append({**copy.deepcopy(cohort), "name": "second"})
+    page = page_of(outline)
+    anchors = re.findall(r'\sid="([^"]+)"', page)
+    assert len(anchors) == len(set(anchors))
+    assert {"results-toy-methods", "results-toy-again", "results-second-methods"} <= set(anchors)
+    assert "second: Once more" in words(page)
+
+
+def test_a_null_control_claims_nothing_about_federation(outline):
+    outline["cohorts"][0]["experiments"][0]["labels"] = "permuted"
+    text = words(page_of(outline))
+    assert "Null control, labels shuffled: mean AUC from" in text
+    assert "This is an illustration: at least 20 permutations make a test." in text
+    assert "Labels were shuffled inside every institution and fold" in text
+    assert "beside the same model" not in text
+    assert not re.search(r"federated methods?,? (reaches|differs)", text)
+    assert "Beside the paper" not in text
+
+
+def test_a_cohort_without_graphs_says_so(outline):
+    figures = outline["cohorts"][0]["figures"]
+    for name in ("graph", "homophily", "degrees"):
+        del figures[name]
+    assert "No method of this cohort uses a population graph." in words(page_of(outline))
+
+
+def test_an_experiment_of_both_scopes_points_at_their_picture(outline):
+    cohort = outline["cohorts"][0]
+    assert "shows both." not in words(page_of(outline))
+    cohort["figures"]["scopes"] = cohort["figures"]["graph"]
+    text = words(page_of(outline))
+    assert "under two readings of the local graphs" in text
+    assert "shows both." not in text
+    own = {variant["name"]: variant for variant in cohort["experiments"][0]["variants"]}
+    own["localgcn"]["stages"]["graph"]["scope"] = "local"
+    page = page_of(outline)
+    assert '<figure id="figure-scopes-cohort-toy">' in page
+    assert '<a href="#figure-scopes-cohort-toy">a picture under Graphs</a> shows both.' in page
+
+
+def test_a_figure_without_a_caption_is_a_mistake():
+    with pytest.raises(UserError, match=r"the figure 'new' has no caption; write workflow/report/new\.rst"):
+        read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")
+
+
+def test_the_answer_is_told_once(outline):
+    page = words(page_of(outline))
+    assert page.count("FedNI, the best of 4 federated methods, reaches an AUC of 0.81 [0.62, 1.00]: +0.09 [") == 2
+    assert page.count("FedNI, with an AUC of") == 1
+
+
+def test_the_paper_stands_beside_its_own_protocol_only(outline):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    experiment["split"] = experiment["split"] | {"validation": "leave_one_site_out"}
+    assert "Beside the paper" not in words(page_of(outline))
+
+
+def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inside, outside = tmp_path / "resources" / "inside.tsv", tmp_path.parent / "elsewhere" / "outside.tsv"
+    outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}
+    page = page_of(outline)
+    assert str(tmp_path.parent) not in page
+    assert "phenotypes: resources/inside.tsv" in page
+    assert "- outside.tsv" in page
+    assert "- data/{subject}.1D" in page
+
+
+def test_the_page_says_what_the_generated_nodes_do(outline):
+    text = words(page_of(outline))
+    for said in (
+        "What the new nodes do",
+        "FedNI minus FedGCN, the same classifier without them:",
+        "FedNI minus FedNI (random nodes), as many nodes drawn at random:",
+        "neither on the uploads of the generator (inpainting) nor on those of the classifier",
+        "preparation inpainting classifier together",
+        "FedNI inpainting encoder (2 tensors) a server 2.0 MB 2.0 MB 0.01",
+        "Subgraph federated learning with missing neighbor generation",
+    ):
+        assert said in text
+
+
+def test_without_a_generator_nothing_is_said_of_one(outline):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
+    text = words(page_of(outline))
+    assert "What the new nodes do" not in text
+    assert "method classifier peak memory (MiB)" in text
+    assert "Subgraph federated learning" not in text
+
+
+def test_fidelity_stands_beside_its_baselines(outline, tmp_path):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
+    own["fidelity"] = [write_fidelity(tmp_path / "repeat-0.json")]
+    text = words(page_of(outline))
+    assert "Generated against true neighbours" in text
+    beside = "mean of the visible neighbours 0.200, the subject itself 0.090"
+    assert f"features: centred cosine FedNI 0.120 {beside} no better than: mean of the visible neighbours" in text
+
+
+def test_readings_stand_in_one_table(outline):
+    """FedGCN alone has a variant of every reading: of LocalGCN's epochs it reads nothing, and keeps its score."""
+    outline["cohorts"][0]["experiments"][0]["figure"] = "readings"
+    text = words(page_of(outline))
+    nearest = "Nearest to the paper\u2019s accuracies on another cohort of FedGCN: as shipped, mean distance"
+    assert f"Readings of the paper {nearest}" in text
+    assert "reading LocalGCN paper .600 FedGCN paper .644 FedSage+ paper .658 FedNI paper .667 mean absolute" in text
+    assert re.search(r"no noise noise = 0\.0 \u2013 0\.\d+ \u2013 \u2013 \.\d{3} ", text)
+    assert re.search(r"epochs = 20 epochs = 20 0\.\d+ \(0\.\d+\) \(0\.\d+\) \(0\.\d+\) \.\d{3} ", text)
+    assert re.search(r"random nodes nodes = random \u2013 \(0\.\d+\) \u2013 0\.\d+ \.\d{3} ", text)
+    assert "It is no tuning, and its scores are no estimate for new subjects. The paper\u2019s numbers are from" in text
+
+
+def test_the_figure_of_a_group_is_shown_once(outline):
+    experiments = outline["cohorts"][0]["experiments"]
+    first = with_figure(experiments[0]) | {"group": "clients"}
+    experiments += [first | {"name": f"clients-count{count}"} for count in (2, 4)]
+    page = page_of(outline)
+    assert page.count('id="figure-bars-') == 1
+    assert page.count('id="figure-forest-') == 3
+
+
+def test_an_experiment_with_a_figure_says_what_the_figure_says(outline):
+    experiments = outline["cohorts"][0]["experiments"]
+    experiments.append(with_figure(experiments[0]))
+    text = words(page_of(outline))
+    finding = "Accuracy: nothing differs significantly from Ridge (central); AUC: Majority class significantly below"
+    assert f"Generated nodes against random ones : {finding}" in text
+    assert text.count(finding) == 2
+    assert "The paper, Fig. 4: FedNI beats inpainting at random by .018 in accuracy on ABIDE." in text
+
+
+def test_a_page_of_one_figure_opens_with_it(outline):
+    experiments = outline["cohorts"][0]["experiments"]
+    experiments[:] = [with_figure(experiments[0])]
+    page = page_of(outline)
+    heading = re.search(r"<h1>(.*?)</h1>", page)[1]
+    assert heading.startswith("Accuracy: nothing differs significantly from Ridge (central)")
+    head = page[: page.index("<nav")]
+    assert "Accuracy and AUC side by side" in head
+    assert page.count('alt="Accuracy and AUC side by side') == 1
+
+
+def test_who_uses_diagnoses_to_choose_neighbours_is_named(outline):
+    plain = words(page_of(outline))
+    assert "weighted by agreeing phenotype; diagnoses are not used to build the graph." in plain
+    assert "from what the graph compares, principal components, 5-fold" in plain
+    own = {variant["name"]: variant for variant in outline["cohorts"][0]["experiments"][0]["variants"]}
+    own["fedgcn"]["stages"]["features"]["selection"] = "rfe"
+    own["ridge-central"]["stages"]["features"]["selection"] = "rfe"
+    features = words(page_of(outline))
+    assert "diagnoses are not used to build the graph, except by FedGCN, whose graphs, or the features" in features
+    assert "from what the graph compares, principal components, 5-fold" in features
+    own["fedni"]["stages"]["graph"]["embedding"] = "rfe"
+    both = words(page_of(outline))
+    assert "except by FedGCN, FedNI, whose graphs, or the features that they compare, are chosen on the" in both
+    assert "principal components or, where recursive elimination chose them on the training labels" in both
+    assert "never used to build the graph" not in both
+
+
+def judged(text):
+    """What the page's sentences say of FedNI minus FedGCN in AUC: whether it is significant."""
+    effects = re.findall(r"FedNI minus FedGCN, the same classifier without them:.*? in AUC \(([^)]*)\)", text)
+    return [effect == "significant" for effect in effects]
+
+
+@pytest.mark.parametrize("difference", [0.02, 0.05, 0.08])
+def test_the_page_never_contradicts_itself(difference, outline, tmp_path):
+    """FedNI minus FedGCN: one word in the paragraph and the table, none in the verdict.
+
+    The middle one is significant alone and among the methods, and not among all methods, metrics and scopes.
+    """
+    experiment = outline["cohorts"][0]["experiments"][0]
+    runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
+    ours = runs["variant"].eq("fedni") & runs["scope"].eq("institution")
+    wobble = 0.02 * np.random.default_rng(5).standard_normal(int(ours.sum()))
+    without = runs[runs["variant"].eq("fedgcn") & runs["scope"].eq("institution")]["value"].to_numpy()
+    runs.loc[ours, "value"] = without + difference + wobble - wobble.mean()
+    write_tsv(tmp_path / "runs.tsv", runs)
+    tests = compare_with_reference(runs, "fedni", 1 / 3)
+    write_tsv(tmp_path / "tests.tsv", tests)
+    tables = experiment["tables"] | {"runs": str(tmp_path / "runs.tsv"), "tests": str(tmp_path / "tests.tsv")}
+    experiment |= {"tables": tables, "reference": "fedni"}
+    text = words(page_of(outline))
+    said = judged(text)
+    held = tests.query("metric == 'auc' and scope == 'institution'").set_index("variant")["p_holm"]
+    assert said == [bool(held["fedgcn"] < 0.05)]
+    verdict = re.search(r"<h1>(.*?)</h1>", page_of(outline))[1]
+    assert not re.search(r"signific|p\s[=<>]", verdict)
+
+
+def numbers_of(text, name):
+    """Every AUC (mean over institutions) that the page prints of a method, where it calls it so."""
+    patterns = (
+        rf"{name}(?:, [^.:;]*?)?,? reaches(?: an AUC of)? (\d\.\d+)",
+        rf"{name}, with an AUC of (\d\.\d+)",
+        rf"{name} has the highest AUC of all methods, (\d\.\d+)",
+    )
+    return [found for pattern in patterns for found in re.findall(pattern, text)]
+
+
+def test_one_number_is_printed_one_way(outline):
+    """The mean AUC of every method in the sentences, the score table, the table of twins and the three figures."""
+    shown = read_experiment({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
+    scored = read_scored(shown)
+    compared = PageTests(scored, shown.variants, shown.reference)
+    page = page_of(outline)
+    text = words(page)
+    table = page[page.index("<h4>mean over institutions</h4>") : page.index("<h4>all test subjects pooled</h4>")]
+    twins = page[page.index("What federation changes") : page.index('<figure id="figure-gain')]
+    with drawing():
+        forest = [mark.get_text() for mark in forest_figure(scored, shown.variants, shown.reference).axes[0].texts]
+        headline = headline_figure(find_answer(compared), find_fedni(compared)).axes[0]
+    labels = [label.get_text().partition(": ")[2] for label in headline.get_yticklabels()]
+    above = dict(zip(labels, [mark.get_text() for mark in headline.texts if mark.get_text() != "chance"], strict=True))
+    said = 0
+    for variant in shown.variants:
+        expected = scored.interval(variant.name, "auc").text
+        row = next(part for part in table.split("<tr")[1:] if f">{variant.title}</span>" in part)
+        assert re.findall(r"<td data-value[^>]*>([^<]*)", row)[METRICS.index("auc")] == expected
+        assert expected in forest
+        assert above.get(variant.title, expected) == expected
+        found = numbers_of(text, re.escape(variant.title))
+        assert set(found) <= {expected}
+        said += len(found)
+        for part in twins.split("<tr")[2:]:
+            cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", part)]
+            assert cells[0] != variant.title or cells[1] == expected
+            assert cells[2] != f"alone: {variant.title}" or cells[3] == expected
+    assert said >= 6
+    assert len(above) >= 5
+
+
+def test_every_federated_method_stands_beside_its_twins_and_nothing_else(outline):
+    text = words(page_of(outline))
+    part = text[text.index("What federation changes") : text.index("Square brackets: 95")]
+    assert "FedGCN 0.69 alone: LocalGCN 0.72" in part
+    assert "This experiment has no twin, or one of two, for " in part
+    assert "FedNI (random nodes)" in part
+    assert "; add centralgcn and localgcn to its variants." in part
+    assert "Ridge" not in part
+
+
+def test_what_is_not_timed_is_said_and_what_is_prepared_is(outline):
+    text = words(page_of(outline))
+    assert "Reading scans, and features that no fold fits, are not in them." in text
+    assert "6.5 s graph 2.5 s, fusing 4.0 s" in text
+    assert "or once a fold where its graph or its features are fitted on a fold" in text
+    assert "in the row of each, and is spent once" in text
+    assert "generator 81.9 k, discriminator 20.5 k" in text
+
+
+def test_the_fidelity_note_promises_no_interval_that_does_not_exist(outline, tmp_path):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    (own,) = (variant for variant in experiment["variants"] if variant["name"] == "fedni")
+    own["fidelity"] = [write_fidelity(tmp_path / "repeat-0.json")]
+    text = words(page_of(outline))
+    assert "rank correlations and the F1 of edges have none" in text
+    assert "1.20 are predicted (ratio 0.13) and 0.50 generated, after rounding and cap (ratio 0.05)" in text
+
+
+def test_captions_claim_no_test_that_was_not_made():
+    texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in CAPTIONS}
+    assert "Neighbouring cells were not tested against each other." in texts["surface"]
+    assert "are among those of a larger one" in texts["clients"]
+    assert "were not tested against each other" in texts["clients"]
+    assert "experiment(s)" not in texts["workflow"]
+    assert "8 NVIDIA GeForce 3090 GPUs" in FEDNI_SAYS["table6"]

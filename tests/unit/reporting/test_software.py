@@ -1,0 +1,78 @@
+"""Which versions computed the results, as the report says it."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from brainfed.reporting.software import mixed_versions, software_of
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.records.made import Making, read, write
+
+
+def result(folder, versions):
+    """A `cost.json` beside the record of the job that wrote it."""
+    outputs = [str(folder / "predictions.parquet"), str(folder / "cost.json")]
+    folder.mkdir(parents=True)
+    making = Making({"code": "a"}, (), outputs)
+    for path in outputs:
+        (folder / path).write_text(str(folder))
+    making.finish(versions)
+    return outputs[1]
+
+
+def variant(name, *costs):
+    return ShownVariant(name, name, name.upper(), "federated", costs=costs)
+
+
+def experiment(*variants):
+    return SimpleNamespace(variants=variants, tables={}, figures={})
+
+
+@pytest.fixture
+def results(tmp_path):
+    return {
+        version: result(tmp_path / f"numpy-{version}", {"brainfed": "0.1.0", "numpy": version, "python": "3.11"})
+        for version in ("2.3", "2.4")
+    }
+
+
+def test_a_table_of_one_version_needs_no_word(results):
+    assert mixed_versions(experiment(variant("a", results["2.4"]), variant("b", results["2.4"]))) == []
+
+
+def test_a_table_of_two_versions_names_them_with_their_methods(results):
+    (sentence,) = mixed_versions(experiment(variant("a", results["2.4"]), variant("b", results["2.3"])))
+    assert sentence.startswith("Several versions of numpy computed the results of this table (2.3: B; 2.4: A).")
+
+
+def test_the_page_counts_results_by_version(results):
+    found = software_of(results.values())
+    assert (found.jobs, found.unrecorded, found.adopted) == (2, 0, 0)
+    assert "numpy\u00a02.3 (1 job) and 2.4 (1 job)" in found.listing
+    assert "python\u00a03.11" in found.listing
+
+
+def test_results_without_a_record_or_kept_on_request_are_counted(results, tmp_path):
+    unknown = tmp_path / "unknown" / "cost.json"
+    unknown.parent.mkdir()
+    unknown.write_text("{}")
+    kept = results["2.3"].replace("cost.json", "predictions.parquet")
+    write(replace(read(kept), versions={}, adopted=True))
+    found = software_of([str(unknown), results["2.3"]])
+    assert (found.jobs, found.unrecorded, found.adopted, found.listing) == (1, 2, 1, "")
+    (sentence,) = mixed_versions(experiment(variant("a", results["2.3"])))
+    assert sentence.startswith("The results of 1 job behind this table were kept on request (BRAINFED_ADOPT)")
+
+
+def test_what_the_results_were_made_from_counts_too(tmp_path):
+    scores = tmp_path / "scores" / "cost.json"
+    scores.parent.mkdir()
+    extracted = result(tmp_path / "extraction", {"nilearn": "0.12", "numpy": "2.3"})
+    making = Making({"code": "b"}, (("series", (extracted,)),), [str(scores)])
+    scores.write_text("{}")
+    making.finish({"numpy": "2.4"})
+    found = software_of([str(scores)])
+    assert found.listing == "nilearn\u00a00.12, numpy\u00a02.3 (1 job) and 2.4 (1 job)"
+    (sentence,) = mixed_versions(experiment(variant("a", str(scores))))
+    assert "(2.3: A; 2.4: A)" in sentence

@@ -1,0 +1,197 @@
+"""What a person is told when CUDA does not work, at the start of a job or in the middle of it."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import brainfed
+from brainfed.runtime.devices.cuda import check_cuda, lost_device, using_cuda
+from brainfed.runtime.errors import UserError
+from fake_driver import FakeDriver
+from fake_torch import write_fake_torch
+
+PACKAGE = Path(brainfed.__file__).parents[1]
+UUID = "GPU-aaaa-1"
+SCRIPT = """
+import json, sys
+from types import SimpleNamespace
+from brainfed.runtime.jobs.job import job
+snakemake = SimpleNamespace(log=["rule.log"], params={}, input={}, output=[],
+    resources={"gpu": 1}, scriptdir=sys.argv[1])
+with job(snakemake, gpu=True) as running:
+    import torch
+"""
+
+
+class Jobs:
+    """Runs GPU jobs on one fake device, with a fake torch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "SLURM_", "BRAINFED_"))
+        }
+        path = os.pathsep.join([str(write_fake_torch(folder / "torch")), str(PACKAGE)])
+        self.environment = kept | FakeDriver(folder, [UUID]).environment | {"PYTHONPATH": path}
+
+    def run(self, body: str) -> "subprocess.CompletedProcess[str]":
+        source = SCRIPT + textwrap.indent(textwrap.dedent(body), "    ")
+        return subprocess.run(
+            [sys.executable, "-c", source, str(PACKAGE / "scripts")],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "rule.log").read_text()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Jobs:
+    return Jobs(tmp_path)
+
+
+def torch_that_says(sentence: str) -> SimpleNamespace:
+    def zeros(*_: object, **__: object) -> None:
+        raise RuntimeError(f"{sentence}\nCUDA kernel errors might be asynchronously reported at some other API call.")
+
+    return SimpleNamespace(__version__="2.13.0+cu130", version=SimpleNamespace(cuda="13.0"), zeros=zeros)
+
+
+def test_a_torch_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    without = SimpleNamespace(__version__="2.13.0+cpu", version=SimpleNamespace(cuda=None))
+    monkeypatch.setitem(sys.modules, "torch", without)
+    sentence = (
+        r"GPU GPU-aaaa-1: the installed torch 2\.13\.0\+cpu is built without CUDA; install a CUDA build of torch that "
+        r"the driver supports, or run with --resources gpu=0 to use the CPU\."
+    )
+    with pytest.raises(UserError, match=sentence):
+        check_cuda([UUID])
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        (
+            "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver",
+            "update the driver, or install a build of torch for an older CUDA",
+        ),
+        (
+            "Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling "
+            "NumCudaDevices() that might have already set an error? Error 803: system has unsupported display driver / "
+            "cuda driver combination",
+            "the driver was changed under a running system: restart it",
+        ),
+        (
+            "Unexpected error from cudaGetDeviceCount(). Error 804: forward compatibility was attempted on non "
+            "supported HW",
+            "the driver was changed under a running system: restart it",
+        ),
+        (
+            "Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized",
+            "have nvidia-fabricmanager started",
+        ),
+        ("No CUDA GPUs are available", "the device is gone"),
+        ("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU", "in a container"),
+        ("CUDA error: CUDA-capable device(s) is/are busy or unavailable", "unset BRAINFED_JOBS_PER_GPU"),
+        ("CUDA error: no kernel image is available for execution on the device", "for this generation of GPUs"),
+        ("CUDA error: out of memory", "its memory is full: lower BRAINFED_JOBS_PER_GPU"),
+        ("CUDA error: something new", "install a CUDA build of torch that the driver supports"),
+    ],
+)
+def test_cuda_that_does_not_start_says_what_to_do(monkeypatch: pytest.MonkeyPatch, said: str, remedy: str) -> None:
+    monkeypatch.setitem(sys.modules, "torch", torch_that_says(said))
+    with pytest.raises(UserError) as caught:
+        check_cuda([UUID])
+    sentence = str(caught.value)
+    assert sentence.startswith(f"GPU {UUID}: the installed torch 2.13.0+cu130 cannot use it ({said});")
+    assert remedy in sentence
+    assert sentence.endswith(", or run with --resources gpu=0 to use the CPU.")
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (RuntimeError("CUDA error: unspecified launch failure\nCUDA kernel errors"), "dmesg, lines with Xid"),
+        (RuntimeError("CUDA error: uncorrectable ECC error encountered"), "dmesg, lines with Xid"),
+        (RuntimeError("CUDA error: unknown error"), "dmesg, lines with Xid"),
+        (RuntimeError("CUDA error: no CUDA-capable device is detected"), "restart the machine if it is not listed"),
+    ],
+)
+def test_a_device_that_fails_at_work_says_what_to_do(error: RuntimeError, remedy: str) -> None:
+    sentence = lost_device(error, [UUID]) or ""
+    assert sentence.startswith(f"GPU {UUID}: {str(error).splitlines()[0]}; ")
+    assert remedy in sentence
+    assert sentence.endswith(
+        "name other devices in CUDA_VISIBLE_DEVICES, or run with --resources gpu=0 to use the CPU."
+    )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CUDA error: device-side assert triggered"),
+        RuntimeError("CUDA error: an illegal memory access was encountered"),
+        RuntimeError("CUDA error: invalid configuration argument"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling cublasSgemm"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+        RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
+        RuntimeError(),
+    ],
+)
+def test_what_a_program_does_wrong_is_not_blamed_on_the_device(error: RuntimeError) -> None:
+    assert lost_device(error, [UUID]) is None
+
+
+def test_without_a_device_none_is_blamed() -> None:
+    with pytest.raises(RuntimeError, match="unknown error"), using_cuda([]):
+        raise RuntimeError("CUDA error: unknown error")
+
+
+def test_a_job_whose_device_fails_ends_in_one_sentence_and_keeps_the_traceback(jobs: Jobs) -> None:
+    done = jobs.run("raise RuntimeError('CUDA error: unspecified launch failure')")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(
+        f"GPU {UUID}: CUDA error: unspecified launch failure; the device or its driver failed"
+    )
+    assert "Traceback (most recent call last)" in jobs.log
+    assert jobs.log.endswith(done.stderr)
+
+
+def test_a_job_on_a_broken_cuda_never_begins(jobs: Jobs) -> None:
+    jobs.environment["FAKE_CUDA"] = "CUDA error: system not yet initialized"
+    done = jobs.run("print('begun')")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"GPU {UUID}: the installed torch 2.13.0+cu130 cannot use it (CUDA error: system")
+    assert "Traceback" not in jobs.log
+
+
+def test_timing_tells_the_memory_of_the_gpu(jobs: Jobs) -> None:
+    done = jobs.run("print(json.dumps(running.timing()))")
+    timing = json.loads(done.stdout)
+    assert timing["peak_gpu_memory_mb"] == 3.0
+    assert timing["device"] == "cuda:0 (Fake H200)"
+    assert done.stderr == ""
+
+
+def test_who_waits_is_told_the_log_of_the_holder(jobs: Jobs) -> None:
+    done = jobs.run("""
+        import os, pathlib
+        (place,) = pathlib.Path(os.environ["BRAINFED_LOCKS"]).glob("*.0.lock")
+        print(place.read_text())
+    """)
+    assert json.loads(done.stdout)["purpose"] == str(jobs.folder / "rule.log")

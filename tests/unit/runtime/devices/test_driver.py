@@ -1,0 +1,68 @@
+"""What the driver says, and what is said of a driver that is broken, hangs, or has lost a device."""
+
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.devices import driver
+from brainfed.runtime.devices.driver import memory_of_processes, query
+from brainfed.runtime.errors import UserError
+from fake_driver import FakeDriver
+
+UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2", "GPU-cccc-3")
+ON_CPU = "run with --resources gpu=0 to use the CPU"
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeDriver:
+    return FakeDriver(tmp_path, UUIDS)
+
+
+def test_devices_come_in_the_driver_s_order_with_their_memory(fake: FakeDriver) -> None:
+    fake.uses(10, "[N/A]", 30)
+    told = [(gpu.index, gpu.uuid, gpu.used, gpu.total) for gpu in query(str(fake.program))]
+    assert told == [("0", UUIDS[0], 10, 80_000), ("1", UUIDS[1], 0, 0), ("2", UUIDS[2], 30, 80_000)]
+
+
+def test_memory_of_a_process_is_summed_over_its_entries(fake: FakeDriver) -> None:
+    fake.names((UUIDS[0], 7, 100), (UUIDS[0], 7, 20), (UUIDS[1], 7, 3), (UUIDS[1], 8, "[N/A]"))
+    assert memory_of_processes(str(fake.program)) == {(UUIDS[0], 7): 120, (UUIDS[1], 7): 3}
+
+
+def test_a_driver_that_tells_of_no_process_is_no_error(fake: FakeDriver) -> None:
+    fake.breaks("1, 2, 3", 6)
+    assert memory_of_processes(str(fake.program)) == memory_of_processes("/absent/nvidia-smi") == {}
+
+
+def test_a_broken_driver_is_an_error(fake: FakeDriver) -> None:
+    fake.breaks("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", 9)
+    with pytest.raises(UserError, match=rf"broken \(exit code 9: NVIDIA-SMI has failed .*{ON_CPU}"):
+        query(str(fake.program))
+
+
+def test_a_driver_that_hangs_is_an_error(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.says("exec sleep 600")
+    monkeypatch.setattr(driver, "ANSWER_SECONDS", 0.2)
+    sentence = rf"the NVIDIA driver gave no answer in 0\.2 s; .*restart of the machine\), or {ON_CPU}"
+    with pytest.raises(UserError, match=sentence):
+        query(str(fake.program))
+
+
+@pytest.mark.parametrize(("said", "problem"), [("", "lists no device;"), ("no such field", "expected index, uuid")])
+def test_a_driver_that_answers_otherwise_is_an_error(fake: FakeDriver, said: str, problem: str) -> None:
+    fake.breaks(said, 0)
+    with pytest.raises(UserError, match=problem):
+        query(str(fake.program))
+
+
+def test_a_device_that_the_driver_has_lost_is_left_out(fake: FakeDriver, caplog: pytest.LogCaptureFixture) -> None:
+    fake.uses("[GPU is lost]", "[GPU requires reset]", 0)
+    with caplog.at_level("INFO"):
+        assert [gpu.uuid for gpu in query(str(fake.program))] == [UUIDS[2]]
+    assert "left out, the driver has lost it: 0, GPU-aaaa-1, [GPU is lost], 80000" in caplog.messages
+
+
+def test_a_machine_that_has_lost_its_only_device_says_so(fake: FakeDriver) -> None:
+    fake.answer.write_text("0, [Unknown Error], [Unknown Error], [Unknown Error]\n")
+    with pytest.raises(UserError, match=rf"lists no device that works \(0, \[Unknown Error\], .*{ON_CPU}"):
+        query(str(fake.program))

@@ -1,0 +1,121 @@
+"""The lease on a machine that has GPUs: what is trained under it, and whose memory is whose as the driver tells it."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+import brainfed
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine"),
+    pytest.mark.skipif("SLURM_JOB_ID" in os.environ, reason="inside a SLURM job its allocation counts"),
+]
+
+PACKAGE = Path(brainfed.__file__).parents[1]
+TESTS = Path(__file__).parents[3]
+SCRIPT = """
+import json, sys
+from types import SimpleNamespace
+from brainfed.runtime.jobs.job import job
+snakemake = SimpleNamespace(log=[], params={}, input={}, output=[],
+    resources={"gpu": int(sys.argv[1])}, scriptdir=sys.argv[2])
+with job(snakemake, gpu=True) as running:
+    import torch
+"""
+TRAIN = """
+from brainfed.evaluation.metrics import metrics
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.runtime.jobs.run import Run
+from brainfed.methods.gcn.train_fedgcn import train
+from method_inputs import diagnosis_of, method_inputs
+
+inputs = method_inputs(240, 400, effect=0.3)
+outcome = train(inputs, FedGCNSettings(rounds=10, local_epochs=5, learning_rate=0.001), Run(running.device))
+told = [
+    metrics(diagnosis_of(inputs)[mask], outcome.scores[fold][mask], 0.5)
+    for fold, mask in ((fold, inputs.tested(fold)) for fold in range(inputs.folds))
+]
+print(json.dumps({"metrics": told, "uuids": running.lease.uuids, "timing": running.timing()}))
+"""
+HOLD = """
+share = float(sys.stdin.readline())
+free, total = torch.cuda.mem_get_info()
+block = torch.empty(int(share * total), dtype=torch.uint8, device="cuda:0")
+print(json.dumps({"uuids": running.lease.uuids, "devices": torch.cuda.device_count()}), flush=True)
+sys.stdin.read()
+"""
+STRANGER = """
+import sys, torch
+free, total = torch.cuda.mem_get_info()
+block = torch.empty(int(0.6 * total), dtype=torch.uint8, device="cuda:0")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def start(source: str, *arguments: str, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    paths = {"PYTHONPATH": os.pathsep.join([str(PACKAGE), str(TESTS)])}
+    command = [sys.executable, "-c", source, *arguments]
+    return subprocess.Popen(command, text=True, env=os.environ | paths | environment, **streams)
+
+
+def start_job(body: str, gpus: int, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+    source = SCRIPT + textwrap.indent(body, "    ")
+    return start(source, str(gpus), str(PACKAGE / "scripts"), environment=environment)
+
+
+@pytest.fixture
+def one_gpu(tmp_path: Path) -> dict[str, str]:
+    """The first GPU alone, and lock files of this test's own."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    return {"CUDA_VISIBLE_DEVICES": first, "BRAINFED_LOCKS": str(tmp_path / "locks"), "BRAINFED_JOBS_PER_GPU": "2"}
+
+
+def test_fedgcn_on_a_leased_gpu_has_the_cpu_s_metrics(one_gpu: dict[str, str]) -> None:
+    told = {}
+    for gpus in (0, 1):
+        said, complained = start_job(TRAIN, gpus, one_gpu).communicate(timeout=300)
+        assert said, complained
+        told[gpus] = json.loads(said.splitlines()[-1])
+    assert (len(told[0]["uuids"]), len(told[1]["uuids"])) == (0, 1)
+    assert "peak_gpu_memory_mb" not in told[0]["timing"]
+    assert told[1]["timing"]["peak_gpu_memory_mb"] > 0
+    for cpu, gpu in zip(told[0]["metrics"], told[1]["metrics"], strict=True):
+        assert gpu == pytest.approx(cpu, abs=1e-3)
+
+
+def test_two_jobs_share_a_gpu_though_the_first_has_most_of_its_memory(one_gpu: dict[str, str]) -> None:
+    jobs = []
+    try:
+        for share in (0.6, 0.01):
+            jobs.append(start_job(HOLD, 1, one_gpu))
+            jobs[-1].stdin.write(f"{share}\n")
+            jobs[-1].stdin.flush()
+            told = json.loads(jobs[-1].stdout.readline())
+            assert (len(told["uuids"]), told["devices"]) == (1, 1)
+    finally:
+        for job in jobs:
+            job.kill()
+            job.communicate()
+
+
+def test_memory_of_a_stranger_is_told(one_gpu: dict[str, str]) -> None:
+    stranger = start(STRANGER, environment=one_gpu)
+    try:
+        assert stranger.stdout.readline() == "\n"
+        job = start_job("print('begun')", 1, one_gpu)
+        said, complained = job.communicate(timeout=300)
+        assert (job.returncode, said) == (1, "")
+        assert "more than 50% of the memory is taken by other programs" in complained
+    finally:
+        stranger.kill()
+        stranger.communicate()

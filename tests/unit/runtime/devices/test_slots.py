@@ -1,0 +1,178 @@
+"""Jobs that share a GPU: how many, who they are, and whose memory is whose, on fake devices."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.devices import locks
+from brainfed.runtime.devices.lease import Patience, lease
+from brainfed.runtime.devices.locks import lock_folder, locked
+from brainfed.runtime.devices.slots import JOBS_PER_GPU, UNKNOWN, Holder, holders_of, jobs_per_gpu, take
+from brainfed.runtime.devices.visible import VISIBLE
+from brainfed.runtime.errors import UserError
+from fake_driver import FakeDriver
+
+UUIDS = ("GPU-aaaa-1", "GPU-bbbb-2")
+QUICK = Patience(poll=0.02, remind=60.0, grace=0.1)
+
+HOLD = """
+import sys
+from brainfed.runtime.devices.lease import Patience, lease
+
+with lease(int(sys.argv[1]), purpose=sys.argv[2], patience=Patience(poll=0.02, grace=0.1)) as leased:
+    print(*leased.uuids, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
+    """Two free devices that two jobs may share."""
+    gpus = FakeDriver(tmp_path, UUIDS)
+    for name in (VISIBLE, "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (gpus.environment | {JOBS_PER_GPU: "2"}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    return gpus
+
+
+@contextmanager
+def holding(number: int = 1, purpose: str = "", jobs: int = 2) -> Iterator["subprocess.Popen[str]"]:
+    """A process that holds devices, or waits for them, until it is killed at the end of the `with`."""
+    command = [sys.executable, "-c", HOLD, str(number), purpose]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, env=os.environ | {JOBS_PER_GPU: str(jobs)}, **streams)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+def first_word(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def complaint(process: "subprocess.Popen[str]") -> str:
+    assert process.stderr is not None
+    return process.stderr.readline().strip()
+
+
+def test_jobs_spread_over_the_devices_before_they_share_one(fake: FakeDriver) -> None:
+    with ExitStack() as running:
+        leased = [first_word(running.enter_context(holding())) for _ in range(4)]
+        assert leased == [*UUIDS, *UUIDS]
+        fifth = running.enter_context(holding())
+        assert complaint(fifth).startswith("waiting for 1 of 2 GPU(s), other jobs hold them: GPU-aaaa-1 pid ")
+
+
+def test_a_shared_lease_says_so(fake: FakeDriver) -> None:
+    with lease(1) as leased:
+        assert leased.message == "GPU GPU-aaaa-1, shared by up to 2 jobs"
+
+
+def test_one_job_never_gets_two_places_on_one_device(fake: FakeDriver) -> None:
+    with holding(2) as both, holding(2) as too:
+        assert first_word(both) == first_word(too) == " ".join(UUIDS)
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
+def test_a_job_that_shares_with_nobody_is_alone_whoever_came_first(fake: FakeDriver, first: int, second: int) -> None:
+    fake.uses(0)
+    with holding(purpose="tables.log", jobs=first) as before:
+        assert first_word(before) == UUIDS[0]
+        with holding(jobs=second) as after:
+            told = f"waiting for 1 of 1 GPU(s), other jobs hold them: {UUIDS[0]} pid {before.pid} (tables.log)"
+            assert complaint(after) == told
+            before.kill()
+            assert first_word(after) == UUIDS[0]
+
+
+def test_of_many_holders_some_are_named(fake: FakeDriver) -> None:
+    with ExitStack() as running:
+        for _ in range(6):
+            first_word(running.enter_context(holding(jobs=3)))
+        told = complaint(running.enter_context(holding(jobs=3)))
+        assert told.count(" pid ") == 4
+        assert told.endswith(" and 2 more")
+
+
+def test_memory_of_a_job_that_shares_is_no_stranger_s(fake: FakeDriver) -> None:
+    with ExitStack() as running:
+        first = running.enter_context(holding())
+        assert first_word(first) == UUIDS[0]
+        second = running.enter_context(holding())
+        assert first_word(second) == UUIDS[1]
+        fake.uses(70_000, 70_000)
+        # On the first device a job of ours has nearly all of it, on the second nearly nothing.
+        fake.names((UUIDS[0], first.pid, 65_000), (UUIDS[0], 1, 5_000), (UUIDS[1], second.pid, 500))
+        with lease(1) as leased:
+            assert leased.uuids == UUIDS[:1]
+        fake.names((UUIDS[0], first.pid, 5_000), (UUIDS[1], second.pid, 500))
+        with (
+            pytest.raises(UserError, match="GPU-aaaa-1, GPU-bbbb-2: more than 50% of the memory"),
+            lease(1, patience=QUICK),
+        ):
+            pass
+
+
+@pytest.mark.parametrize("used", ["[N/A]", "[Insufficient Permissions]"])
+def test_where_the_driver_names_no_process_memory_is_the_holders(fake: FakeDriver, used: str) -> None:
+    with holding() as first:
+        assert first_word(first) == UUIDS[0]
+        fake.uses(70_000, 70_000)
+        fake.names((UUIDS[0], first.pid, used), (UUIDS[0], 1, 70_000))
+        with lease(1) as leased:
+            assert leased.uuids == UUIDS[:1]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 4}', '{"pid": "x", "purpose": "", "jobs_per_gpu": 2}'])
+def test_a_holder_that_could_not_write_who_it_is_shares_with_nobody(fake: FakeDriver, text: str) -> None:
+    fake.locks.mkdir()
+    with ExitStack() as held:
+        take(UUIDS[0], fake.locks, Holder(1, "", 2), held)
+        (fake.locks / f"{UUIDS[0]}.0.lock").write_text(text)
+        assert holders_of(UUIDS[0], fake.locks) == (UNKNOWN,)
+        for _ in range(2):
+            with lease(1) as leased:
+                assert leased.uuids == UUIDS[1:]
+    assert holders_of(UUIDS[0], fake.locks) == ()
+
+
+def test_what_nobody_sets_is_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(JOBS_PER_GPU, raising=False)
+    assert jobs_per_gpu() == 1
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "two", " 2", "²"])
+def test_a_number_of_jobs_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(JOBS_PER_GPU, value)
+    sentence = f"BRAINFED_JOBS_PER_GPU: expected a whole number from 1, .* found {value!r}; correct it or unset it"
+    with pytest.raises(UserError, match=sentence):
+        jobs_per_gpu()
+
+
+def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("BRAINFED_LOCKS", raising=False)
+    monkeypatch.setattr(locks, "TEMPORARY", tmp_path / "common")
+    folders = set()
+    for name in ("one", "other"):
+        monkeypatch.setenv("TMPDIR", str(tmp_path / name))
+        folders.add(lock_folder())
+    assert folders == {tmp_path / "common" / f"brainfed-{os.getuid()}" / "gpu"}
+
+
+def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "gate.lock").mkdir()
+    told = r"gate\.lock: this lock file .* name a folder of your own in BRAINFED_LOCKS"
+    with pytest.raises(UserError, match=told), locked(tmp_path / "gate.lock"):
+        pass

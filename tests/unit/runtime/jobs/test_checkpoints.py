@@ -1,0 +1,146 @@
+"""Checkpoints: a job resumes from exactly the state it left, and never from somebody else's."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path, inputs_digest
+from brainfed.runtime.parts import part_of
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "predictions.parquet"
+
+
+def checkpoint(output: Path, digest: str = "0123456789abcdef") -> Checkpoint:
+    return Checkpoint(checkpoint_path(output, digest), digest)
+
+
+def hidden(output: Path) -> list[str]:
+    return sorted(path.name for path in output.parent.iterdir())
+
+
+def test_the_state_comes_back_to_the_bit(output: Path) -> None:
+    weights = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    steps = np.array([3, 4])
+    checkpoint(output).save(7, {"weights": weights, "steps": steps}, {"best": 0.5, "order": [2, 0, 1]})
+    kept = checkpoint(output).load()
+    assert kept is not None
+    round_, arrays, metadata = kept
+    assert (round_, metadata) == (7, {"best": 0.5, "order": [2, 0, 1]})
+    assert arrays["weights"].tobytes() == weights.tobytes()
+    np.testing.assert_array_equal(arrays["steps"], steps)
+
+
+def test_the_last_round_is_kept(output: Path) -> None:
+    for round_ in range(3):
+        checkpoint(output).save(round_, {"w": np.full(2, round_)}, {})
+    kept = checkpoint(output).load()
+    assert kept is not None
+    assert kept[0] == 2
+    assert kept[1]["w"].tolist() == [2, 2]
+    assert hidden(output) == [".predictions.parquet.0123456789abcdef.checkpoint"]
+
+
+def test_nothing_kept_is_nothing_loaded(output: Path) -> None:
+    assert checkpoint(output).load() is None
+
+
+def test_without_a_path_nothing_is_kept(tmp_path: Path) -> None:
+    nowhere = Checkpoint(None, "key")
+    nowhere.save(1, {"w": np.ones(1)}, {})
+    nowhere.remove()
+    assert nowhere.load() is None
+
+
+def test_what_the_states_of_a_job_took_is_that_of_the_longest(output: Path) -> None:
+    assert checkpoint(output).spent() == 0
+    now = [0.0]
+    mine = replace(checkpoint(output), seconds=lambda: now[0])
+    for now[0], part in ((7.5, mine.part("folds-0-2")), (11.0, mine.part("folds-3-4")), (2.0, mine.part("folds-5"))):
+        part.save(1, {"w": np.ones(1)}, {})
+    assert mine.spent() == 11.0
+    damaged = mine.part("folds-3-4").path
+    assert damaged is not None
+    damaged.write_bytes(b"half")
+    assert mine.spent() == 7.5
+    assert checkpoint(output, "aaaa").spent() == 0
+
+
+def test_another_key_in_the_same_file_is_ignored(output: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mine = checkpoint(output)
+    mine.save(1, {"w": np.ones(1)}, {})
+    assert Checkpoint(mine.path, "another").load() is None
+    assert "other settings" in caplog.text
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.1, 0.9])
+def test_a_damaged_file_is_ignored_and_replaced(output: Path, keep: float, caplog: pytest.LogCaptureFixture) -> None:
+    mine = checkpoint(output)
+    mine.save(1, {"w": np.ones(100)}, {})
+    assert mine.path is not None
+    whole = mine.path.read_bytes()
+    mine.path.write_bytes(whole[: int(len(whole) * keep)])
+    assert mine.load() is None
+    assert "ignored" in caplog.text
+    mine.save(2, {"w": np.ones(100)}, {})
+    kept = mine.load()
+    assert kept is not None
+    assert kept[0] == 2
+
+
+def test_saving_deletes_what_no_job_can_resume(output: Path) -> None:
+    checkpoint(output, "aaaa").save(5, {"w": np.ones(1)}, {})
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    part = part_of(checkpoint_path(output, "aaaa")).name.replace(f".{os.getpid()}.", f".{gone.pid}.")
+    (output.parent / part).write_bytes(b"half")
+    others = [output.with_name("predictions"), output.with_name("history.parquet")]
+    for other in others:
+        checkpoint(other, "bbbb").save(5, {"w": np.ones(1)}, {})
+    output.write_text("scores")
+    checkpoint(output, "cccc").save(1, {"w": np.ones(1)}, {})
+    assert hidden(output) == [
+        ".history.parquet.bbbb.checkpoint",
+        ".predictions.bbbb.checkpoint",
+        ".predictions.parquet.cccc.checkpoint",
+        "predictions.parquet",
+    ]
+
+
+def test_removing_is_final_and_may_be_repeated(output: Path) -> None:
+    mine = checkpoint(output)
+    mine.save(1, {"w": np.ones(1)}, {})
+    mine.remove()
+    mine.remove()
+    assert mine.load() is None
+    assert hidden(output) == []
+
+
+def test_the_digest_is_that_of_canonical_json(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    content = hashlib.sha256(b"abc").hexdigest()
+    known = hashlib.sha256(f'{{"files":["{content}"],"params":{{"k":5}}}}'.encode()).hexdigest()[:16]
+    assert inputs_digest({"k": 5}, [tmp_path / "a"]) == known
+
+
+def test_the_digest_moves_with_params_and_contents_only(tmp_path: Path) -> None:
+    for name, content in {"a": b"1", "same": b"1", "b": b"2"}.items():
+        (tmp_path / name).write_bytes(content)
+    a, same, b = tmp_path / "a", tmp_path / "same", tmp_path / "b"
+    known = inputs_digest({"k": 5, "code": "x"}, [a, b])
+    assert inputs_digest({"code": "x", "k": 5}, [same, b]) == known
+    changed = [
+        inputs_digest({"k": 6, "code": "x"}, [a, b]),
+        inputs_digest({"k": 5, "code": "y"}, [a, b]),
+        inputs_digest({"k": 5, "code": "x"}, [b, a]),
+        inputs_digest({"k": 5, "code": "x"}, [a]),
+    ]
+    assert len({known, *changed}) == 5

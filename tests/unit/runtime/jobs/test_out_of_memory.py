@@ -1,0 +1,96 @@
+"""Memory that runs out, the machine's or a GPU's: the sentence names the setting that shrinks the job."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import brainfed
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.memory import SMALLER, is_out_of_memory, out_of_memory
+
+TOO_MUCH = 10**15
+CUDA = torch.OutOfMemoryError(
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free."
+)
+
+
+def numpy_s() -> Exception:
+    with pytest.raises(MemoryError) as raised:
+        np.ones(TOO_MUCH)
+    return raised.value
+
+
+def torch_s() -> Exception:
+    with pytest.raises(RuntimeError) as raised:
+        torch.ones(TOO_MUCH)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [numpy_s, torch_s, lambda: CUDA, MemoryError, lambda: RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED")],
+)
+def test_memory_that_ran_out_is_recognised_whoever_asked_for_it(error) -> None:  # type: ignore[no-untyped-def]
+    assert is_out_of_memory(error())
+
+
+@pytest.mark.parametrize("error", [ValueError("shapes"), UserError("sub-01: no age."), RuntimeError("CUDA error: x")])
+def test_nothing_else_is(error: Exception) -> None:
+    assert not is_out_of_memory(error)
+
+
+def test_on_the_cpu_it_says_how_much_was_held_and_how_to_run_it() -> None:
+    sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train_fedgcn:train", 1234.5)
+    assert sentence.startswith("train_method: memory has run out (Unable to allocate 7.11 PiB for an array")
+    for part in (
+        "this job held 1,23",
+        "--set-resources train_method:mem_mb=",
+        "`hidden`",
+        "run the same command again",
+    ):
+        assert part in sentence
+
+
+@pytest.mark.parametrize(("peak", "asked", "more"), [(1234.5, 0, 3000), (23_000.0, 24_000, 48_000), (10.0, 0, 2000)])
+def test_the_memory_that_it_advises_is_more_than_the_job_had(peak: float, asked: int, more: int) -> None:
+    sentence = out_of_memory(numpy_s(), "fuse_graph", "", peak, asked)
+    assert f"--set-resources fuse_graph:mem_mb={more})" in sentence
+
+
+def test_on_a_gpu_it_names_the_cpu_as_a_way_out() -> None:
+    sentence = out_of_memory(CUDA, "train_generator", "brainfed.inpainting.fedni.training:train", 1.0)
+    for part in (
+        "(CUDA out of memory, Tried to allocate 2.00 GiB)",
+        "`features: ",
+        "`split.count`",
+        "(BRAINFED_JOBS_PER_GPU)",
+        "--resources gpu=0",
+    ):
+        assert part in sentence
+    assert "mem_mb" not in sentence
+
+
+def test_the_entry_point_decides_where_its_rule_runs_several() -> None:
+    sage = out_of_memory(CUDA, "train_generator", "brainfed.inpainting.fedsage.training:train", 1.0)
+    assert "`inpainting.fgen_width`" in sage and "split.count" not in sage
+
+
+def test_every_rule_has_a_remedy() -> None:
+    rules = Path(brainfed.__file__).parents[1] / "rules"
+    text = "\n".join(path.read_text() for path in rules.glob("*.smk"))
+    named = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    small = {
+        "simulate_atlas",
+        "simulate_participants",
+        "ingest_phenotypes",
+        "include_subjects",
+        "list_issues",
+        "split_subjects",
+    }
+    # Downloads hold one file at a time; export_bids stands for export_cohort of every cohort and has no job.
+    rest = named - small - {"fetch_abide", "fetch_atlases", "export_bids"}
+    assert {rule for rule in rest if not rule.startswith("draw_")} <= set(SMALLER)
+    assert {key.split()[0] for key in SMALLER} - named == {"simulate_scans", "draw_"}

@@ -1,0 +1,97 @@
+"""A job that SLURM preempts asks for its return; one that is cancelled, or that Snakemake did not submit, does not."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.jobs.preemption import return_to_queue
+
+SHOWN = "JobId=7 JobState=RUNNING Requeue=1 {preempted} SuspendTime=None Comment={comment} Power="
+AT_A_TIME, NEVER = "PreemptTime=2026-11-20T21:31:27", "PreemptEligibleTime=2026-11-20T21:31:23 PreemptTime=None"
+OURS = "rule_train_method_wildcards_demo"
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """What a made-up scontrol was asked, a line a question."""
+    questions, former = tmp_path / "questions", signal.getsignal(signal.SIGTERM)
+    program = tmp_path / "scontrol"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {questions}\n[ "$1" = show ] && cat {tmp_path}/shown || true\n')
+    program.chmod(0o755)
+    (tmp_path / "shown").write_text(SHOWN.format(preempted=AT_A_TIME, comment=OURS))
+    questions.touch()
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    yield questions
+    signal.signal(signal.SIGTERM, former)
+
+
+def test_a_preempted_job_goes_back_into_the_queue(asked: Path, caplog: pytest.LogCaptureFixture) -> None:
+    return_to_queue()
+    assert asked.read_text().splitlines() == ["show job 7", "requeue 7"]
+    assert caplog.messages == ["SLURM preempts job 7: it goes back into the queue"]
+
+
+@pytest.mark.parametrize(("preempted", "comment"), [(NEVER, OURS), (AT_A_TIME, "(null)"), (AT_A_TIME, "mine")])
+def test_a_job_that_was_cancelled_or_is_somebody_s_own_does_not(asked: Path, preempted: str, comment: str) -> None:
+    (asked.parent / "shown").write_text(SHOWN.format(preempted=preempted, comment=comment))
+    return_to_queue()
+    assert asked.read_text().splitlines() == ["show job 7"]
+
+
+def test_outside_of_slurm_nobody_is_asked(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID")
+    return_to_queue()
+    assert asked.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    "program", ["exit 1", "echo 'slurm_load_jobs error: Unable to contact controller' >&2; exit 1"]
+)
+def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(
+    asked: Path, program: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (asked.parent / "scontrol").write_text(f"#!/bin/sh\n{program}\n")
+    with caplog.at_level("INFO"):
+        return_to_queue()
+    assert caplog.messages[0].startswith("scontrol show job 7: ")
+    assert ("Unable to contact" in caplog.text) == ("Unable" in program)
+
+
+def test_the_end_that_the_request_brings_does_not_come_before_it_is_made(asked: Path) -> None:
+    (asked.parent / "scontrol").write_text(
+        f"#!/bin/sh\nkill -TERM $PPID\nsleep 0.2\necho $1 >> {asked}\ncat {asked.parent}/shown\n"
+    )
+    body = "from brainfed.runtime.jobs.preemption import return_to_queue; return_to_queue(); print('ended')"
+    done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+    assert asked.read_text().split() == ["show", "requeue"]
+
+
+def test_a_stopped_job_returns_after_its_last_words(asked: Path, tmp_path: Path) -> None:
+    body = f"""
+import sys
+from types import SimpleNamespace
+from brainfed.runtime.jobs.job import job
+given = SimpleNamespace(log=[{str(tmp_path / "log")!r}], params={{}}, input={{}}, output=[],
+    resources={{}}, scriptdir="/nowhere")
+with job(given):
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", body], text=True, **pipes) as running:  # type: ignore[call-overload]
+        assert running.stdout.readline() == "begun\n"
+        running.send_signal(signal.SIGTERM)
+        time.sleep(0.005)
+        running.send_signal(signal.SIGTERM)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert [line.split()[0] for line in said.splitlines()] == ["stopped", "SLURM"]
+    assert asked.read_text().splitlines() == ["show job 7", "requeue 7"]

@@ -1,0 +1,221 @@
+"""Where a job that is told to stop does so, and that it goes on to the same bytes."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from brainfed.federation.state import Pace
+from brainfed.inpainting.fedni import training as fedni
+from brainfed.inpainting.fedsage import training as fedsage
+from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.inpainting.trained import TrainedGenerator
+from brainfed.runtime.jobs import stopping
+from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.jobs.stopping import SIGNALS, _runs_snakemake, stop_asked, stoppable, stopped_by, whole
+from inpainting_inputs import inpainting_inputs
+
+
+@pytest.fixture(autouse=True)
+def no_signal_is_ignored() -> Iterator[None]:
+    """Under nohup, or in a shell's background, some would be, and stay so."""
+    former = {number: signal.signal(number, signal.default_int_handler) for number in SIGNALS}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
+def ask() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_outside_of_a_round_a_job_stops_at_once() -> None:
+    reached = []
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        ask()
+        time.sleep(5)
+        reached.append("the end")
+    assert (reached, stopped_by()) == ([], "SIGTERM")
+
+
+def test_a_round_is_let_end_and_no_other_begins(capfd: pytest.CaptureFixture[str]) -> None:
+    begun, ended = [], []
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        for number in whole(range(5)):
+            begun.append(number)
+            if number == 2:
+                ask()
+            assert stop_asked() == (number == 2)
+            ended.append(number)
+    assert begun == ended == [0, 1, 2]
+    assert capfd.readouterr().err == "SIGTERM: stopping after this round; once more stops at once\n"
+
+
+def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "ECHO", 1e6)
+    ended = []
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        for number in whole(range(5)):
+            ask()
+            ask()
+            ended.append(number)
+    assert ended == [0]
+
+
+def test_a_second_signal_does_not_wait_for_the_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "ECHO", 0.0)
+    ended = []
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        for number in whole(range(5)):
+            ask()
+            os.kill(os.getpid(), signal.SIGHUP)
+            ended.append(number)
+    assert (ended, stopped_by()) == ([], "SIGHUP")
+
+
+def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        try:
+            for _ in whole(range(5)):
+                raise ValueError
+        except ValueError:
+            ask()
+            time.sleep(5)
+        pytest.fail("it went on")
+
+
+def test_the_former_handlers_come_back_and_what_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    former = [signal.getsignal(number) for number in SIGNALS]
+    with stoppable():
+        assert signal.getsignal(signal.SIGTERM) != former[0]
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    assert [signal.getsignal(number) for number in SIGNALS] == former
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_a_state_is_due_when_a_stop_is_asked_for_however_recent_the_last() -> None:
+    pace = Pace(least=1e6)
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        for _ in whole([1]):
+            assert not pace.due()
+            ask()
+            assert pace.due()
+
+
+@pytest.mark.parametrize(
+    ("train", "settings", "stopped_in"),
+    [
+        (fedni.train, InpaintingSettings(rounds=3, local_epochs=1), 1),
+        (fedni.train, InpaintingSettings(rounds=3, local_epochs=1), 3),
+        # Three owners take a step alone each, then one in the federation each.
+        (fedsage.train, FedSageSettings(rounds=1, local_epochs=1), 2),
+        (fedsage.train, FedSageSettings(rounds=1, local_epochs=1), 4),
+        (fedsage.train, FedSageSettings(rounds=1, local_epochs=1), 6),
+    ],
+)
+def test_a_generator_stopped_in_any_round_keeps_it_and_goes_on_to_the_same_bytes(
+    train: Callable[..., TrainedGenerator],
+    settings: object,
+    stopped_in: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inputs = inpainting_inputs()
+    expected = train(inputs, settings, Run())
+    monkeypatch.setattr(Pace, "due", lambda _: stop_asked())
+    checkpoint = Checkpoint(checkpoint_path(tmp_path / "generator", "d"), "d")
+    done = []
+
+    def stop(number: int, _total: int, _what: str) -> None:
+        done.append(number)
+        if number == stopped_in:
+            ask()
+
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        train(inputs, settings, Run(checkpoint=checkpoint, progress=stop))
+    assert done[-1] == stopped_in
+    with stoppable():
+        found = train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda number, *_: done.append(number)))
+    assert done == sorted(set(done)), "a round was trained twice"
+    for name, array in expected.arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+    assert found.history.equals(expected.history)
+    assert found.crossings == expected.crossings
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
+    job = textwrap.dedent("""
+        import sys, time
+        from pathlib import Path
+        from brainfed.runtime.jobs.stopping import stoppable
+        try:
+            with stoppable():
+                Path("running").touch()
+                time.sleep(60)
+        except KeyboardInterrupt:
+            Path("stopped").touch()
+    """)
+    script = tmp_path / ".snakemake" / "scripts" / "job.py"
+    script.parent.mkdir(parents=True)
+    script.write_text(job)
+    # What Snakemake is to a job: a process of that name that waits for a shell that waits for the job.
+    (tmp_path / "snakemake").write_text(
+        f"import subprocess; subprocess.run(['bash', '-c', 'set -euo pipefail; {sys.executable} {script}; true'])"
+    )
+    workflow = subprocess.Popen([sys.executable, "snakemake"], cwd=tmp_path)
+    _wait_for(tmp_path / "running")
+    assert not (tmp_path / "stopped").exists()
+    workflow.kill()
+    workflow.wait()
+    _wait_for(tmp_path / "stopped")
+    assert (tmp_path / "stopped").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("python /env/bin/snakemake --cores 2", True),
+        ("/usr/bin/python3 -sP /usr/bin/snakemake", True),
+        ("snakemake --cores 2", True),
+        ("python -m snakemake --mode remote --target-jobs train_method:", True),
+        ("python -u -m snakemake.cli", True),
+        ("python -m pytest tests/workflow/snakemake", False),
+        ("python study.py --directory /home/me/snakemake", False),
+        ("apptainer exec --bind /env/lib/snakemake:/mnt/snakemake image.sif bash -c job", False),
+        ("bash /project/.snakemake/shell_tmp.1/script.sh", False),
+        ("python /project/.snakemake/scripts/tmp1.train_method.py", False),
+        ("python /home/me/snakemake-8/run.py", False),
+        ("", False),
+    ],
+)
+def test_snakemake_is_known_by_what_runs_not_by_a_path_that_names_it(words: str, expected: bool) -> None:
+    assert _runs_snakemake(b"\0".join(word.encode() for word in words.split())) == expected
+
+
+def test_the_shell_between_is_not_snakemake() -> None:
+    text = "set -euo pipefail; /env/bin/python /home/snakemake/.snakemake/scripts/tmp1.train_method.py"
+    assert not _runs_snakemake(b"\0".join([b"/bin/bash", b"-c", text.encode()]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_a_line_that_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_ancestors", lambda: iter([os.getppid(), 2**22 + 1]))
+    assert stopping._line_to_workflow() == ()
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, f"no {path.name}"
+        time.sleep(0.05)

@@ -1,0 +1,187 @@
+"""Code digests: they move with the meaning of what a rule runs, and with nothing else."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.records.digests import NEUTRAL_MODULES, code_digest, import_closure
+
+SOURCES = {
+    "scripts/train.py": "from brainfed.training import federated\nfederated.train()\n",
+    "scripts/report.py": "import brainfed.reporting.page\n",
+    "brainfed/__init__.py": "",
+    "brainfed/training/__init__.py": "",
+    "brainfed/training/federated.py": (
+        '"""Rounds."""\n'
+        "from brainfed.runtime.logs import Progress\n"
+        "\n"
+        "\n"
+        "def train():\n"
+        '    """Train."""\n'
+        "    from ..models.gcn import forward  # late\n"
+        "    return forward(2)\n"
+    ),
+    "brainfed/models/__init__.py": "",
+    "brainfed/models/gcn.py": "import numpy\nfrom . import layers\n\n\ndef forward(x):\n    return layers.SLOPE * x\n",
+    "brainfed/models/layers.py": "import brainfed.models.gcn\nSLOPE = 3\n",
+    "brainfed/runtime/__init__.py": "",
+    "brainfed/runtime/logs.py": "class Progress:\n    pass\n",
+    "brainfed/reporting/__init__.py": "",
+    "brainfed/reporting/page.py": "NAME = 'brainfed.models.gcn'\n",
+}
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    for place, source in SOURCES.items():
+        path = tmp_path / "workflow" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    return tmp_path / "workflow"
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    """Edit a file so that its size or its time stamp differs, as an editor would."""
+    source = path.read_text()
+    assert old in source
+    before = path.stat().st_mtime_ns
+    path.write_text(source.replace(old, new))
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+def train_digest(base: Path) -> str:
+    return code_digest(Path("scripts/train.py"), base=base)
+
+
+def names(base: Path, *roots: Path | str) -> set[str]:
+    return {path.relative_to(base).as_posix() for path in import_closure(*roots, base=base)}
+
+
+def test_the_closure_follows_absolute_relative_late_and_circular_imports(base: Path) -> None:
+    assert names(base, Path("scripts/train.py")) == {
+        "scripts/train.py",
+        "brainfed/training/federated.py",
+        "brainfed/models/gcn.py",
+        "brainfed/models/layers.py",
+    }
+
+
+def test_names_in_strings_are_not_imports(base: Path) -> None:
+    assert names(base, "scripts/report.py") == {"scripts/report.py", "brainfed/reporting/page.py"}
+
+
+def test_an_entry_point_means_its_module(base: Path) -> None:
+    by_entry = code_digest("brainfed.training.federated:train", base=base)
+    assert by_entry == code_digest("brainfed.training.federated", base=base)
+    assert by_entry == code_digest(base / "brainfed/training/federated.py", base=base)
+    assert by_entry != train_digest(base)
+
+
+def test_several_roots_are_a_union_whatever_their_order(base: Path) -> None:
+    one = code_digest(Path("scripts/report.py"), "brainfed.training.federated", base=base)
+    other = code_digest("brainfed.training.federated", Path("scripts/report.py"), base=base)
+    assert one == other
+    assert len(one) == 16
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "new"),
+    [
+        ("scripts/train.py", "federated.train()", "federated.train(1)"),
+        ("brainfed/training/federated.py", "forward(2)", "forward(4)"),
+        ("brainfed/models/layers.py", "SLOPE = 3", "SLOPE = 5"),
+        ("brainfed/models/__init__.py", "", "import os\n"),
+    ],
+)
+def test_an_edit_of_what_runs_changes_the_digest(base: Path, place: str, old: str, new: str) -> None:
+    before = train_digest(base)
+    rewrite(base / place, old, new)
+    assert train_digest(base) != before
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "new"),
+    [
+        ("brainfed/training/federated.py", "# late", "# on purpose late"),
+        ("brainfed/training/federated.py", '"""Train."""', '"""Train all institutions."""'),
+        ("brainfed/training/federated.py", '"""Rounds."""', '"""Rounds of training."""\n\n# Section 3.'),
+        ("brainfed/training/federated.py", "    return forward(2)", "\n\n    return forward( 2 )"),
+        ("brainfed/models/__init__.py", "", '"""Modules."""\n'),
+        ("brainfed/reporting/page.py", "brainfed", "another"),
+        ("brainfed/runtime/logs.py", "pass", "every = 10"),
+        ("scripts/report.py", "import", "import sys\nimport"),
+    ],
+)
+def test_an_edit_of_words_or_of_other_code_does_not(base: Path, place: str, old: str, new: str) -> None:
+    before = train_digest(base)
+    rewrite(base / place, old, new)
+    assert train_digest(base) == before
+
+
+def test_a_docstring_that_is_used_as_a_value_counts(base: Path) -> None:
+    rewrite(base / "brainfed/models/layers.py", "SLOPE = 3", "SLOPE = 'three'")
+    before = train_digest(base)
+    rewrite(base / "brainfed/models/layers.py", "three", "seven")
+    assert train_digest(base) != before
+
+
+def test_a_submodule_that_appears_later_is_found(base: Path) -> None:
+    rewrite(base / "brainfed/models/gcn.py", "import layers", "import layers, norms")
+    before = train_digest(base)
+    (base / "brainfed/models/norms.py").write_text("EPSILON = 1e-5\n")
+    assert train_digest(base) != before
+
+
+def test_a_module_beside_the_script_is_followed(base: Path) -> None:
+    rewrite(base / "scripts/report.py", "import", "import beside\nimport")
+    (base / "scripts/beside.py").write_text("VALUE = 1\n")
+    assert "scripts/beside.py" in names(base, Path("scripts/report.py"))
+
+
+def test_the_digest_is_the_same_in_another_folder(base: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere" / "flow"
+    shutil.copytree(base, moved)
+    assert code_digest("scripts/train.py", base=moved) == train_digest(base)
+
+
+def test_moving_code_to_another_module_changes_the_digest(base: Path) -> None:
+    before = train_digest(base)
+    (base / "brainfed/models/layers.py").rename(base / "brainfed/models/slopes.py")
+    rewrite(base / "brainfed/models/gcn.py", "import layers", "import slopes as layers")
+    assert train_digest(base) != before
+
+
+@pytest.mark.parametrize("root", ["brainfed.training.centralised:train", "scripts/trian.py", Path("../outside.py")])
+def test_a_root_that_is_not_there_is_named(base: Path, root: Path | str) -> None:
+    (base.parent / "outside.py").write_text("")
+    with pytest.raises(UserError, match=str(root)):
+        code_digest(root, base=base)
+
+
+def test_a_file_that_is_not_python_is_named(base: Path) -> None:
+    rewrite(base / "brainfed/models/layers.py", "SLOPE = 3", "SLOPE = (3")
+    with pytest.raises(UserError, match=r"layers\.py: not valid Python"):
+        train_digest(base)
+
+
+def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
+    import brainfed
+
+    base = Path(brainfed.__file__).parents[1]
+    assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}
+    closure = names(base, "brainfed.runtime.jobs.checkpoints")
+    assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "checkpoints", "errors")}
+
+
+def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base: Path) -> None:
+    place = base / "brainfed/models/layers.py"
+    place.write_text('SLOPE = setting(3, "Slope.", minimum=1)\nOTHER = setting(factory=dict, description="Other.")\n')
+    before = train_digest(base)
+    rewrite(place, '"Slope.", minimum=1', '"The slope of the ramp.", minimum=0, maximum=9')
+    rewrite(place, '"Other."', '"Something else."')
+    assert train_digest(base) == before
+    rewrite(place, "setting(3", "setting(4")
+    assert train_digest(base) != before

@@ -1,0 +1,87 @@
+"""Each script of the imaging rules depends on the modules that it runs, and on no other of their room."""
+
+from pathlib import Path
+
+import pytest
+
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.records.digests import import_closure
+
+WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"
+WRITES = {"shard", "region_series", "region_signal"}
+MEASURES = {"freesurfer_table", "freesurfer_stats", "measure_names", "morphometry"}
+EXTRACTS = {
+    *("extract_shard", "extraction", "scan", "confounds", "coverage", "space", "atlas", "probabilistic_atlas"),
+    *(
+        "region_table",
+        "region_means",
+        "label_means",
+        "map_means",
+        "temporal_snr",
+        "intact",
+        "repetition_time",
+        "brain_mask",
+    ),
+}
+EXTRACTS_RUNS = {"bids_extraction", "fmriprep_confounds", "join_runs"}
+
+COMPARES = {"series_files", "connectivity", "settings", "standardise", "region_signal", "typicality"}
+
+
+@pytest.mark.parametrize(
+    ("script", "modules"),
+    [
+        ("read_series", WRITES | {"read_shard", "roi_series", "series_text", "series_header", "region_table"}),
+        ("extract_series", WRITES | EXTRACTS),
+        ("extract_runs", WRITES | EXTRACTS | EXTRACTS_RUNS),
+        ("ingest_phenotypes", set()),
+        ("compute_connectivity", {"series_files", "connectivity", "settings", "standardise", "region_signal"}),
+        (
+            "fit_connectivity",
+            {"series_files", "settings", "tangent", "combat", "rfe", "standardise", "region_signal"},
+        ),
+        ("read_measures", WRITES | MEASURES | {"measures"}),
+        ("compute_morphometry", set()),
+        ("include_subjects", set()),
+        ("list_issues", set()),
+        ("measure_quality", COMPARES),
+        ("relate_motion", COMPARES | {"qc_fc"}),
+    ],
+)
+def test_a_script_imports_what_it_runs(script, modules):
+    closure = import_closure(f"scripts/{script}.py", base=WORKFLOW)
+    assert {path.stem for path in closure if path.parent.name == "imaging"} == modules
+
+
+def test_an_edit_of_the_bids_listing_extracts_nothing_anew():
+    for script in ("extract_runs", "extract_series", "ingest_phenotypes", "simulate_scans"):
+        assert not {"cohort/bids_listing", "cohort/bids_tree"} & closure_of(f"scripts/{script}.py")
+
+
+def closure_of(*roots):
+    package = WORKFLOW / "brainfed"
+    files = (path for path in import_closure(*roots, base=WORKFLOW) if path.is_relative_to(package))
+    return {path.relative_to(package).with_suffix("").as_posix() for path in files}
+
+
+@pytest.mark.parametrize("name", ["majority", "ridge", "fedgcn"])
+def test_an_edit_of_inpainting_reruns_no_method_that_has_none(name):
+    closure = closure_of("scripts/train_method.py", METHODS[name].entry)
+    assert {file for file in closure if file.startswith("inpainting/")} == {"inpainting/fused"}
+
+
+def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
+    for script in ("build_graph", "compute_connectivity", "split_subjects", "score_experiment"):
+        assert not {file for file in closure_of(f"scripts/{script}.py") if file.startswith("inpainting/")}
+
+
+def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
+    trains = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
+    asks = closure_of("scripts/fuse_graph.py", METHODS["fedni"].inpainter.load)
+    assert {"inpainting/fusing", "inpainting/allotment", "inpainting/drawing"} <= asks - trains
+    assert {"inpainting/fedni", "inpainting/exchange"} <= trains - asks
+
+
+def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():
+    fedni = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
+    assert not {file for file in fedni if "fedsage" in file}

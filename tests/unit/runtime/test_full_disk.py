@@ -1,0 +1,144 @@
+"""A disk that is full: one sentence with the file, what it needs and what to do, and nothing half-written."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors import SafetensorError
+
+from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_table, write_text
+from brainfed.runtime.disk import FullDiskError, is_full
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+
+LARGE = 10**6
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB."""
+    if os.geteuid() != 0 or sys.platform != "linux" or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small file system, and only here")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), True),
+        (SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"), True),
+        (OSError(errno.EACCES, "Permission denied"), False),
+        (ValueError("28"), False),
+    ],
+)
+def test_what_a_full_disk_is(error: Exception, full: bool) -> None:
+    assert is_full(error) == full
+
+
+@pytest.mark.parametrize("write", ["arrays", "table", "text"])
+def test_what_does_not_fit_is_one_sentence_and_leaves_what_was_there(small: Path, write: str) -> None:
+    path = small / "out"
+    path.write_bytes(b"the one before")
+    numbers = np.random.default_rng(0).normal(size=LARGE)
+    writers = {
+        "arrays": lambda: write_arrays(path, {"x": numbers}, {}),
+        "table": lambda: write_table(path, pd.DataFrame({"x": numbers})),
+        "text": lambda: write_text(path, "x" * LARGE),
+    }
+    with pytest.raises(FullDiskError) as told:
+        writers[write]()
+    needs = {"arrays": "7.6 MiB", "table": "more than 0.2 MiB", "text": "1.0 MiB"}[write]
+    sentence = str(told.value)
+    assert sentence.startswith(f"{path}: there is no room for this file, it needs {needs}, 0.2 MiB are free in {small}")
+    assert "make room" in sentence and "run the same command again" in sentence
+    assert path.read_bytes() == b"the one before"
+    assert files_in(small) == ["out"]
+
+
+def test_an_error_of_the_disk_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
+    needs = r"scores: .* it needs 1\.0 MiB"
+    with pytest.raises(FullDiskError, match=needs), atomic(tmp_path / "scores", 2**20) as part:
+        part.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert files_in(tmp_path) == []
+
+
+def test_a_state_that_does_not_fit_leaves_the_one_before_and_the_job_going(
+    small: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoint = Checkpoint(small / ".out.d.checkpoint", "d")
+    checkpoint.save(3, {"x": np.ones(10)}, {})
+    checkpoint.save(4, {"x": np.ones(LARGE)}, {})
+    kept = checkpoint.load()
+    assert kept is not None and kept[0] == 3
+    assert "the state after round 5 is not kept" in caplog.text
+    assert files_in(small) == [".out.d.checkpoint"]
+
+
+JOB = """
+import json, logging, sys
+from types import SimpleNamespace
+import numpy as np
+from brainfed.runtime.artefacts import write_arrays
+from brainfed.runtime.jobs.job import job
+log, output, size = json.loads(sys.argv[1])
+with job(SimpleNamespace(log=[log], params={}, input={}, output=[], resources={}, scriptdir="/absent")):
+    for _ in range(100):
+        logging.getLogger("brainfed.cohort").info("words " * 1000)
+    write_arrays(output, {"x": np.ones(size)}, {})
+"""
+
+
+@pytest.mark.parametrize("room_for_output", [True, False])
+@pytest.mark.parametrize("room_for_log", [True, False])
+def test_a_job_whose_log_is_full_ends_as_without_it(
+    small: Path, tmp_path: Path, room_for_log: bool, room_for_output: bool
+) -> None:
+    log = small / "rule.log"
+    if not room_for_log:
+        (small / "filler").write_bytes(b"x" * 2**18)
+    output = (tmp_path if room_for_output else small) / "out.safetensors"
+    given = json.dumps([str(log), str(output), LARGE])
+    ended = subprocess.run([sys.executable, "-c", JOB, given], capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in ended.stderr and "Logging error" not in ended.stderr
+    assert ended.returncode == (0 if room_for_output else 1)
+    if room_for_output:
+        assert read_arrays(output).arrays["x"].shape == (LARGE,)
+    else:
+        assert ended.stderr.splitlines()[-1].startswith(f"{output}: there is no room for this file, it needs 7.6 MiB")
+        assert not output.exists()
+
+
+def test_without_room_for_a_log_a_job_tells_everything_on_stderr(tmp_path: Path) -> None:
+    fails = """
+def configure(path):
+    if path is not None:
+        raise OSError(28, "No space left on device", path)
+    logging.basicConfig(level=logging.INFO, force=True)
+module.configure = configure
+"""
+    imports = "from brainfed.runtime.jobs import job as module\njob = module.job" + fails
+    body = JOB.replace("from brainfed.runtime.jobs.job import job", imports)
+    given = json.dumps(["logs/rule.log", str(tmp_path / "out"), 3])
+    ended = subprocess.run([sys.executable, "-c", body, given], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0
+    assert "logs/rule.log: there is no room for this file" in ended.stderr
+    assert "words words" in ended.stderr

@@ -1,0 +1,122 @@
+"""The tables that a hand-made outcome becomes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.runtime.streams import Streams
+from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.people import Phenotypes
+from brainfed.samples.results import check, history_table, predictions_table
+
+NAN = np.nan
+TRUTH = np.array([1, 0, 1, 0])
+
+
+@pytest.fixture
+def inputs():
+    """Subjects a, c at east and b, d at west; a and b are tested in fold 0, c and d in fold 1."""
+    unknown = np.full(4, NAN)
+    return MethodInputs(
+        subjects=("a", "b", "c", "d"),
+        institutions=("east", "west"),
+        institution=np.array([0, 1, 0, 1]),
+        fold=np.array([0, 0, 1, 1]),
+        labels=np.array([[-1, -1, 1, 0], [1, 0, -1, -1]]),
+        features=(),
+        graphs=(),
+        phenotypes=Phenotypes(np.zeros(4, np.int64), np.zeros(4, np.int64), unknown, unknown),
+        streams=Streams(0),
+    )
+
+
+@pytest.fixture
+def outcome():
+    """Two rounds; the last one's scores are the method's."""
+    rounds = np.array(
+        [
+            [[0.5, 0.5, NAN, NAN], [NAN, NAN, 0.5, 0.5]],
+            [[0.8, 0.6, NAN, NAN], [NAN, NAN, 0.25, 0.1]],
+        ]
+    )
+    losses = np.array([[[0.7, 0.71], [0.72, 0.73]], [[0.4, 0.41], [0.42, 0.43]]])
+    return Outcome(rounds[-1], "probability", rounds, losses)
+
+
+def test_predictions_have_one_row_a_subject(inputs, outcome):
+    check(inputs, outcome)
+    expected = pd.DataFrame(
+        {
+            "subject": ["a", "b", "c", "d"],
+            "institution": ["east", "west", "east", "west"],
+            "fold": [0, 0, 1, 1],
+            "score": [0.8, 0.6, 0.25, 0.1],
+            "kind": ["probability"] * 4,
+            "label": [1, 0, 1, 0],
+        }
+    )
+    found = predictions_table(inputs, outcome, TRUTH)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert (found["fold"].dtype, found["label"].dtype, found["score"].dtype) == ("int16", "int8", "float64")
+
+
+def test_history_has_one_row_a_fold_institution_and_round(inputs, outcome):
+    """A probability of one half calls nobody a patient: right for b and d, wrong for a and c."""
+    found = history_table(inputs, outcome, TRUTH).set_index(["fold", "institution", "round"])
+    assert list(found.index) == [(f, i, r) for f in (0, 1) for i in ("east", "west") for r in (1, 2)]
+    half, undecided = -np.log(0.5), 0.0
+    expected = {
+        (0, "east", 1): (0.7, half, undecided),
+        (0, "east", 2): (0.4, -np.log(0.8), 1.0),
+        (0, "west", 1): (0.72, half, 1.0),
+        (0, "west", 2): (0.42, -np.log(0.4), 0.0),
+        (1, "east", 1): (0.71, half, undecided),
+        (1, "east", 2): (0.41, -np.log(0.25), 0.0),
+        (1, "west", 1): (0.73, half, 1.0),
+        (1, "west", 2): (0.43, -np.log(0.9), 1.0),
+    }
+    for key, values in expected.items():
+        np.testing.assert_allclose(found.loc[[key]].to_numpy()[0], values)
+
+
+def test_a_certain_mistake_costs_much_but_not_infinitely(inputs, outcome):
+    certain = outcome.round_scores.copy()
+    certain[:, 0, 0] = 0.0
+    found = history_table(inputs, replace(outcome, round_scores=certain), TRUTH)
+    np.testing.assert_allclose(found["test_loss"].iloc[0], -np.log(1e-12))
+
+
+def test_an_institution_that_tests_nobody_in_a_fold_has_no_test_loss(inputs, outcome):
+    alone = replace(inputs, fold=np.array([0, 1, 0, 1]))
+    rounds = np.full((2, 2, 4), NAN)
+    rounds[:, 0, [0, 2]], rounds[:, 1, [1, 3]] = 0.5, 0.5
+    found = history_table(alone, replace(outcome, scores=rounds[-1], round_scores=rounds), TRUTH)
+    undefined = found[found["test_loss"].isna()]
+    assert set(zip(undefined["fold"], undefined["institution"], strict=True)) == {(0, "west"), (1, "east")}
+    assert found["training_loss"].notna().all()
+
+
+def test_a_method_without_rounds_has_an_empty_history_with_the_same_columns(inputs, outcome):
+    silent = history_table(inputs, Outcome(outcome.scores, "margin"), TRUTH)
+    spoken = history_table(inputs, outcome, TRUTH)
+    assert len(silent) == 0
+    assert list(silent.columns) == list(spoken.columns)
+    assert (silent.dtypes == spoken.dtypes).all()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        np.array([[0.8, NAN, NAN, NAN], [NAN, NAN, 0.25, 0.1]]),
+        np.array([[0.8, np.inf, NAN, NAN], [NAN, NAN, 0.25, 0.1]]),
+        np.array([[0.8, 0.6, 0.5, NAN], [NAN, NAN, 0.25, 0.1]]),
+        np.array([[0.8, 0.6, NAN, NAN]]),
+        np.array([0.8, 0.6, 0.25, 0.1]),
+    ],
+    ids=["unscored", "infinite", "scored outside its fold", "a fold too few", "no folds"],
+)
+def test_a_method_that_breaks_its_contract_is_stopped(inputs, broken):
+    with pytest.raises(ValueError, match="one finite score for every tested subject"):
+        check(inputs, Outcome(broken, "probability"))

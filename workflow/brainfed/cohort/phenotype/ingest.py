@@ -1,0 +1,71 @@
+"""From a phenotype table to the participants of a cohort."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
+from brainfed.cohort.phenotype.participant import read_participant
+from brainfed.cohort.phenotype.table import read_phenotype_table
+from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
+
+
+def ingest(
+    table: str | Path | Sequence[str | Path],
+    settings: CohortSettings,
+    absences: Mapping[str, str],
+    confounds: Mapping[str, Sequence[str | Path]] | None = None,
+) -> pd.DataFrame:
+    """The participants of a cohort, in ascending order of id.
+
+    A simulated cohort's table has brainfed's own columns and codes, whatever `columns` and `codes` say.
+
+    Args:
+        table: path of the phenotype table, or of several that are read one below the other.
+        settings: the cohort's settings.
+        absences: subject id -> why it has no series to use, for those that have none.
+        confounds: subject id -> fMRIPrep's tables of its runs, which tell how much it moved where the table does not.
+
+    Returns:
+        Columns subject, site (str), age (float, years), sex (`male`, `female`, missing), diagnosis (Int8:
+        1 patient, 0 control, missing), mean_fd (float, mm), fd_source (`table`, `scan`: tables of confounds, or
+        empty), fd_problem (str: why those tables do not tell, else empty), has_series (bool) and absence (str: why
+        there is no series to use, else empty). Under the target sex `diagnosis` is 1 for male and 0 for female, and
+        `sex` is missing throughout, so that nothing can be told what it is to learn.
+
+    Raises:
+        UserError: the table is broken, a code is unknown, or a number is none or out of range.
+    """
+    columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
+    if settings.source == "simulate":
+        columns, codes, missing, wanted = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), (), {}
+    rows = read_phenotype_table(table, columns, missing, wanted=wanted)
+    records = []
+    for row in rows:
+        participant = asdict(read_participant(row.table, row, columns, codes, settings.target))
+        del participant["excluded"]
+        participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "table"
+        participant["fd_problem"] = ""
+        if not participant["fd_source"]:
+            files = (confounds or {}).get(row.subject, ())
+            participant["mean_fd"] = mean_displacement(files)
+            participant["fd_problem"] = displacement_problem(row.subject, files)
+            participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "scan"
+        absence = absences.get(row.subject, "")
+        records.append({"subject": row.subject, **participant, "has_series": not absence, "absence": absence})
+    return pd.DataFrame(records).astype(
+        {
+            "subject": "str",
+            "site": "str",
+            "age": "float64",
+            "sex": "string",
+            "diagnosis": "Int8",
+            "mean_fd": "float64",
+            "fd_source": "str",
+            "fd_problem": "str",
+            "absence": "str",
+        }
+    )

@@ -1,0 +1,110 @@
+"""One row of a phenotype table as a participant: codes mapped, missing codes missing, numbers checked.
+
+Light, so that an unknown code stops the run when the workflow is read, not after the first job.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from brainfed.cohort.phenotype.plain_number import plain_number
+from brainfed.cohort.phenotype.table import Row
+from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings, Target
+from brainfed.runtime.errors import UserError
+
+OLDEST = 120.0
+LARGEST_MEAN_FD = 100.0
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A subject as the cohort knows it; None or NaN where unknown.
+
+    Attributes:
+        site: name of the acquisition site.
+        age: years.
+        sex: `male` or `female`; unknown where it is what is learnt.
+        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female; unknown of the excluded.
+        mean_fd: mm.
+        excluded: whether the diagnosis takes the subject out of the cohort.
+    """
+
+    site: str
+    age: float
+    sex: str | None
+    diagnosis: int | None
+    mean_fd: float
+    excluded: bool = False
+
+
+LABELS = {"patient": 1, "control": 0, "male": 1, "female": 0}
+
+
+def read_participant(
+    table: str, row: Row, columns: ColumnSettings, codes: CodeSettings, target: Target = "diagnosis"
+) -> Participant:
+    """Map the codes of one row and check its numbers.
+
+    Raises:
+        UserError: the site is missing, a code is unknown, or a number is none or out of range.
+    """
+    where = f"{table}, line {row.line}, subject {row.subject}"
+    diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
+    sex = _meaning(where, row, columns.sex, "sex", codes.sex)
+    site = _site(where, row, columns.site)
+    excluded = diagnosis == "excluded"
+    learnt = sex if target == "sex" else diagnosis
+    return Participant(
+        site=codes.site.get(site, site),
+        age=_number(where, row, columns.age, "age in years", OLDEST),
+        sex=None if target == "sex" else sex,
+        diagnosis=None if excluded else LABELS.get(learnt or ""),
+        mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
+        excluded=excluded,
+    )
+
+
+def _site(where: str, row: Row, column: str) -> str:
+    site = row.cells[column]
+    if site is None:
+        raise UserError(f"{where}: expected a site in column {column!r}, found none; fill it in.")
+    return site
+
+
+def _meaning(where: str, row: Row, column: str | None, what: str, codes: Mapping[str, str]) -> str | None:
+    code = None if column is None else row.cells[column]
+    if code is None:
+        return None
+    if code not in codes:
+        allowed = ", ".join(f"{known!r} ({meaning})" for known, meaning in codes.items())
+        raise UserError(
+            f"{where}: expected a {what} code in column {column!r} among {allowed}, found {code!r}; add it under "
+            f"codes.{what}, or under `missing`."
+        )
+    return codes[code]
+
+
+def _number(where: str, row: Row, column: str | None, what: str, largest: float) -> float:
+    text = None if column is None else row.cells[column]
+    if text is None:
+        return math.nan
+    try:
+        value = plain_number(text)
+    except ValueError:
+        remedy = (
+            "it has a decimal comma, write a point" if _is_decimal_comma(text) else "mend it or list it in `missing`"
+        )
+        raise UserError(
+            f"{where}: expected the {what} as a number in column {column!r}, found {text!r}; {remedy}."
+        ) from None
+    if not 0 <= value <= largest:
+        raise UserError(
+            f"{where}: expected the {what} between 0 and {largest:g} in column {column!r}, found {text!r}; mend it, or "
+            "list it in `missing` if it is a missing code."
+        )
+    return value
+
+
+def _is_decimal_comma(text: str) -> bool:
+    whole, comma, fraction = text.partition(",")
+    return bool(comma) and whole.lstrip("-").isdigit() and fraction.isdigit()

@@ -1,0 +1,61 @@
+"""Leave subjects out for the quality of their scans: one reason each, the first rule that hits."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from brainfed.cohort.settings.exclusion import ExclusionSettings
+
+
+class Rule(NamedTuple):
+    """One rule: the measure that it reads, whether its limit is the largest value allowed, and its words."""
+
+    measure: str
+    largest: bool
+    words: str
+    unit: str = ""
+    factor: float = 1.0
+
+
+RULES = {
+    "min_volumes": Rule("timepoints", False, "kept volumes"),
+    "min_kept_seconds": Rule("kept_seconds", False, "kept length", " s"),
+    "min_kept_share": Rule("kept_share", False, "kept share of volumes", " %", 100),
+    "mean_fd": Rule("mean_fd", True, "mean FD", " mm"),
+    "min_coverage": Rule("coverage", False, "mean coverage of regions", " %", 100),
+    "max_barely_seen_regions": Rule("barely_seen_regions", True, "barely seen regions"),
+    "max_constant_regions": Rule("silent_regions", True, "number of regions without signal"),
+    "min_tsnr": Rule("tsnr", False, "tSNR"),
+}
+"""By setting; the settings' fields give the order."""
+
+_KIND = re.compile(rf"(?:{'|'.join(rule.words for rule in RULES.values())}) (?:above|below) [^(]+")
+
+
+def exclusion(measures: Mapping[Any, Any], settings: ExclusionSettings) -> str:
+    """Why a subject is left out, such as `mean FD above 0.5 mm (0.73)`; empty: it stays.
+
+    Args:
+        measures: one subject's row of the measures; NaN where one is not known, which leaves nobody out.
+        settings: the limits.
+    """
+    for name, rule in asked(settings).items():
+        limit, value = getattr(settings, name), measures[rule.measure]
+        if not np.isnan(value) and (value > limit if rule.largest else value < limit):
+            side = "above" if rule.largest else "below"
+            return f"{rule.words} {side} {rule.factor * limit:g}{rule.unit} ({rule.factor * value:.3g})"
+    return ""
+
+
+def asked(settings: ExclusionSettings) -> dict[str, Rule]:
+    """The rules that are set, in their order."""
+    return {field.name: RULES[field.name] for field in fields(settings) if getattr(settings, field.name) is not None}
+
+
+def exclusion_kind(reason: str) -> str:
+    """`mean FD above 0.5 mm` of a reason that `exclusion` gave, or of itself; empty for any other."""
+    kind = reason.partition(" (")[0]
+    return kind if _KIND.fullmatch(kind) else ""

@@ -1,0 +1,107 @@
+"""Who is used and who is not, and why.
+
+Identical series, and connectivity that is nearly the same (spec evaluation, item 2), are one person in two rows or
+a copying mistake: they form a twin group that no split may part.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from brainfed.cohort.quality.exclusion import exclusion
+from brainfed.cohort.quality.issues import UNLABELLED_COPY
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.runtime.errors import UserError
+
+OF_SERIES = (
+    "header_tr", "constant_regions", "empty_regions", "runs", "checksum", "resampled", "suspicion", "problem",
+)  # fmt: skip
+
+
+def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
+    """All that is known of every participant and its scan; one row a subject, ascending.
+
+    Args:
+        participants: as `ingest` returns them.
+        quality: the quality tables of all parts, one below the other.
+        measures: as `measure` joins them.
+
+    Raises:
+        UserError: a subject with a series has no quality row.
+    """
+    measured = participants[
+        ["subject", "site", "age", "sex", "diagnosis", "has_series", "absence", "fd_problem"]
+    ].merge(quality[["subject", *OF_SERIES]], on="subject", how="left", validate="one_to_one")
+    measured = measured.merge(measures, on="subject", validate="one_to_one").sort_values("subject", ignore_index=True)
+    unmeasured = measured.loc[measured["has_series"] & measured["problem"].isna(), "subject"]
+    if len(unmeasured):
+        raise UserError(
+            f"Subject {unmeasured.iloc[0]}: expected a row in the quality tables, found none ({len(unmeasured)} such "
+            "subjects); delete the time series and run again."
+        )
+    return measured
+
+
+def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
+    """Decide about every participant, as `join_quality` tells of them.
+
+    Returns:
+        The included table (subject, included, twin_group, reason); subjects in ascending order.
+
+    Raises:
+        UserError: regions without signal where the settings say `error`, or nobody left.
+    """
+    reasons = _without_copies(measured, [reason_to_leave(row, settings) for row in measured.to_dict("records")])
+    included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
+    included["twin_group"] = _twin_groups(measured, included["included"])
+    included["reason"] = pd.Series(reasons, dtype="str")
+    if not included["included"].any():
+        raise UserError(
+            f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
+            f"{included['reason'].mode().iloc[0]}); mend the phenotype table or the series."
+        )
+    return included
+
+
+def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
+    """Why a subject is left out, apart from being a copy; empty: it stays.
+
+    Args:
+        row: subject, absence, problem, diagnosis, constant_regions, empty_regions and the measures of one subject.
+        settings: the cohort's settings.
+
+    Raises:
+        UserError: a region has no signal and the settings say `error`.
+    """
+    if row["absence"]:
+        return str(row["absence"])
+    if row["problem"]:
+        return str(row["problem"])
+    if pd.isna(row["diagnosis"]) and settings.unlabelled == "drop":
+        return f"{settings.target} missing"
+    silent = int(row["constant_regions"] + row["empty_regions"])
+    if silent and settings.constant_regions == "error":
+        raise UserError(
+            f"Subject {row['subject']}: expected a signal in every region, found {silent} constant or empty ones; set "
+            "constant_regions to impute_zero or drop_subject, or take the subject out of the table."
+        )
+    if silent and settings.constant_regions == "drop_subject":
+        return f"{silent} regions without signal"
+    return exclusion(row, settings.exclude)
+
+
+def _without_copies(measured: pd.DataFrame, reasons: list[str]) -> list[str]:
+    """The reasons; an unlabelled subject whose scan is a labelled one's leaves: in a fit it would stand for it."""
+    stays, labelled = pd.Series([not reason for reason in reasons]), measured["diagnosis"].notna()
+    known = measured[stays & labelled]
+    same = measured["checksum"].isin(known["checksum"]) | measured["alike"].isin(known["alike"])
+    copied = stays & ~labelled & same
+    return [UNLABELLED_COPY if copy else reason for copy, reason in zip(copied, reasons, strict=True)]
+
+
+def _twin_groups(measured: pd.DataFrame, included: pd.Series) -> pd.Series:
+    """The first of all included subjects with the same series or connectivity; an excluded subject stands alone."""
+    series = measured["checksum"].where(included, measured["subject"])
+    person = measured.groupby(series)["alike"].transform("first").where(included, "excluded " + measured["subject"])
+    return measured.groupby(person)["subject"].transform("first").astype("str")

@@ -1,0 +1,191 @@
+"""What a reader of the report should know about a cohort's data, and what was done about it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import starmap
+from typing import NamedTuple
+
+import pandas as pd
+
+from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
+from brainfed.cohort.quality.exclusion import exclusion_kind
+from brainfed.cohort.quality.suspicions import quality_issues
+from brainfed.cohort.settings.cohort import CohortSettings, Target
+
+UNLABELLED_COPY = "unlabelled copy of a labelled subject"
+OWN_KINDS = frozenset(
+    {
+        "excluded by diagnosis",
+        "no series",
+        "series file absent",
+        "confounds file absent",
+        "no FreeSurfer id",
+        "stats folder absent",
+        "brain mask absent",
+        "diagnosis missing",
+        "sex missing",
+        UNLABELLED_COPY,
+    }
+)
+"""Reasons that are kinds of their own: a download that broke off is not a subject that was never scanned."""
+SILENT = "regions without signal"
+MEASURES = "expected whole FreeSurfer measures"
+"""Words of every reason to leave a subject out for its FreeSurfer measures."""
+UNMEASURED = "FreeSurfer measures unusable (absent or no numbers)"
+UNUSABLE = "series unusable (damaged, short or not finite)"
+
+
+class Issue(NamedTuple):
+    """One line of the issues table; `subject` is empty where a whole site is meant."""
+
+    subject: str
+    kind: str
+    detail: str
+    action: str
+
+
+def list_issues(
+    measured: pd.DataFrame,
+    included: pd.DataFrame,
+    coverage: pd.DataFrame,
+    settings: CohortSettings,
+    strangers: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Everything worth a line: who was left out or has no label, twins, missing phenotypes, silent and barely seen
+    regions, runs that are missing, repetition times that disagree, one-class sites, resampled atlases, images whose
+    space looks wrong, and what the measures of quality say (`quality_issues`).
+
+    Args:
+        measured: participants with their quality columns and measures, as `join_quality` returns them.
+        included: subject, included, twin_group, reason; the same rows.
+        coverage: subject, region, coverage.
+        settings: the cohort's settings.
+        strangers: subjects that have images and no row in the phenotype table.
+
+    Returns:
+        Columns subject, kind, detail, action (str).
+    """
+    used = measured[included["included"]]
+    issues = [
+        *_left_out(included),
+        *(
+            Issue(name, "not in the table", "images, and no row in the phenotype table", "left out")
+            for name in strangers
+        ),
+        *_twins(used, included, "measures" if settings.kind == "morphometry" else "series"),
+        *_unlabelled(used, settings.target),
+        *_missing(used, ("age",) if settings.target == "sex" else ("age", "sex")),
+        *_silent_regions(used, coverage),
+        *_low_coverage(used, coverage, settings.min_coverage),
+        *_fewer_runs(used),
+        *_repetition_times(used),
+        *_one_class_sites(used, CLASS_WORDS[settings.target]),
+        *_resampled(used),
+        *_suspicious(used),
+        *starmap(Issue, quality_issues(used, settings)),
+    ]
+    return pd.DataFrame(issues, columns=list(Issue._fields)).astype("str")
+
+
+def _left_out(included: pd.DataFrame) -> Iterator[Issue]:
+    for subject, reason in included.loc[~included["included"], ["subject", "reason"]].itertuples(index=False):
+        yield Issue(subject, reason_kind(reason), reason, "left out")
+
+
+def reason_kind(reason: str) -> str:
+    """The kind of a reason to leave a subject out: it names no subject and no file."""
+    if reason in OWN_KINDS:
+        return reason
+    if kind := exclusion_kind(reason):
+        return kind
+    if MEASURES in reason:
+        return UNMEASURED
+    return SILENT if re.fullmatch(r"\d+ regions? without signal", reason) else UNUSABLE
+
+
+def _twins(used: pd.DataFrame, included: pd.DataFrame, data: str) -> Iterator[Issue]:
+    checksums = used.set_index("subject")["checksum"]
+    kept = included[included["included"]]
+    for _, group in kept[kept["twin_group"].duplicated(keep=False)].groupby("twin_group"):
+        names = list(group["subject"])
+        identical = checksums[names].nunique() == 1
+        kind = f"identical {data}" if identical else "nearly identical connectivity"
+        what = "the same data as" if identical else "the same person or scan as"
+        for subject in names:
+            others = ", ".join(name for name in names if name != subject)
+            yield Issue(subject, kind, f"{what} {others}", "same fold, same institution")
+
+
+def _unlabelled(used: pd.DataFrame, target: Target) -> Iterator[Issue]:
+    for subject in used.loc[used["diagnosis"].isna(), "subject"]:
+        yield Issue(subject, "unlabelled", f"no {target} in the phenotype table", "kept without a label, never scored")
+
+
+def _missing(used: pd.DataFrame, columns: Sequence[str]) -> Iterator[Issue]:
+    for column in columns:
+        for subject in used.loc[used[column].isna(), "subject"]:
+            yield Issue(subject, f"{column} missing", f"no {column} in the phenotype table", "kept, matches nobody")
+
+
+def _silent_regions(used: pd.DataFrame, coverage: pd.DataFrame) -> Iterator[Issue]:
+    unseen = _regions_of(coverage[coverage["coverage"] == 0])
+    columns = ["subject", "constant_regions", "empty_regions"]
+    for subject, constant, empty in used[columns].itertuples(index=False):
+        if constant:
+            yield Issue(subject, "constant regions", f"{constant:.0f} regions", "kept, their correlations are 0")
+        if empty:
+            detail = f"{empty:.0f} regions: {_first(unseen.get(subject, []))}"
+            yield Issue(subject, "empty regions", detail, "kept, their correlations are 0")
+
+
+def _low_coverage(used: pd.DataFrame, coverage: pd.DataFrame, minimum: float) -> Iterator[Issue]:
+    barely_seen = _regions_of(coverage[(coverage["coverage"] > 0) & (coverage["coverage"] < minimum)])
+    for subject in used["subject"]:
+        regions = barely_seen.get(subject, [])
+        if regions:
+            detail = f"{len(regions)} regions below {100 * minimum:g} %: {_first(regions)}"
+            yield Issue(subject, "low coverage", detail, "kept, their series are means of what was seen")
+
+
+def _regions_of(coverage: pd.DataFrame) -> dict[str, list[str]]:
+    """Subject -> the regions of its rows."""
+    return {str(subject): list(regions) for subject, regions in coverage.groupby("subject")["region"]}
+
+
+def _first(regions: list[str], shown: int = 5) -> str:
+    return f"{', '.join(regions[:shown])}{' ...' if len(regions) > shown else ''}"
+
+
+def _fewer_runs(used: pd.DataFrame) -> Iterator[Issue]:
+    if used.empty:
+        return
+    usual = used["runs"].mode().iloc[0]
+    for subject, runs in used.loc[used["runs"] < usual, ["subject", "runs"]].itertuples(index=False):
+        yield Issue(subject, "fewer runs", f"{runs:.0f} used, most subjects have {usual:.0f}", "kept")
+
+
+def _repetition_times(used: pd.DataFrame) -> Iterator[Issue]:
+    known = used[used["header_tr"].notna()]
+    for subject, tr, header in known[["subject", "tr", "header_tr"]].itertuples(index=False):
+        detail = f"sidecar {tr:g} s, image header {header:g} s"
+        yield Issue(subject, "repetition times disagree", detail, "kept, the sidecar's is used")
+
+
+def _one_class_sites(used: pd.DataFrame, words: ClassWords) -> Iterator[Issue]:
+    for site, diagnoses in used.dropna(subset="diagnosis").groupby("site")["diagnosis"]:
+        if diagnoses.nunique() == 1:
+            which = words.many[int(diagnoses.iloc[0])]
+            detail = f"site {site}: {len(diagnoses)} subjects, all {which}"
+            yield Issue("", "one class", detail, "kept, its AUC is undefined")
+
+
+def _resampled(used: pd.DataFrame) -> Iterator[Issue]:
+    for how, members in used[used["resampled"].fillna("") != ""].groupby("resampled"):
+        detail = f"atlas resampled {how}: {len(members)} subjects"
+        yield Issue("", "atlas resampled", detail, "kept, nearest label (maps are interpolated)")
+
+
+def _suspicious(used: pd.DataFrame) -> Iterator[Issue]:
+    rows = used.loc[used["suspicion"].fillna("") != "", ["subject", "suspicion"]]
+    for subject, suspicion in rows.itertuples(index=False):
+        yield Issue(subject, "space of the image", suspicion, "kept, look at its registration")

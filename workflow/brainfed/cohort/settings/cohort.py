@@ -1,0 +1,288 @@
+"""What a cohort is made of: where its table and series lie, what its codes mean, how it is simulated."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.cohort.settings.bids import BidsSettings
+from brainfed.cohort.settings.exclusion import ExclusionSettings
+from brainfed.cohort.settings.flags import FlagSettings
+from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.runtime.settings import setting
+
+Sex = Literal["male", "female"]
+Diagnosis = Literal["patient", "control"]
+DiagnosisCode = Literal["patient", "control", "unlabelled", "excluded"]
+Target = Literal["diagnosis", "sex"]
+
+
+@dataclass(frozen=True)
+class ColumnSettings:
+    """Names of the phenotype table's columns."""
+
+    subject: str = setting("participant_id", "Column with the subject's id, unique in the table.")
+    subject_fallback: str | None = setting(
+        None,
+        "Column that names a subject whose `subject` cell is a missing code, or, among several tables, whose table has "
+        "no column `subject`; none: that is an error.",
+    )
+    file: str | None = setting(
+        None,
+        "Column whose value replaces {file} in the path patterns, a missing code: no series; none: the subject id.",
+    )
+    site: str = setting("site", "Column with the acquisition site.")
+    age: str = setting("age", "Column with the age in years.")
+    sex: str = setting("sex", "Column with the sex code.")
+    diagnosis: str | None = setting(
+        "diagnosis", "Column with the diagnosis code; none: nobody has one, for `target: sex`."
+    )
+    mean_fd: str | None = setting(None, "Column with the mean framewise displacement in mm; none: motion is unknown.")
+
+
+@dataclass(frozen=True)
+class CodeSettings:
+    """What the phenotype table's codes mean; the codes are compared as text."""
+
+    sex: dict[str, Sex] = setting(
+        factory=lambda: {"male": "male", "female": "female"}, description="Sex codes: code -> male or female."
+    )
+    diagnosis: dict[str, DiagnosisCode] = setting(
+        factory=lambda: {"patient": "patient", "control": "control"},
+        description="Diagnosis codes: code -> patient, control, unlabelled (see `unlabelled`) or excluded (leaves the "
+        "cohort). Several codes may mean the same, so that many diagnoses become two.",
+    )
+    site: dict[str, str] = setting(
+        factory=dict, description="Site codes: code -> name of the site; a code that is not here is the site's name."
+    )
+
+
+@dataclass(frozen=True)
+class ExtractionSettings:
+    """How region series are cleaned after they were averaged (NIfTI sources)."""
+
+    detrend: bool = setting(True, "Remove the linear trend of each region.")
+    standardise: bool = setting(True, "Scale each region to mean 0 and standard deviation 1.")
+    high_pass: float | None = setting(0.01, "Lower edge of the band-pass in Hz; none: no high-pass.", minimum=0)
+    low_pass: float | None = setting(0.1, "Upper edge of the band-pass in Hz; none: no low-pass.", minimum=0)
+
+    def __post_init__(self) -> None:
+        """Refuse a band that lets nothing through."""
+        for name, edge in (("high_pass", self.high_pass), ("low_pass", self.low_pass)):
+            if edge is not None and edge <= 0:
+                raise ValueError(
+                    f"extraction.{name}: expected a frequency above 0 Hz, found {edge:g}; write none for no such filter"
+                )
+        if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
+            raise ValueError(
+                f"extraction: expected high_pass below low_pass, found {self.high_pass:g} and {self.low_pass:g} Hz; "
+                "mend one of them"
+            )
+
+
+@dataclass(frozen=True)
+class SimulatedSite:
+    """One acquisition site of the simulation."""
+
+    share: float = setting(1.0, "Share of the subjects, relative to the other sites.", minimum=0)
+    volumes: int = setting(100, "Length of a scan in volumes.", minimum=10)
+    tr: float = setting(2.0, "Repetition time in s.", minimum=0.1)
+    noise: float = setting(1.0, "Standard deviation of a voxel's noise, in units of the signal's.", minimum=0)
+
+
+def _sites() -> dict[str, SimulatedSite]:
+    return {
+        "north": SimulatedSite(share=0.35, volumes=120, tr=2.0, noise=1.0),
+        "east": SimulatedSite(share=0.25, volumes=150, tr=1.5, noise=1.4),
+        "south": SimulatedSite(share=0.25, volumes=100, tr=2.5, noise=0.8),
+        "west": SimulatedSite(share=0.15, volumes=110, tr=2.2, noise=1.8),
+    }
+
+
+@dataclass(frozen=True)
+class SimulateSettings:
+    """A cohort of made-up brains with known effects; every effect is a shift of correlations."""
+
+    subjects: int = setting(120, "Number of subjects, 10 patients in every 20.", minimum=8)
+    seed: int = setting(7, "Seed of the simulated brains.", minimum=0)
+    sites: dict[str, SimulatedSite] = setting(factory=_sites, description="The acquisition sites by name.")
+    regions: int = setting(122, "Number of regions of the parcellation.", minimum=4)
+    grid: tuple[int, int, int] = setting((14, 16, 14), "Voxels along each axis.")
+    voxel_size: float = setting(11.0, "Edge of a voxel in mm.", minimum=0.1)
+    effect: float = setting(0.13, "Correlation of a patient minus that of a control.", minimum=0, maximum=1)
+    effect_connections: int = setting(300, "Number of connections that diagnosis moves, half of them up.", minimum=0)
+    effect_age: float = setting(0.05, "Shift of a correlation by one standard deviation of age.", minimum=0, maximum=1)
+    age_connections: int = setting(300, "Number of connections that age moves.", minimum=0)
+    effect_sex: float = setting(0.1, "Correlation of a man minus that of a woman.", minimum=0, maximum=1)
+    sex_connections: int = setting(300, "Number of connections that sex moves.", minimum=0)
+    site_spread: float = setting(
+        0.1, "Spread of a site's own connectivity, in units of the shared networks' strength.", minimum=0
+    )
+    individuality: float = setting(
+        0.5, "Spread of a subject's own connectivity, in units of the shared networks' strength.", minimum=0
+    )
+    age_mean: float = setting(25.0, "Mean age in years.", minimum=0)
+    age_sd: float = setting(6.0, "Standard deviation of age in years (ages stay within 6 ... 80).", minimum=0)
+    memory: float = setting(4.0, "Time constant of the signal's autocorrelation in s.", minimum=0.1)
+    groups: int = setting(
+        0,
+        "Groups of alike people, a multiple of 4: each has one sex, a narrow band of age and connectivity of its own; "
+        "0: everybody is drawn alone.",
+        minimum=0,
+    )
+    group_agreement: float = setting(
+        0.0,
+        "How strongly the group decides the diagnosis. 0: every group is half patients; 1: all of a group have one "
+        "diagnosis; between: a share of (1 + agreement) / 2 has it.",
+        minimum=0,
+        maximum=1,
+    )
+    group_spread: float = setting(
+        0.5, "Spread of a group's own connectivity, in units of the shared networks' strength.", minimum=0
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a simulation that no site takes part in, and groups that the diagnoses do not share out."""
+        if self.groups % 4:
+            raise ValueError(
+                f"simulate.groups: expected a multiple of 4, so that either sex and diagnosis has as many, found "
+                f"{self.groups}; write {4 * round(self.groups / 4) or 4}, or 0 for none"
+            )
+        for name in ("group_agreement", "group_spread"):
+            if not self.groups and getattr(self, name) != getattr(SimulateSettings, name):
+                raise ValueError(
+                    f"simulate.{name}: expected groups that it is of, found {getattr(self, name):g} with groups 0; set "
+                    "simulate.groups, or remove the key"
+                )
+        if not self.sites:
+            raise ValueError("simulate.sites: expected at least one site, found none; add one or remove the key")
+        if not any(site.share > 0 for site in self.sites.values()):
+            raise ValueError(
+                f"simulate.sites: expected a share above 0 at one site or more, found 0 at all {len(self.sites)}; "
+                "raise one"
+            )
+
+
+@dataclass(frozen=True)
+class CohortSettings:
+    """One cohort: its source, its table, how its scans become region series."""
+
+    source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer"] = setting(
+        description="simulate: made-up NIfTI files; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "
+        "parcellation; timeseries: region series; freesurfer: tables or stats files of regional volumes, thickness and "
+        "areas (`features.kind: morphometry`)."
+    )
+    bids: BidsSettings = setting(factory=BidsSettings, description="Which of fMRIPrep's files are used (source: bids).")
+    phenotype: str | tuple[str, ...] | None = setting(
+        None,
+        "Path of the phenotype table (csv or tsv), or a list of tables with these columns, read one below the other; "
+        "none with source bids: participants.tsv of the derivative, or of the data set above it.",
+    )
+    rows: dict[str, tuple[str, ...]] = setting(
+        factory=dict,
+        description="Rows of the phenotype table that are the cohort, column -> values: `VISCODE: [bl]`; the others "
+        "are passed over.",
+    )
+    series: str | None = setting(
+        None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
+    )
+    confounds: str | None = setting(
+        None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out."
+    )
+    confound_columns: tuple[str, ...] = setting((), "Columns of the confound tables to regress out; empty: all.")
+    atlas: str = setting(
+        "atlas",
+        "Name of the parcellation, as it appears in paths. basc122, cc200, harvard-oxford and aal need no "
+        "`parcellation` (NIfTI and BIDS sources): `snakemake fetch_atlases` brings them.",
+    )
+    parcellation: str | None = setting(
+        None,
+        "Path of the parcellation NIfTI: 3D with integer labels, 0 outside, or 4D with one map of weights a region; "
+        "none: a known `atlas`.",
+    )
+    labels: str | None = setting(
+        None,
+        "Path of the region table: tab-separated, columns index (a label, or the number of a map) and name; none: "
+        "regions are named by number.",
+    )
+    regions: int | None = setting(
+        None, "Number of regions that every series must have (timeseries).", minimum=2, maximum=100_000
+    )
+    header: bool | None = setting(
+        None,
+        "Whether the first line of every series names the regions (timeseries); none: decided for each file, and a "
+        "line of integers that may be labels or a volume is refused.",
+    )
+    columns: ColumnSettings = setting(factory=ColumnSettings, description="Names of the phenotype table's columns.")
+    codes: CodeSettings = setting(factory=CodeSettings, description="What the phenotype table's codes mean.")
+    target: Target = setting(
+        "diagnosis",
+        "What is learnt: the diagnosis, or sex (male against female), which then is no phenotype: no graph, generator "
+        "or baseline is told it. Diagnoses then only exclude.",
+    )
+    unlabelled: Literal["drop", "keep"] = setting(
+        "drop",
+        "Subjects whose target is missing or coded unlabelled leave the cohort, or stay as nodes without a label: in "
+        "graphs and in fits that read no label, never scored.",
+    )
+    missing: tuple[str, ...] = setting(
+        (), "Codes that mean missing in any column, beside empty cells, NaN, NA and n/a."
+    )
+    tr: dict[str, float] = setting(
+        factory=dict, description="Repetition time in s by site; overrules the image header."
+    )
+    shards: int = setting(8, "Number of parts that the subjects' series are kept in.", minimum=1)
+    min_timepoints: int = setting(50, "Shortest series that is used, in volumes.", minimum=2)
+    on_invalid: Literal["error", "drop"] = setting(
+        "error",
+        "An absent, damaged, non-finite or short series, or an absent confound table, stops the run, or drops its "
+        "subject with a line in the report.",
+    )
+    constant_regions: Literal["impute_zero", "drop_subject", "error"] = setting(
+        "impute_zero", "Regions without signal: their correlations are 0, their subject is dropped, or the run stops."
+    )
+    min_coverage: float = setting(
+        0.5,
+        "A region of which a scan saw a smaller fraction is listed among the issues; it is kept.",
+        minimum=0,
+        maximum=1,
+    )
+    exclude: ExclusionSettings = setting(
+        factory=ExclusionSettings, description="Limits of quality beyond which a subject is left out."
+    )
+    flag: FlagSettings = setting(
+        factory=FlagSettings, description="Limits beyond which a subject that stays is listed among the issues."
+    )
+    extraction: ExtractionSettings = setting(
+        factory=ExtractionSettings, description="How region series are cleaned (NIfTI and BIDS sources)."
+    )
+    freesurfer: FreeSurferSettings = setting(
+        factory=FreeSurferSettings, description="FreeSurfer's measures (source: freesurfer)."
+    )
+    fetch: str = setting("", "Command that brings the files, named when they are absent.")
+    simulate: SimulateSettings = setting(
+        factory=SimulateSettings, description="The simulated cohort (source: simulate)."
+    )
+
+    @property
+    def kind(self) -> Literal["connectivity", "morphometry"]:
+        """The kind of features that the source yields."""
+        return "morphometry" if self.source == "freesurfer" else "connectivity"
+
+    def __post_init__(self) -> None:
+        """Refuse repetition times that are none, and a target without a column."""
+        if self.target == "diagnosis" and self.columns.diagnosis is None:
+            raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
+        if self.target == "diagnosis" and self.source != "simulate":
+            meant = set(self.codes.diagnosis.values())
+            for needed in ("patient", "control"):
+                if needed not in meant:
+                    raise ValueError(f"codes.diagnosis: expected a code that means {needed}, found none; add it")
+        for site, tr in self.tr.items():
+            if tr <= 0:
+                raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; mend it")
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Paths of the phenotype tables, none where there is none."""
+        if self.phenotype is None:
+            return ()
+        return (self.phenotype,) if isinstance(self.phenotype, str) else tuple(self.phenotype)

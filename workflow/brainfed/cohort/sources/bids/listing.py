@@ -1,0 +1,189 @@
+"""List a cohort whose images are a BIDS derivative: rows of participants.tsv matched with folders by subject label."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from brainfed.cohort.phenotype.participant import read_participant
+from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.bids.tree import find_runs
+from brainfed.cohort.sources.known_atlases import atlas_files, by_name
+from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
+from brainfed.cohort.sources.scan_run import BidsRun
+from brainfed.cohort.sources.unmet import unmet
+from brainfed.runtime.errors import UserError, pass_over
+
+TABLE = "participants.tsv"
+LEVELS_ABOVE = 2
+"""A derivative lies beside the raw data set, or in its folder derivatives/."""
+
+
+def list_bids(name: str, settings: CohortSettings) -> Listing:
+    """List cohort `name` with source bids.
+
+    Raises:
+        UserError: a setting is empty, a file is absent, the table or the derivative is broken, no row has images, or
+            a row's images, confounds or mask are absent and `on_invalid` is `error`.
+    """
+    where = f"Cohort {name!r}"
+    folder = _checked_folder(name, where, settings)
+    tables = settings.tables or (_participants_table(where, folder),)
+    rows = read_phenotype_table(tables, settings.columns, settings.missing, wanted=settings.rows)
+    runs = find_runs(folder, settings.bids, where)
+    subjects = tuple(_listed(row, settings, runs) for row in rows)
+    _check_labels(where, rows, settings, runs)
+    if all(listed.absence == EXCLUDED for listed in subjects):
+        raise nobody_wanted(name, len(subjects))
+    _check_files(where, folder, subjects, settings)
+    known = {_label(row, settings) for row in _everybody(tables, settings, rows)}
+    unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
+    _check_space(where, settings, runs)
+    files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
+    return Listing(name, settings.atlas, phenotype, files.parcellation, files.labels, subjects, unlisted)
+
+
+def _check_space(where: str, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> None:
+    """The atlases that go by name lie in MNI space; an image says in its name where it lies."""
+    if not by_name(settings):
+        return
+    for run in (run for own in runs.values() for run in own):
+        space = next((part for part in run.name.split("_") if part.startswith("space-")), "")
+        if not space.startswith("space-MNI"):
+            raise UserError(
+                f"{where}: expected images in MNI space for the atlas {settings.atlas!r}, found {space or 'no space-'} "
+                f"in {run.name}; choose `bids.space`, or name a parcellation in that space under `parcellation`."
+            )
+
+
+def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:
+    bids, extraction = settings.bids, settings.extraction
+    if bids.derivatives is None:
+        raise UserError(f"{where}: source 'bids' needs `bids.derivatives`, found nothing; set it.")
+    for key in ("series", "confounds"):
+        if getattr(settings, key) is not None:
+            raise UserError(f"{where}: source 'bids' finds its files itself, found a pattern `{key}`; remove it.")
+    for mistake in unmet(name, settings):
+        raise mistake
+    if bids.runs == "concatenate" and not (extraction.standardise or extraction.detrend or extraction.high_pass):
+        raise UserError(
+            f"{where}: expected runs that are joined to share a baseline, found extraction.standardise, detrend and "
+            "high_pass all off; turn one on, or set bids.runs to first or average."
+        )
+    folder = Path(bids.derivatives)
+    if not folder.is_dir():
+        raise UserError(
+            f"{where}: expected fMRIPrep's output in the folder {folder}, found none; mend bids.derivatives."
+        )
+    return folder
+
+
+def _participants_table(where: str, folder: Path) -> str:
+    above = [folder, *list(folder.parents)[:LEVELS_ABOVE]]
+    found = next((level / TABLE for level in above if (level / TABLE).is_file()), None)
+    if found is None:
+        raise UserError(
+            f"{where}: expected {TABLE} in {folder} or in the data set above it, found none; name it under `phenotype`."
+        )
+    return str(found)
+
+
+def _everybody(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
+    """All rows of the tables: those that `rows` passes over name no strangers."""
+    return read_phenotype_table(tables, settings.columns, settings.missing, pass_over) if settings.rows else rows
+
+
+def _label(row: Row, settings: CohortSettings) -> str | None:
+    """A row's subject label as it stands in file names: `sub-01` and `01` are one."""
+    named = row.subject if settings.columns.file is None else row.cells[settings.columns.file]
+    return None if named is None else named.removeprefix("sub-")
+
+
+def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> ListedSubject:
+    participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target)
+    label = _label(row, settings)
+    own = tuple(runs.get(label, ())) if label is not None else ()
+    absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
+    series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
+    shard = shard_name(row.subject, settings.shards)
+    labelled = participant.diagnosis is not None
+    return ListedSubject(row.subject, participant.site, series, confounds, absence, shard, labelled, own)
+
+
+def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:
+    if label is None:
+        return "no series"
+    if not runs:
+        return "series file absent"
+    if any(_lacks_confounds(run, settings) for run in runs):
+        return "confounds file absent"
+    if settings.bids.brain_mask and any(run.mask is None for run in runs):
+        return "brain mask absent"
+    return ""
+
+
+def _check_labels(
+    where: str, rows: Sequence[Row], settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]
+) -> None:
+    """Refuse tables of other subjects, and two rows that mean one."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        label = _label(row, settings)
+        if label in first:
+            raise UserError(
+                f"{row.table}, line {row.line}: expected every subject once, found sub-{label} also in "
+                f"{first[label].table}, line {first[label].line}; remove one of them."
+            )
+        if label is not None:
+            first[label] = row
+    if not set(first) & set(runs):
+        asked, there = ", ".join(list(first)[:3]), ", ".join(f"sub-{label}" for label in list(runs)[:3])
+        raise UserError(
+            f"{where}: expected images of the {len(rows)} subjects of {rows[0].table} ({asked} ...), found only those "
+            f"of {there} ...; mend the ids (are leading zeros lost?) or set columns.file to the column that has them."
+        )
+
+
+def _check_files(where: str, folder: Path, subjects: Sequence[ListedSubject], settings: CohortSettings) -> None:
+    """Refuse absent files unless their subjects are to be dropped."""
+    if settings.on_invalid == "drop" and any(listed.has_series for listed in subjects):
+        return
+    wanted = {
+        "series file absent": ("images that bids selects", "*_bold.nii.gz"),
+        "confounds file absent": _confound_files(settings),
+        "brain mask absent": ("a brain mask for every run", "*_desc-brain_mask.nii.gz"),
+    }
+    for absence, (what, pattern) in wanted.items():
+        without = [listed for listed in subjects if listed.absence == absence]
+        if without:
+            first = without[0]
+            lacking = _of(first, absence, settings)
+            raise UserError(
+                f"{where}: expected {what} ({pattern}) of subject {first.subject} in {folder}, found none{lacking} "
+                f"({len(without)} of {len(subjects)} subjects lack them); run fMRIPrep for them"
+                f"{_way_out(absence)}, or set on_invalid: drop to leave such subjects out."
+            )
+
+
+def _confound_files(settings: CohortSettings) -> tuple[str, str]:
+    if settings.bids.confounds.strategy == "compcor":
+        return "a table of confounds and its json for every run", "*_desc-confounds_timeseries.tsv, .json"
+    return "a table of confounds for every run", "*_desc-confounds_timeseries.tsv"
+
+
+def _lacks_confounds(run: BidsRun, settings: CohortSettings) -> bool:
+    strategy = settings.bids.confounds.strategy
+    return strategy != "none" and (run.confounds is None or (strategy == "compcor" and run.components is None))
+
+
+def _of(listed: ListedSubject, absence: str, settings: CohortSettings) -> str:
+    masks = absence == "brain mask absent"
+    lacking = [run for run in listed.runs if (run.mask is None if masks else _lacks_confounds(run, settings))]
+    return f" for {lacking[0].name}" if lacking else ""
+
+
+def _way_out(absence: str) -> str:
+    ways = {
+        "confounds file absent": ", set bids.confounds.strategy: none",
+        "brain mask absent": ", set bids.brain_mask: false",
+    }
+    return ways.get(absence, "")

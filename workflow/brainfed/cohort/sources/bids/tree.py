@@ -1,0 +1,251 @@
+"""Find the runs of a BIDS derivative by the entities in its file names.
+
+Names are parsed by ancpbids, which is imported only here: of the libraries that read BIDS it alone needs no pandas,
+scikit-learn or pyarrow (0.1 s, and every job lists the cohort again).
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from brainfed.cohort.settings.bids import BidsSettings
+from brainfed.cohort.sources.scan_run import BidsRun
+from brainfed.runtime.errors import UserError
+
+NATIVE = "native"
+VERSIONS = ("space", "cohort", "res", "den", "desc", "rec")
+"""Entities that tell versions of one run apart, not runs."""
+ENDINGS = (
+    "_bold.nii.gz",
+    "_bold.json",
+    "_mask.nii.gz",
+    "_timeseries.tsv",
+    "_regressors.tsv",
+    "_timeseries.json",
+    "_regressors.json",
+)
+BELOW_ROOT, BELOW_SUBJECT = ("sub-",), ("ses-", "func")
+"""Folders that are entered: a derivative's subjects; their sessions and images."""
+
+
+@dataclass(frozen=True)
+class BidsFile:
+    """One file and what its name says."""
+
+    path: str
+    entities: dict[str, str]
+    suffix: str
+    extension: str
+
+    def without(self, *names: str) -> dict[str, str]:
+        """The entities but for these."""
+        return {name: label for name, label in self.entities.items() if name not in names}
+
+
+def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[str, tuple[BidsRun, ...]]:
+    """Subject label (without `sub-`) -> its runs in order of session, task and number.
+
+    Args:
+        folder: the derivative, which exists.
+        settings: which images are wanted.
+        where: how a message names the cohort.
+
+    Raises:
+        UserError: there is no image, none of the wanted space, resolution, task, session or run, several of which
+            none is chosen, or two images or tables of confounds of one run.
+    """
+    root = Path(folder)
+    tree = _read_tree(root)
+    images = [file for files in tree.values() for file in files if _is_image(file, settings)]
+    _refuse_strays(images, root, where)
+    if not images:
+        raise UserError(
+            f"{where}: expected images sub-*/[ses-*/]func/*_desc-{_description(settings)}_bold.nii.gz in {folder}, "
+            "found none; mend bids.derivatives."
+        )
+    for entity, key, wanted in (
+        ("space", "space", settings.space),
+        ("res", "resolution", settings.resolution),
+        ("task", "task", settings.task),
+    ):
+        images = _of_one(entity, key, wanted, images, where)
+    if settings.reconstruction is not None:
+        images = _among("rec", "reconstruction", [settings.reconstruction.removeprefix("rec-")], images, where)
+    if settings.sessions:
+        images = _among("ses", "sessions", [name.removeprefix("ses-") for name in settings.sessions], images, where)
+    if settings.run_numbers:
+        images = _among("run", "run_numbers", [str(number) for number in settings.run_numbers], images, where)
+    _refuse_doubles(images, where)
+    runs: dict[str, list[BidsRun]] = {}
+    for image in sorted(images, key=lambda image: (_order(image), image.path)):
+        runs.setdefault(image.entities["sub"], []).append(_run(image, tree, root, settings, where))
+    kept = 1 if settings.runs == "first" else None
+    return {label: tuple(found[:kept]) for label, found in sorted(runs.items())}
+
+
+def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
+    """Refuse an image that lies in the folder of another subject or session: one of both names is wrong."""
+    for image in images:
+        folders = Path(image.path).relative_to(root).parts[:-1]
+        for entity in ("sub", "ses"):
+            found = next((folder for folder in folders if folder.startswith(f"{entity}-")), None)
+            named = f"{entity}-{image.entities[entity]}" if entity in image.entities else None
+            if found != named:
+                raise UserError(
+                    f"{where}: expected an image of {found or f'no {entity}-'} in {Path(image.path).parent}, found "
+                    f"{Path(image.path).name}; move it where it belongs, or mend its name."
+                )
+
+
+def _read_tree(root: Path) -> dict[Path, list[BidsFile]]:
+    """Folder -> its BIDS files: the derivative, its subjects, their sessions, and func/ of each."""
+    tree: dict[Path, list[BidsFile]] = {}
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        tree[folder] = _files(entries)
+        below = BELOW_ROOT if folder == root else BELOW_SUBJECT
+        waiting += [Path(entry.path) for entry in entries if entry.name.startswith(below) and entry.is_dir()]
+    return tree
+
+
+def _files(entries: Sequence["os.DirEntry[str]"]) -> list[BidsFile]:
+    from ancpbids.utils import parse_bids_name
+
+    parsed = ((entry, parse_bids_name(entry.name)) for entry in entries if entry.name.endswith(ENDINGS))
+    return [
+        BidsFile(str(Path(entry.path)), name["entities"], name["suffix"], name["extension"])
+        for entry, name in parsed
+        if name
+    ]
+
+
+def _description(settings: BidsSettings) -> str:
+    return "smoothAROMAnonaggr" if settings.confounds.strategy == "ica_aroma" else "preproc"
+
+
+def _is_image(file: BidsFile, settings: BidsSettings) -> bool:
+    """Whether a file is a preprocessed image; single echoes and parts of complex ones are none."""
+    return (
+        (file.suffix, file.extension) == ("bold", ".nii.gz")
+        and file.entities.get("desc") == _description(settings)
+        and "sub" in file.entities
+        and not {"echo", "part"} & set(file.entities)
+    )
+
+
+def _label(image: BidsFile, entity: str) -> str:
+    """An image's label; a run's number without its leading zeros, a template with the cohort that it is of."""
+    label = image.entities.get(entity, NATIVE)
+    if entity == "space" and "cohort" in image.entities:
+        return f"{label}:cohort-{image.entities['cohort']}"
+    return str(int(label)) if entity == "run" and label.isdigit() else label
+
+
+def _found(images: Sequence[BidsFile], entity: str) -> list[str]:
+    labels = {_label(image, entity) for image in images}
+    return sorted(labels, key=lambda label: (label.isdigit(), int(label) if label.isdigit() else 0, label))
+
+
+def _of_one(entity: str, key: str, wanted: str | None, images: list[BidsFile], where: str) -> list[BidsFile]:
+    labels = _found(images, entity)
+    if wanted is None:
+        if len(labels) > 1:
+            raise UserError(
+                f"{where}: expected images of one {key}, found those of {', '.join(labels)}; name one in bids.{key}."
+            )
+        return images
+    return _among(entity, key, [wanted.removeprefix(f"{entity}-")], images, where)
+
+
+def _among(entity: str, key: str, wanted: Sequence[str], images: list[BidsFile], where: str) -> list[BidsFile]:
+    labels = _found(images, entity)
+    absent = [label for label in wanted if label not in labels]
+    if absent:
+        shown = [f"none ({NATIVE})" if label == NATIVE else label for label in labels]
+        raise UserError(
+            f"{where}: expected images with {entity}-{absent[0]}, found {entity}: {', '.join(shown)}; mend bids.{key}."
+        )
+    return [image for image in images if _label(image, entity) in wanted]
+
+
+def _order(image: BidsFile) -> tuple[list[tuple[str, int]], ...]:
+    """By subject, session, task and run, numbers in labels by their value: ses-2 before ses-10."""
+    return tuple(_natural(image.entities.get(entity, "")) for entity in ("sub", "ses", "task", "run"))
+
+
+def _natural(label: str) -> list[tuple[str, int]]:
+    return [(text, int(number or -1)) for text, number in re.findall(r"(\D*)(\d*)", label)]
+
+
+def _run(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path, settings: BidsSettings, where: str) -> BidsRun:
+    beside = tree[Path(image.path).parent]
+    confounds = _confounds(image, beside, where)
+    wanted = confounds is not None and settings.confounds.strategy == "compcor"
+    components = str(Path(str(confounds)).with_suffix(".json")) if wanted else None
+    return BidsRun(
+        name="_".join(f"{name}-{label}" for name, label in image.without("desc").items()),
+        image=image.path,
+        confounds=confounds,
+        mask=_mask(image, beside) if settings.brain_mask else None,
+        sidecars=_sidecars(image, tree, root),
+        components=components if any(file.path == components for file in beside) else None,
+    )
+
+
+def _belongs(file: BidsFile, image: BidsFile) -> bool:
+    """Whether every entity of a file is the image's, whatever the `desc`."""
+    return file.without("desc").items() <= image.entities.items()
+
+
+def _confounds(image: BidsFile, beside: Sequence[BidsFile], where: str) -> str | None:
+    """The table that nilearn takes for the image's: `_timeseries`, before fMRIPrep 20.2 `_regressors`."""
+    tables = [
+        file.path
+        for file in beside
+        if file.suffix in ("timeseries", "regressors")
+        and (file.extension, file.entities.get("desc")) == (".tsv", "confounds")
+        and _belongs(file, image)
+    ]
+    if len(tables) > 1:
+        raise UserError(
+            f"{where}: expected one table of confounds for {image.path}, found {' and '.join(tables)}; remove all but "
+            "the right one."
+        )
+    return tables[0] if tables else None
+
+
+def _mask(image: BidsFile, beside: Sequence[BidsFile]) -> str | None:
+    wanted = image.without("desc") | {"desc": "brain"}
+    masks = (file for file in beside if (file.suffix, file.extension) == ("mask", ".nii.gz"))
+    return next((file.path for file in masks if file.entities == wanted), None)
+
+
+def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> tuple[str, ...]:
+    """The json files that hold for an image, from the root of the derivative to the image's folder."""
+    below = Path(image.path).relative_to(root).parts[:-1]
+    holding: list[str] = []
+    for depth in range(len(below) + 1):
+        here = [
+            file
+            for file in tree[root.joinpath(*below[:depth])]
+            if (file.suffix, file.extension) == ("bold", ".json") and file.entities.items() <= image.entities.items()
+        ]
+        holding += [file.path for file in sorted(here, key=lambda file: len(file.entities))]
+    return tuple(holding)
+
+
+def _refuse_doubles(images: Sequence[BidsFile], where: str) -> None:
+    seen: dict[tuple[tuple[str, str], ...], str] = {}
+    for image in images:
+        run = tuple(sorted(image.without(*VERSIONS).items()))
+        if run in seen:
+            raise UserError(
+                f"{where}: expected one image a run, found {seen[run]} and {image.path}; remove one of them, or choose "
+                "between reconstructions (rec-LABEL) by bids.reconstruction."
+            )
+        seen[run] = image.path

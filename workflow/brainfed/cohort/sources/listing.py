@@ -1,0 +1,148 @@
+"""Who is in a cohort and where each series lies, known before any job runs (no checkpoint needed).
+
+Only the csv module: the Snakefile imports this in every job. BIDS derivatives, FreeSurfer's measures and simulations
+have modules of their own; images and series that a path pattern finds are listed here.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from brainfed.cohort.phenotype.participant import read_participant
+from brainfed.cohort.phenotype.table import Row, read_phenotype_table
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.bids.listing import list_bids
+from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
+from brainfed.cohort.sources.known_atlases import atlas_files
+from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
+from brainfed.cohort.sources.path_patterns import filled, remedy_for
+from brainfed.cohort.sources.simulated.listing import list_simulated
+from brainfed.cohort.sources.unlisted import unlisted_files
+from brainfed.cohort.sources.unmet import unmet
+from brainfed.cohort.sources.usable_paths import unusable_paths
+from brainfed.runtime.errors import UserError, pass_over
+
+
+def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> Listing:
+    """List cohort `name`; results lie under `root`.
+
+    Raises:
+        UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
+            exists at all, a series or confound file is absent and `on_invalid` is `error`, or Snakemake cannot take
+            the path of a file.
+    """
+    listing = _listing(name, settings, root)
+    tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
+    for mistake in unusable_paths(name, tables, settings, listing.subjects):
+        raise mistake
+    return listing
+
+
+def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
+    if settings.source == "simulate":
+        return list_simulated(name, settings, f"{root}/{name}/simulated")
+    if settings.source == "bids":
+        return list_bids(name, settings)
+    if settings.source == "freesurfer":
+        return list_freesurfer(name, settings)
+    for mistake in unmet(name, settings):
+        raise mistake
+    rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)
+    subjects = tuple(list_subject(name, row, settings) for row in rows)
+    unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings))
+    for mistake in absent_files(name, subjects, settings, unlisted):
+        raise mistake
+    files = atlas_files(settings)
+    tables = settings.tables if len(settings.tables) > 1 else settings.tables[0]
+    return Listing(name, settings.atlas, tables, files.parcellation, files.labels, subjects, unlisted)
+
+
+def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> list[str]:
+    """The series that some row of the tables names, those of rows that `rows` passes over too."""
+    named = [listed.series for listed in subjects if listed.series]
+    if not settings.rows:
+        return named
+    everybody = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
+    return [*named, *(path for row in everybody if (path := _series(name, row, settings)))]
+
+
+def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
+    columns = settings.columns
+    file = row.subject if columns.file is None else row.cells[columns.file]
+    site = row.cells[columns.site] or ""
+    parts: dict[str, str | None] = {
+        "file": file,
+        "subject": row.subject,
+        "site": settings.codes.site.get(site, site),
+    }
+    return None if file is None else filled(name, "series", str(settings.series), parts)
+
+
+def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
+    """One row of the table with the files that its patterns name.
+
+    Raises:
+        UserError: a cell of the row means nothing, or a pattern has wrong braces.
+    """
+    columns = settings.columns
+    participant = read_participant(row.table, row, columns, settings.codes, settings.target)
+    site = participant.site
+    file = row.subject if columns.file is None else row.cells[columns.file]
+    parts = {"file": file, "subject": row.subject, "site": site}
+    series = _series(name, row, settings)
+    confounds = None
+    if file is not None and settings.confounds is not None:
+        confounds = filled(name, "confounds", settings.confounds, parts)
+    shard = shard_name(row.subject, settings.shards)
+    labelled = participant.diagnosis is not None
+    absence = EXCLUDED if participant.excluded else _absence(series, confounds)
+    return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled)
+
+
+def _absence(series: str | None, confounds: str | None) -> Absence:
+    if series is None:
+        return "no series"
+    if not Path(series).is_file():
+        return "series file absent"
+    if confounds is not None and not Path(confounds).is_file():
+        return "confounds file absent"
+    return ""
+
+
+def absent_files(
+    name: str, subjects: Sequence[ListedSubject], settings: CohortSettings, unlisted: Sequence[str] = ()
+) -> Iterator[UserError]:
+    """Refuse absent files, all of them or, unless their subjects are to be dropped, any."""
+    where = f"Cohort {name!r}"
+    wanted = [listed for listed in subjects if listed.absence != EXCLUDED]
+    if not wanted:
+        yield nobody_wanted(name, len(subjects))
+        return
+    named = [listed for listed in wanted if listed.series is not None]
+    without_series = [listed for listed in named if listed.absence == "series file absent"]
+    if len(without_series) == len(named):
+        yield UserError(
+            f"{where}: expected the series of {len(wanted)} subjects at {settings.series}, found none; "
+            f"{remedy_for(settings, 'series')}{_other_names(wanted, unlisted)}."
+        )
+        return
+    without_confounds = [listed for listed in named if listed.absence == "confounds file absent"]
+    if len(without_series) + len(without_confounds) == len(named):
+        yield UserError(f"{where}: expected confound tables at {settings.confounds}, found none; mend `confounds`.")
+        return
+    for key, absent in (("series", without_series), ("confounds", without_confounds)):
+        if absent and settings.on_invalid == "error":
+            first = absent[0]
+            yield UserError(
+                f"{where}: expected the {key} file {getattr(first, key)} of subject {first.subject}, found none "
+                f"({len(absent)} of {len(named)} are absent); {remedy_for(settings, key)}, or set on_invalid: drop to "
+                "leave such subjects out."
+            )
+
+
+def _other_names(subjects: Sequence[ListedSubject], unlisted: Sequence[str]) -> str:
+    """What else lies where the series should be: often ids that a spreadsheet took for numbers."""
+    if not unlisted:
+        return ""
+    padded = [listed.subject for listed in subjects if any(f"0{listed.subject}" in file for file in unlisted)]
+    hint = ", whose ids have leading zeros: write {subject:0>7} for seven digits" if padded else ""
+    return f" ({len(unlisted)} files that no row names lie there, the first is {unlisted[0]}{hint})"

@@ -1,0 +1,38 @@
+"""What a cohort of images or series lacks before its table is read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.known_atlases import FETCH, KNOWN_ATLASES, atlas_files
+from brainfed.cohort.sources.path_patterns import remedy_for
+from brainfed.runtime.errors import UserError
+
+NEEDED = {"nifti": ("phenotype", "series"), "timeseries": ("phenotype", "series", "regions"), "bids": ()}
+
+
+def unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
+    """What a cohort of images or series lacks before its table is read: settings, and the files that they name."""
+    files = atlas_files(settings)
+    for key in NEEDED[settings.source]:
+        if getattr(settings, key) is None:
+            yield UserError(f"Cohort {name!r}: source {settings.source!r} needs `{key}`, found nothing; set it.")
+    if settings.source != "timeseries" and files.parcellation is None:
+        yield UserError(
+            f"Cohort {name!r}: source {settings.source!r} needs `parcellation`, or an `atlas` among "
+            f"{', '.join(KNOWN_ATLASES)}, found neither (atlas {settings.atlas!r}); set one."
+        )
+    tables = [("phenotype", table) for table in settings.tables]
+    for key, path in (*tables, ("parcellation", files.parcellation), ("labels", files.labels)):
+        if path is not None and not Path(path).is_file():
+            remedy = (
+                f"run `{FETCH}` with this config or mend `atlas`"
+                if key != "phenotype" and path != getattr(settings, key)
+                else remedy_for(settings, key)
+            )
+            yield UserError(f"Cohort {name!r}: expected the {key} file {path}, found none; {remedy}.")
+    if settings.confounds is not None and settings.source == "timeseries":
+        yield UserError(
+            f"Cohort {name!r}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; "
+            "remove `confounds`."
+        )

@@ -1,0 +1,48 @@
+"""Paths that Snakemake can take as inputs: it reads braces as wildcards and angle brackets as path variables."""
+
+from collections.abc import Iterator, Sequence
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.freesurfer.files import stats_folder
+from brainfed.cohort.sources.known_atlases import atlas_files
+from brainfed.cohort.sources.listed import ListedSubject
+from brainfed.runtime.errors import UserError
+
+RESERVED = frozenset("{}<>")
+
+
+def unusable_paths(
+    name: str, tables: Sequence[str], settings: CohortSettings, subjects: Sequence[ListedSubject]
+) -> Iterator[UserError]:
+    """The files of a cohort that no rule can name: each of the cohort's own, and the first of its subjects'.
+
+    Args:
+        name: of the cohort.
+        tables: paths of its phenotype tables.
+        settings: of the cohort.
+        subjects: as they are listed; the files of those without a series are not read.
+    """
+    where = f"Cohort {name!r}"
+    for path in (*tables, *atlas_files(settings), *settings.freesurfer.tables):
+        if path is not None and RESERVED & set(path):
+            yield UserError(f"{where}: {_sentence(path)}.")
+    found = [
+        (one, path) for one in subjects if one.has_series for path in _files(one, settings) if RESERVED & set(path)
+    ]
+    if found:
+        subject, path = found[0]
+        count = len({one.subject for one, _ in found})
+        yield UserError(f"{where}, subject {subject.subject}: {_sentence(path)} ({count} such subjects).")
+
+
+def _sentence(path: str) -> str:
+    return f"expected a path without braces and angle brackets, found {path}; rename the file or folder"
+
+
+def _files(listed: ListedSubject, settings: CohortSettings) -> list[str]:
+    """Every file that a rule reads of a subject."""
+    if settings.source == "freesurfer":
+        folder = settings.freesurfer.subjects_dir
+        return [] if folder is None else [str(stats_folder(settings.freesurfer, str(listed.series)))]
+    runs = [path for run in listed.runs for path in (run.image, run.confounds, run.mask, run.components, *run.sidecars)]
+    return [path for path in (listed.series, listed.confounds, *runs) if path is not None]

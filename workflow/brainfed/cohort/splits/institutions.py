@@ -1,0 +1,249 @@
+"""Institutions and folds of one repeat (FedNI Sec. IV-A: equal random parts, stratified 5-fold inside each).
+
+Subjects with identical series are one group: they share an institution and a fold, whatever the
+settings, so that no subject is tested by a model that has seen its twin.
+"""
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold
+
+from brainfed.cohort.class_words import CLASS_WORDS
+from brainfed.cohort.settings.cohort import Target
+from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.streams import Streams
+
+OUTSIDE = ""
+"""In place of an institution's name: in none of them."""
+UNTESTED = -1
+"""In place of a fold: an unlabelled subject is never scored."""
+
+
+def split(
+    included: pd.DataFrame,
+    participants: pd.DataFrame,
+    settings: SplitSettings,
+    streams: Streams,
+    target: Target = "diagnosis",
+) -> pd.DataFrame:
+    """Draw the institution and the fold of every included subject.
+
+    Subjects without a label join the institutions afterwards and are tested in no fold: without them the others
+    would sit where they sit.
+
+    Args:
+        included: subject, included, twin_group, and reason where sites are left out in turn.
+        participants: subject, site, diagnosis (1 patient, 0 control, null).
+        settings: which institutions, which folds.
+        streams: the repeat's random streams; the same seed gives the same split in any row order.
+        target: what the column `diagnosis` holds, for messages.
+
+    Returns:
+        subject, institution, fold; in ascending order of subject. Random institutions are called
+        `institution-1` ...; the others bear the name of their group or site. Under `share` they hold
+        that fraction of the subjects each, and the others are left out. Under `leave_one_site_out`
+        the fold is the rank of the site among all sites of `participants` with a diagnosis. Twins recorded at
+        different sites go with the first of them. Unlabelled subjects have the fold -1.
+
+    Raises:
+        UserError: an institution has too few subjects, or too few of a diagnosis, for its folds, a site is
+            unknown, in two groups or in none, fewer than two sites are to be left out in turn, or nobody is left to
+            be tested at one of them.
+    """
+    subjects, institution = draw_institutions(included, participants, settings, streams, target)
+    labelled = subjects["diagnosis"].to_numpy() >= 0
+    if settings.validation == "leave_one_site_out":
+        fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
+        fold[labelled] = _site_folds(institution[labelled], _tested_sites(participants))
+    else:
+        fold = _stratified_folds(subjects, institution, settings.folds, streams)
+    return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
+
+
+def draw_institutions(
+    included: pd.DataFrame,
+    participants: pd.DataFrame,
+    settings: SplitSettings,
+    streams: Streams,
+    target: Target = "diagnosis",
+) -> tuple[pd.DataFrame, NDArray[np.object_]]:
+    """The subjects to be split (subject, group, site, diagnosis), and (n,) the institution of each.
+
+    Raises:
+        UserError: as `split`, of which this is all but the folds.
+    """
+    subjects = _eligible(included, participants)
+    if settings.validation == "leave_one_site_out":
+        institution = _site(subjects, "leave_one_site_out")
+        tested = set(institution[(subjects["diagnosis"] >= 0).to_numpy()])
+        _refuse_one_site(tested)
+        _refuse_emptied(sorted(set(_tested_sites(participants)) - tested), included, participants)
+        return subjects, institution
+    institution = _institutions(subjects, _sites(participants), settings, streams)
+    drawn = institution != OUTSIDE
+    subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
+    for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
+        _refuse_few(str(name), subjects.loc[institution == name], settings, target)
+    return subjects, institution
+
+
+def _sites(participants: pd.DataFrame) -> list[str]:
+    return sorted(participants["site"].dropna().unique())
+
+
+def _tested_sites(participants: pd.DataFrame) -> list[str]:
+    """The sites where somebody has a diagnosis, each of which is left out in turn."""
+    return sorted(participants.loc[participants["diagnosis"].notna(), "site"].dropna().unique())
+
+
+def _eligible(included: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
+    """subject, group, site, diagnosis (-1 without one) of those to be split, in ascending order of subject."""
+    kept = included.loc[included["included"], ["subject", "twin_group"]]
+    subjects = kept.merge(
+        participants[["subject", "site", "diagnosis"]], on="subject", how="left", validate="one_to_one"
+    )
+    subjects = subjects.sort_values("subject", ignore_index=True)
+    if not subjects["diagnosis"].notna().any():
+        raise UserError("splits: no included subject has a diagnosis; see cohort/issues.tsv for who was dropped.")
+    group = subjects["twin_group"].fillna(subjects["subject"])
+    return subjects.assign(group=group, diagnosis=subjects["diagnosis"].fillna(-1).astype("int64"))
+
+
+def _institutions(
+    subjects: pd.DataFrame, sites: list[str], settings: SplitSettings, streams: Streams
+) -> NDArray[np.object_]:
+    if settings.institutions == "random":
+        return _random_institutions(subjects, settings, streams)
+    site = _site(subjects, settings.institutions)
+    if settings.institutions == "sites":
+        return site
+    owner = institution_of_site(settings.groups, sites)
+    return np.array([owner[name] for name in site], dtype=object)
+
+
+def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
+    """(n,) the site of each subject's group: that of the group's first subject."""
+    unknown = subjects.loc[subjects["site"].isna(), "subject"]
+    if len(unknown):
+        raise UserError(
+            f"splits: `{wanted_by}` needs the site of every subject, {unknown.iloc[0]} "
+            f"(and {len(unknown) - 1} more) have none; fill in the site or exclude them."
+        )
+    return subjects.groupby("group")["site"].transform("first").to_numpy(dtype=object)
+
+
+def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
+    """Groups of twins in random order, spread evenly, or into institutions of a fixed size; the labelled ones first."""
+    labelled = subjects["diagnosis"] >= 0
+    sizes = subjects[labelled].groupby("group", sort=True).size()
+    needed = settings.count * settings.folds
+    if len(sizes) < needed:
+        raise UserError(
+            f"splits: {settings.count} institutions x {settings.folds} folds need at least {needed} different "
+            f"subjects, {len(sizes)} are included; lower `count` or `folds`."
+        )
+    shuffled = sizes.iloc[streams.numpy("institutions").permutation(len(sizes))]
+    others = subjects[~labelled].groupby("group", sort=True).size()
+    unlabelled = others.iloc[streams.numpy("institutions", "unlabelled").permutation(len(others))]
+    if settings.share is None:
+        chosen = _evenly(shuffled, settings.count) | _evenly(unlabelled, settings.count)
+    else:
+        target = _held(settings.share, settings.folds, int(labelled.sum()))
+        chosen = _filled(shuffled, settings.count, target)
+        chosen |= _filled(unlabelled, settings.count, int(round(settings.share * int((~labelled).sum()), 9)))
+    return subjects["group"].map(chosen).fillna(OUTSIDE).to_numpy(dtype=object)
+
+
+def _evenly(shuffled: "pd.Series[int]", count: int) -> dict[str, str]:
+    """Twins first, each group to the institution that is smallest so far."""
+    held = np.zeros(count, dtype=np.int64)
+    chosen: dict[str, str] = {}
+    for group, size in shuffled.sort_values(ascending=False, kind="stable").items():
+        smallest = int(held.argmin())
+        held[smallest] += size
+        chosen[str(group)] = f"institution-{smallest + 1}"
+    return chosen
+
+
+def _held(share: float, folds: int, subjects: int) -> int:
+    """How many of the subjects an institution holds."""
+    held = int(round(share * subjects, 9))
+    if held < folds:
+        raise UserError(
+            f"splits: a share of {share:g} of {subjects} subjects is {held} in an institution, {folds} folds need at "
+            f"least {folds}; raise `share`, or lower `folds`."
+        )
+    return held
+
+
+def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, str]:
+    """Each group to the first institution that has room for it among `target` subjects.
+
+    More institutions leave the first ones as they are.
+    """
+    held = np.zeros(count, dtype=np.int64)
+    chosen: dict[str, str] = {}
+    for group, size in shuffled.items():
+        roomy = np.flatnonzero(held + size <= target)
+        if len(roomy):
+            held[roomy[0]] += size
+            chosen[str(group)] = f"institution-{roomy[0] + 1}"
+    return chosen
+
+
+def _stratified_folds(
+    subjects: pd.DataFrame, institution: NDArray[np.object_], folds: int, streams: Streams
+) -> NDArray[np.int64]:
+    fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
+    labelled = subjects["diagnosis"].to_numpy() >= 0
+    for name in sorted(set(institution[labelled])):
+        members = np.flatnonzero((institution == name) & labelled)
+        diagnosis = subjects["diagnosis"].to_numpy()[members]
+        group = subjects["group"].to_numpy()[members]
+        splitter = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=streams.key("folds", name) % 2**32)
+        for index, (_, tested) in enumerate(splitter.split(members, diagnosis, group)):
+            fold[members[tested]] = index
+    return fold
+
+
+def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, target: Target) -> None:
+    folds, other = settings.folds, "merge it with another institution"
+    if settings.institutions == "random":
+        other = "lower `count`" if settings.share is None else "raise `share`"
+    for code, title in CLASS_WORDS[target].many.items():
+        found = members.loc[members["diagnosis"] == code, "group"].nunique()
+        if found < folds:
+            raise UserError(
+                f"splits: institution {institution} needs at least {folds} different {title} for {folds} folds, "
+                f"it has {found}; lower `folds`, or {other}."
+            )
+
+
+def _refuse_one_site(sites: set[str]) -> None:
+    if len(sites) < 2:
+        raise UserError(
+            f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(sites)}; "
+            "use `validation: folds`."
+        )
+
+
+def _refuse_emptied(sites: list[str], included: pd.DataFrame, participants: pd.DataFrame) -> None:
+    """Refuse sites where somebody has a diagnosis and nobody is tested: their fold would be empty."""
+    if not sites:
+        return
+    members = participants.loc[(participants["site"] == sites[0]) & participants["diagnosis"].notna(), "subject"]
+    told = included.set_index("subject").loc[members]
+    reasons = told["reason"].where(~told["included"], "twin of a subject at another site")
+    kinds = reasons.str.partition(" (")[0]
+    raise UserError(
+        f"splits: leave_one_site_out tests every site, expected somebody to test at site {sites[0]}, found nobody: "
+        f"all {len(members)} leave (most often: {kinds.mode().iloc[0]}; see cohort/issues.tsv; {len(sites) - 1} more "
+        "such sites); loosen that rule, leave the site out by `rows`, or merge it with another under codes.site."
+    )
+
+
+def _site_folds(site: NDArray[np.object_], sites: list[str]) -> NDArray[np.int64]:
+    rank = {name: index for index, name in enumerate(sites)}
+    return np.array([rank[name] for name in site], dtype=np.int64)

@@ -1,0 +1,161 @@
+"""Whether an experiment has what its figure is drawn from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.planning.dose import check_dose
+from brainfed.configuration.planning.stages import GraphStage, Variant
+from brainfed.configuration.project import ExperimentSettings
+from brainfed.configuration.validation import nearest
+from brainfed.runtime.errors import UserError
+
+AXES = {"line": 1, "rounds": 1, "surface": 2}
+"""How many swept settings a figure is drawn against."""
+
+NUMBERED = ("rounds", "surface")
+"""Figures whose axes are numbers; a line may be drawn over words."""
+
+CLIENTS_AXIS = "split.count"
+
+
+def check_figure(
+    where: str,
+    settings: ExperimentSettings,
+    variants: Sequence[Variant],
+    split: SplitSettings,
+    swept: Mapping[str, Sequence[Any]],
+    cohorts: Mapping[str, CohortSettings],
+) -> None:
+    """Refuse a figure that could not be drawn after hours of training.
+
+    Args:
+        where: how the message names the experiment.
+        settings: the experiment as the config gives it.
+        variants: its variants.
+        split: its split; where that is swept, one of them.
+        swept: the keys of its split that are swept, and their values.
+        cohorts: its cohorts by name.
+
+    Raises:
+        UserError: too few or too many axes, one that the variants or splits do not sweep, or a figure of what
+            no variant makes.
+    """
+    kind = settings.figure
+    if kind == "clients":
+        _check_clients(where, settings, split, swept)
+    else:
+        if kind == "dose":
+            check_dose(where, settings, variants, cohorts)
+        else:
+            _check_axes(where, settings, variants)
+        if swept and kind != "none":
+            raise UserError(
+                f"{where}.figure: expected clients or none for a sweep of splits ({', '.join(swept)}), found {kind}, "
+                "which is of one split; change it."
+            )
+    if kind == "distribution" and not any(variant.fused for variant in variants):
+        raise UserError(
+            f"{where}.figure: `distribution` is of generated nodes, which no variant has; add one that has."
+        )
+    if kind == "readings" and not _has_readings(variants):
+        raise UserError(
+            f"{where}.figure: `readings` compares settings of one method, found no method with two variants; add one."
+        )
+    if kind == "fidelity" and not any(knows_truth(variant) for variant in variants):
+        raise UserError(
+            f"{where}.figure: `fidelity` needs a variant of FedNI with `graph: {{scope: global_cut}}`; add one."
+        )
+
+
+def _has_readings(variants: Sequence[Variant]) -> bool:
+    """Whether a method has two variants."""
+    methods = [variant.method.name for variant in variants]
+    return len(set(methods)) < len(methods)
+
+
+def knows_truth(variant: Variant) -> bool:
+    """Whether true neighbours of a variant's generated nodes are known, and these have a phenotype to compare."""
+    if variant.fused is None:
+        return False
+    inpainting = variant.fused.inpainting
+    generates = inpainting.inpainter.name == "fedni" and variant.fused.settings.nodes == "generated"
+    return generates and inpainting.graph.settings.scope == "global_cut"
+
+
+def scopes_of(variants: Sequence[Variant]) -> tuple[GraphStage | None, GraphStage | None]:
+    """The graph that is cut between institutions, and the same built inside each (`graph.scope`); None where absent.
+
+    Of several the first that has both.
+    """
+    graphs = [variant.graph for variant in variants if variant.graph and not variant.graph.settings.shuffle]
+    cut = [graph for graph in graphs if graph.settings.scope == "global_cut"]
+    pairs = [(graph, own) for graph in cut for own in graphs if own.settings == replace(graph.settings, scope="local")]
+    return next(((one, own) for one, own in pairs if one.features == own.features), (cut[0] if cut else None, None))
+
+
+def _check_clients(
+    where: str, settings: ExperimentSettings, split: SplitSettings, swept: Mapping[str, Sequence[Any]]
+) -> None:
+    """Scores against the number of random institutions, and nothing else."""
+    if set(swept) != {"count"} or len(swept["count"]) < 2:
+        found = ", ".join(f"{key} {list(values)}" for key, values in swept.items())
+        raise UserError(
+            f"{where}.figure: `clients` compares numbers of institutions, found a sweep of {found or 'nothing'}; "
+            f"give two values or more in {where}.split.count, and one in every other key."
+        )
+    if split.validation != "folds" or split.institutions != "random":
+        raise UserError(
+            f"{where}.split.count: it counts with `institutions: random` and `validation: folds` alone, which "
+            "`clients` needs; choose those."
+        )
+    if any(axis != CLIENTS_AXIS for axis in settings.axes):
+        raise UserError(
+            f"{where}.axes: `clients` is drawn against {CLIENTS_AXIS}, found {', '.join(settings.axes)}; change it."
+        )
+
+
+def _check_axes(where: str, settings: ExperimentSettings, variants: Sequence[Variant]) -> None:
+    """As many as the figure has, each with two values or more among the variants."""
+    kind = settings.figure
+    needed = AXES.get(kind, 0)
+    if needed and len(set(settings.axes)) != needed:
+        raise UserError(
+            f"{where}.axes: a figure of the kind {kind!r} is drawn against {needed} swept setting(s), found "
+            f"{len(set(settings.axes))}; name as many."
+        )
+    allowed = set[str]().union(*map(_settings_of, variants))
+    for axis in settings.axes:
+        if axis.startswith("split."):
+            raise UserError(f"{where}.axes: {axis!r} is of the figure `clients`, found {kind!r}; change either.")
+        if axis not in allowed:
+            raise UserError(f"{where}.axes: no variant has the setting {axis!r}{nearest(axis, sorted(allowed))}")
+        if needed:
+            _check_values(where, kind, axis, variants)
+
+
+def _check_values(where: str, kind: str, axis: str, variants: Sequence[Variant]) -> None:
+    """Variants of one method differ in the setting, in numbers where the figure needs them."""
+    values: dict[str, list[Any]] = {}
+    for variant in variants:
+        value = _settings_of(variant).get(axis)
+        if value is not None:
+            values.setdefault(variant.method.name, []).append(value)
+    words = [value for held in values.values() for value in held if not isinstance(value, int | float)]
+    if kind in NUMBERED and words:
+        raise UserError(
+            f"{where}.axes: {axis!r} has the value {words[0]!r}, {kind!r} is drawn against numbers; name another."
+        )
+    if all(len(set(map(str, held))) < 2 for held in values.values()):
+        raise UserError(
+            f"{where}.axes: expected variants of one method that differ in {axis!r}, found one value a method; name "
+            "a swept setting, or sweep this one."
+        )
+
+
+def _settings_of(variant: Variant) -> dict[str, Any]:
+    """Every setting of a variant, those of a stage with its name before them."""
+    staged = {f"{stage}.{key}": value for stage, held in variant.stages().items() for key, value in held.items()}
+    return staged | variant.settings

@@ -1,0 +1,233 @@
+"""From a validated config to named stages: what runs, under which name, with which settings."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.names import TWIN, check_name, check_names, known
+from brainfed.configuration.planning.figures import check_figure
+from brainfed.configuration.planning.stages import (
+    Experiment,
+    FeatureStage,
+    FusingStage,
+    GraphStage,
+    InpaintingStage,
+    Regime,
+    Variant,
+    stage_name,
+)
+from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
+from brainfed.configuration.planning.variants import check_definition, completes_graph, resolve_variant
+from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.validation import nearest, validate
+from brainfed.methods.registry import SHIPPED_VARIANTS
+from brainfed.runtime.errors import UserError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All stages of a project by name."""
+
+    project: ProjectSettings
+    splits: Mapping[str, SplitSettings]
+    features: Mapping[str, FeatureStage]
+    graphs: Mapping[str, GraphStage]
+    inpaintings: Mapping[str, InpaintingStage]
+    fused: Mapping[str, FusingStage]
+    regimes: Mapping[str, Regime]
+    experiments: Mapping[str, Experiment]
+
+    def variant(self, regime: str, name: str) -> Variant:
+        """The variant of this name under this regime."""
+        for experiment in self.experiments.values():
+            if experiment.regime.name == regime:
+                for variant in experiment.variants:
+                    if variant.name == name:
+                        return variant
+        raise KeyError(f"{regime}/{name}")
+
+    def group(self, name: str) -> tuple[Experiment, ...]:
+        """The experiments that the config calls by this name: several where its split is swept."""
+        return tuple(experiment for experiment in self.experiments.values() if experiment.group == name)
+
+
+def make_plan(project: ProjectSettings) -> Plan:
+    """Resolve every experiment of a project.
+
+    Raises:
+        UserError: an unknown cohort, variant, method or setting, with the nearest valid name; a name
+            that cannot be part of a path.
+    """
+    check_names(project)
+    definitions = expand({**SHIPPED_VARIANTS, **project.variants})
+    for name, definition in definitions.single.items():
+        check_definition(project, name, definition)
+        check_name("variants", name)
+    experiments = _experiments(project, definitions)
+    for name in experiments:
+        check_name("experiments", name)
+    variants = [variant for experiment in experiments.values() for variant in experiment.variants]
+    fused = [variant.fused for variant in variants if variant.fused]
+    return Plan(
+        project,
+        {experiment.regime.split: experiment.split for experiment in experiments.values()},
+        _by_name(_features_of(variants)),
+        _by_name(variant.graph for variant in variants),
+        _by_name(stage.inpainting for stage in fused),
+        _by_name(fused),
+        {experiment.regime.name: experiment.regime for experiment in experiments.values()},
+        experiments,
+    )
+
+
+def _features_of(variants: Iterable[Variant]) -> Iterator[FeatureStage]:
+    """The features of all variants, and before them what is harmonised or selected from."""
+    for stage in (variant.features for variant in variants if variant.features):
+        yield from (stage.whole, stage) if stage.whole else (stage,)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Stage = TypeVar("Stage", bound=_Named)
+
+
+def _by_name(stages: Iterable[Stage | None]) -> dict[str, Stage]:
+    return {stage.name: stage for stage in stages if stage is not None}
+
+
+def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str, Experiment]:
+    """Every experiment, one for each value of a swept split, and after them the twin of each, with one repeat."""
+    found = [
+        _experiment(project, name, group, replace(settings, split=split), definitions)
+        for group, settings in project.experiments.items()
+        for name, split in expand_split(group, settings.split).items()
+    ]
+    by_name: dict[str, Experiment] = {}
+    for experiment in [*found, *map(_twin, found)]:
+        if experiment.name in by_name:
+            group = by_name[experiment.name].group
+            raise UserError(
+                f"experiments.{group}: there is another experiment {experiment.name!r}; rename one of them."
+            )
+        by_name[experiment.name] = experiment
+    return by_name
+
+
+def _twin(experiment: Experiment) -> Experiment:
+    """The same with one repeat."""
+    return replace(
+        experiment,
+        name=experiment.group + TWIN + experiment.name.removeprefix(experiment.group),
+        group=experiment.group + TWIN,
+        split=replace(experiment.split, repeats=1),
+        default=False,
+    )
+
+
+def _experiment(
+    project: ProjectSettings, name: str, group: str, settings: ExperimentSettings, definitions: Definitions
+) -> Experiment:
+    where = f"experiments.{group}"
+    for cohort in settings.cohorts:
+        known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
+    split = validate(SplitSettings, asdict(project.split) | settings.split, f"{where}.split")
+    regime = _regime(project, settings, split)
+    names = _variant_names(where, settings, definitions, regime)
+    if settings.reference not in names:
+        raise UserError(
+            f"{where}.reference: expected one of the experiment's variants, to which the others are compared, found "
+            f"{settings.reference!r}{nearest(settings.reference, names)} It has {', '.join(names)}; name one of them."
+        )
+    variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
+    _refuse_equals(where, variants)
+    cohorts = settings.cohorts or tuple(project.cohorts)
+    compared = {cohort: project.cohorts[cohort] for cohort in cohorts}
+    check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
+    for cohort in cohorts:
+        _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
+    return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
+
+
+def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
+    """Region series have no cortical thickness, FreeSurfer's tables no correlations."""
+    for variant in variants:
+        if variant.features is not None and variant.features.settings.kind != cohort.kind:
+            raise UserError(
+                f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
+                f"{cohort.source!r}, found {variant.name!r} with {variant.features.settings.kind}; set features.kind: "
+                f"{cohort.kind}, or name other `cohorts` in the experiment."
+            )
+
+
+def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:
+    """The experiment's variants, sweeps expanded; where it names none, all shipped ones that the regime lets in."""
+    names: list[str] = []
+    for variant in settings.variants or _shipped(definitions, regime):
+        if variant in definitions.single:
+            names.append(variant)
+        else:
+            names += known(variant, definitions.members, f"{where}.variants", "variant")
+    twice = [variant for variant in names if names.count(variant) > 1]
+    if twice:
+        raise UserError(f"{where}.variants: expected every variant once, found {twice[0]!r} twice; remove one.")
+    return names
+
+
+def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
+    return [
+        name
+        for name, members in definitions.members.items()
+        if name in SHIPPED_VARIANTS
+        and (regime.generates or not any(completes_graph(definitions.single[member]) for member in members))
+    ]
+
+
+def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
+    """Two names for one thing would be trained twice and counted twice by Holm's correction."""
+    held: dict[str, str] = {}
+    for variant in variants:
+        stages = [stage.name if stage else "" for stage in (variant.features, variant.graph, variant.fused)]
+        content = stage_name(variant.method.name, [variant.settings, stages])
+        if content in held:
+            raise UserError(
+                f"{where}.variants: {held[content]!r} and {variant.name!r} have the same settings; remove one."
+            )
+        held[content] = variant.name
+
+
+def _regime(project: ProjectSettings, settings: ExperimentSettings, split: SplitSettings) -> Regime:
+    split_name = _split_name(project, split)
+    protocol = settings.protocol or project.protocol
+    slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
+    name = stage_name(slug, [split_name, protocol, settings.labels])
+    return Regime(name, split_name, protocol, settings.labels, split.validation == "leave_one_site_out")
+
+
+def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
+    if split.validation == "leave_one_site_out":
+        slug = "leave-one-site-out"
+    else:
+        parts = f"{split.count}-random" if split.institutions == "random" else split.institutions.replace("_", "-")
+        slug = f"{parts}-{split.folds}-fold"
+    return stage_name(slug, [split_content(split), project.seed])
+
+
+def split_content(split: SplitSettings) -> dict[str, Any]:
+    """What decides one repeat of a split: not the number of repeats, so that more may follow.
+
+    Settings that its other settings make void stand at their defaults.
+    """
+    usual, void = asdict(SplitSettings()), _void(split)
+    return {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}
+
+
+def _void(split: SplitSettings) -> set[str]:
+    if split.validation == "leave_one_site_out":
+        return {"institutions", "count", "share", "groups", "folds"}
+    belongs = {"random": {"count", "share"}, "sites": set[str](), "site_groups": {"groups"}}
+    return {"count", "share", "groups"} - belongs[split.institutions]

@@ -1,0 +1,159 @@
+"""Sweeps: a variant with a list where one value belongs stands for one variant a value.
+
+`width: {method: fedgcn, graph: {k: [5, 10]}}` becomes `width-k5` and `width-k10`; several lists give
+their product. In the same way a list in the split of an experiment makes one experiment a value.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, get_origin
+
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.validation import type_hints
+from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.method import Method
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.errors import UserError
+
+Definition = dict[str, Any]
+
+STAGE_KEYS = ("features", "graph", "inpainting", "fusing")
+"""Keys of a variant that hold the settings of a stage that differ."""
+
+
+def stage_settings(method: Method) -> dict[str, type]:
+    """The stages that a method reads, and what their settings are."""
+    settings: dict[str, type] = {}
+    if method.features:
+        settings["features"] = FeatureSettings
+    if method.graph != "none":
+        settings["graph"] = GraphSettings
+    if method.inpainter is not None:
+        settings["inpainting"] = method.inpainter.settings
+        settings["fusing"] = FusingSettings
+    return settings
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """What the config calls variants.
+
+    Attributes:
+        single: name -> definition, sweeps expanded.
+        members: name as the config writes it -> names of `single`, in order; one unless it is a sweep.
+    """
+
+    single: Mapping[str, Definition]
+    members: Mapping[str, tuple[str, ...]]
+
+
+def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
+    """Expand every sweep.
+
+    Raises:
+        UserError: a stage's settings are no mapping, a sweep has no values, or two variants get one name.
+    """
+    single: dict[str, Definition] = {}
+    members: dict[str, tuple[str, ...]] = {}
+    for name, definition in definitions.items():
+        expanded = _expanded(name, definition)
+        taken = [member for member in expanded if member in single]
+        if taken:
+            raise UserError(f"variants.{name}: there is another variant {taken[0]!r}; rename one of them.")
+        single |= expanded
+        members[name] = tuple(expanded)
+    return Definitions(single, members)
+
+
+def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The splits of an experiment, by the name that each gives it: one, of the experiment's own, unless swept.
+
+    Raises:
+        UserError: a sweep has no values, or a value twice.
+    """
+    axes = _axes(f"experiments.{name}", [_Scope("split", split, SplitSettings)])
+    swept = _product(f"experiments.{name}", name, {"split": dict(split)}, axes)
+    return {member: definition["split"] for member, definition in swept.items()}
+
+
+def swept_values(split: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The keys of an experiment's split that are swept, and their values, as the config writes it."""
+    return {axis.key: axis.values for axis in _axes("", [_Scope("split", split, SplitSettings)])}
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The key that settings stand below (empty: none), what is held there, and its dataclass."""
+
+    place: str
+    held: Mapping[str, Any]
+    kind: type
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One key with several values, below `place`."""
+
+    place: str
+    key: str
+    values: list[Any]
+
+
+def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
+    where = f"variants.{name}"
+    for stage in STAGE_KEYS:
+        held = definition.get(stage) or {}
+        if not isinstance(held, Mapping):
+            raise UserError(f"{where}.{stage}: expected keys with values, found {held!r}; change it.")
+    method = METHODS.get(str(definition.get("method")))
+    scopes = [_Scope("", definition, method.settings)] if method else []
+    for stage, kind in (stage_settings(method) if method else {}).items():
+        scopes.append(_Scope(stage, definition.get(stage) or {}, kind))
+    return _product(where, name, definition, _axes(where, scopes))
+
+
+def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
+    axes = []
+    for scope in scopes:
+        hints = type_hints(scope.kind)
+        for field in fields(scope.kind):
+            value = scope.held.get(field.name)
+            if isinstance(value, list) and _is_sweep(value, hints[field.name]):
+                if not value:
+                    key = ".".join(part for part in (where, scope.place, field.name) if part)
+                    raise UserError(f"{key}: expected one value or several to sweep, found an empty list.")
+                axes.append(_Axis(scope.place, field.name, value))
+    return axes
+
+
+def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequence[_Axis]) -> dict[str, Definition]:
+    """One definition for each combination of values, by name."""
+    expanded: dict[str, Definition] = {}
+    for values in itertools.product(*(axis.values for axis in axes)):
+        single = {key: dict(value) if isinstance(value, Mapping) else value for key, value in definition.items()}
+        suffix = ""
+        for axis, value in zip(axes, values, strict=True):
+            (single[axis.place] if axis.place else single)[axis.key] = value
+            suffix += f"-{axis.key.replace('_', '-')}{_label(value)}"
+        if name + suffix in expanded:
+            raise UserError(f"{where}: expected different values to sweep, found {name + suffix!r} twice.")
+        expanded[name + suffix] = single
+    return expanded
+
+
+def _is_sweep(value: list[Any], hint: Any) -> bool:
+    """Where the setting itself is a list, only a list of lists is a sweep."""
+    return get_origin(hint) is not tuple or (bool(value) and all(isinstance(item, list) for item in value))
+
+
+def _label(value: Any) -> str:
+    """`5` for numbers, `-none` for words, `8x4` for lists: what stands after the key in a name."""
+    if isinstance(value, bool):
+        return "-on" if value else "-off"
+    if isinstance(value, list):
+        words = any(isinstance(item, str) for item in value) or not value
+        return f"-{'-'.join(map(str, value)) or 'none'}" if words else "x".join(map(str, value))
+    return str(value) if isinstance(value, int | float) else f"-{value}".replace("_", "-")

@@ -1,0 +1,78 @@
+"""What crosses institutions beside the rounds of a federation, and the rows of all stages of one run."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from brainfed.federation.exchange import STAGES, Ledger
+from brainfed.federation.sharing import columns, record_help, record_pool
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.samples.inputs import IntArray, MethodInputs
+
+# Most methods that record here are linear and start twice as fast without torch.
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from brainfed.engines.stacked.stacks import Stack
+
+Row = dict[str, int | str]
+
+
+def record_pooling(inputs: MethodInputs, ledger: Ledger, *phenotypes: str) -> None:
+    """A central method takes every patient's label out of the institution, with these phenotypes or the features."""
+    features = {} if phenotypes else {"features": (inputs.features[0].shape[1:], inputs.features[0].itemsize)}
+    if len(inputs.institutions) > 1:
+        record_pool(ledger, sizes_of(inputs.institution), features | columns(*phenotypes, "labels"))
+
+
+def sizes_of(institution: IntArray) -> dict[int, int]:
+    """Institution -> number of subjects, from (n,) codes."""
+    codes, counts = np.unique(institution, return_counts=True)
+    return dict(zip(codes.tolist(), counts.tolist(), strict=True))
+
+
+def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger, *, shared: bool) -> None:
+    """What an institution without training subjects is given by the others, in the stack's first fold.
+
+    The others' means and deviations scale its subjects. The global model scores them, which the server sends, or
+    where models are not `shared`, those of all others. `weights` holds (M, F, ...) tensors by name.
+    """
+    seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
+    sizes = {index: len(member.nodes) for index, member in enumerate(stack.members)}
+    first = stack.members[0]
+    sent = {"feature-mean": first.mean, "feature-sd": first.sd}
+    content = {name: (moment.shape[1:], moment.itemsize) for name, moment in sent.items() if moment is not None}
+    model = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
+    helpers = {index: size for index, size in sizes.items() if seen[index]}
+    helped = {index: size for index, size in sizes.items() if not seen[index]}
+    record_help(ledger, helpers, helped, content if shared else content | model)
+    for index, size in helped.items() if shared else ():
+        for name, (shape, itemsize) in model.items():
+            ledger.record(name, shape, itemsize, direction="download", round_index=0, institution=index, subjects=size)
+
+
+def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:
+    """What the features or the graph of a run sent between institutions, in the first fold where anything crossed."""
+    for file in files:
+        rows = tuple(read_arrays(file, []).metadata["crossings"])
+        if rows:
+            return rows
+    return ()
+
+
+def in_order(*stages: Sequence[Row]) -> list[Row]:
+    """The rows of all stages of a run, in the order of the stages; tensors with an entry a subject are sent once.
+
+    The features that a central graph has compared need not be sent again to train on them.
+    """
+    kept: dict[tuple[object, ...], Row] = {}
+    for row in sorted((row for rows in stages for row in rows), key=lambda row: STAGES.index(row["stage"])):
+        held = _content(row) if "subjects" in str(row["axes"]).split(" x ") else (row["stage"], row["name"])
+        kept.setdefault((*held, row["direction"]), row)
+    return list(kept.values())
+
+
+def _content(row: Mapping[str, int | str]) -> tuple[object, ...]:
+    return row["name"], row["axes"], row["institutions"], row["bytes"]

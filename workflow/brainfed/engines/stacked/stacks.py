@@ -1,0 +1,210 @@
+"""From one repeat's inputs to tensors stacked over institutions and folds.
+
+What is constant is computed here, once: the normalised adjacency, the propagated features A X, the
+training means and standard deviations of every fold.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import block_edges, dense_block, normalised_adjacency
+from brainfed.models.first_layer import Design, FoldDesign, SharedDesign
+from brainfed.models.propagation import (
+    DENSE_NUMBERS,
+    BlockEdges,
+    Propagation,
+    SparsePropagation,
+    institution_blocks,
+    row_sums,
+)
+from brainfed.samples.inputs import MethodInputs
+from brainfed.samples.standardise import training_moments
+
+
+@dataclass(frozen=True)
+class Member:
+    """One trainer of the stack: who its nodes are, which of them it learns from, how it scales them.
+
+    Attributes:
+        nodes: positions of its n subjects.
+        mean, sd: (F, d) by fold, or None without standardisation.
+    """
+
+    nodes: NDArray[np.int64]
+    mean: NDArray[np.float64] | None
+    sd: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything that the stacked network and its rounds need.
+
+    Attributes:
+        members: M trainers.
+        designs: one a trainer, see `models.first_layer`.
+        propagation: (M, 1 or F, n, n) zero-padded, sparse where that is large; None without a graph.
+        labels: (M, F, n), -1 for unlabelled nodes and padding.
+        own: without propagation, what a skip connection reads; none without one.
+    """
+
+    members: tuple[Member, ...]
+    designs: tuple[Design, ...]
+    propagation: Propagation | None
+    labels: Tensor
+    own: tuple[Design, ...] = ()
+
+
+def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standardise: bool) -> tuple[Member, ...]:
+    """One member an institution, or a single one that pools everybody.
+
+    Scaling is fitted on the member's training subjects of each fold. A member without any takes the
+    mean of the other members' moments, so that a column which is constant in one of these counts for nothing.
+    """
+    groups = (
+        [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    )
+    if not standardise:
+        return tuple(Member(nodes, None, None) for nodes in groups)
+    means = np.full((len(groups), len(folds), inputs.features[0].shape[1]), np.nan)
+    sds = means.copy()
+    for index, nodes in enumerate(groups):
+        for position, fold in enumerate(folds):
+            mask = np.zeros(len(inputs.subjects), dtype=bool)
+            mask[nodes] = inputs.training(fold)[nodes]
+            if mask.any():
+                means[index, position], sds[index, position] = training_moments(inputs.fold_features(fold), mask)
+    for moments in (means, sds):
+        for position in range(len(folds)):
+            absent = np.isnan(moments[:, position, 0])
+            if absent.any():
+                moments[absent, position] = moments[~absent, position].mean(axis=0)
+    return tuple(Member(nodes, means[index], sds[index]) for index, nodes in enumerate(groups))
+
+
+def stack_inputs(
+    inputs: MethodInputs,
+    trained: tuple[Member, ...],
+    folds: Sequence[int],
+    *,
+    graph: bool,
+    device: torch.device,
+    dtype: torch.dtype,
+    skip: bool = False,
+) -> Stack:
+    """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
+    labels = stack_labels(inputs, trained, folds)
+    propagation = stack_graphs(inputs, trained, folds, normalised, dtype) if graph else None
+    designs = _designs(inputs, trained, folds, propagation, device, dtype)
+    own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
+    moved = None if propagation is None else propagation.to(device)
+    return Stack(trained, designs, moved, labels.to(device), own)
+
+
+def stack_labels(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int]) -> Tensor:
+    """Labels (M, F, n) of the trainers' nodes, -1 for unlabelled nodes and padding."""
+    width = max(len(member.nodes) for member in trained)
+    labels = torch.full((len(trained), len(folds), width), -1)
+    for index, member in enumerate(trained):
+        labels[index, :, : len(member.nodes)] = torch.from_numpy(
+            inputs.labels[np.asarray(folds)[:, None], member.nodes]
+        )
+    return labels
+
+
+def _designs(
+    inputs: MethodInputs,
+    trained: tuple[Member, ...],
+    folds: Sequence[int],
+    propagation: Propagation | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> tuple[Design, ...]:
+    sizes = [len(member.nodes) for member in trained]
+    blocks = [None if propagation is None else institution_blocks(propagation, m, n) for m, n in enumerate(sizes)]
+    if len(inputs.features) > 1 or (propagation is not None and len(inputs.graphs) > 1):
+        return tuple(
+            _fold_design(inputs, member, folds, block, device, dtype)
+            for member, block in zip(trained, blocks, strict=True)
+        )
+    # One allocation for all: many of some megabytes each leave holes that the next ones do not fit into.
+    d = inputs.features[0].shape[1]
+    rows = torch.empty(sum(sizes) + len(trained) * len(folds), d, device=device, dtype=dtype)
+    parts = torch.split(rows, [n + len(folds) for n in sizes])
+    return tuple(
+        _shared_design(inputs, member, block, part) for member, block, part in zip(trained, blocks, parts, strict=True)
+    )
+
+
+def normalised(graph: Graph) -> BlockEdges:
+    """Row, column and value of D^-1/2 A D^-1/2."""
+    return normalised_adjacency(graph.row, graph.column, graph.weight, graph.nodes)
+
+
+def stack_graphs(
+    inputs: MethodInputs,
+    trained: tuple[Member, ...],
+    folds: Sequence[int],
+    propagate: Callable[[Graph], BlockEdges],
+    dtype: torch.dtype,
+) -> Propagation:
+    """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded; sparse where that is large."""
+    graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]
+    width = max(len(member.nodes) for member in trained)
+    if len(trained) * len(graphs) * width**2 > DENSE_NUMBERS:
+        normal = [(*propagate(graph), graph.nodes) for graph in graphs]
+        blocks = [
+            [block_edges(row, column, value, member.nodes, nodes) for row, column, value, nodes in normal]
+            for member in trained
+        ]
+        return SparsePropagation.of_edges(blocks, width, dtype)
+    dense = torch.zeros(len(trained), len(graphs), width, width, dtype=dtype)
+    for position, graph in enumerate(graphs):
+        row, column, value = propagate(graph)
+        for index, member in enumerate(trained):
+            block = dense_block(row, column, value, member.nodes, graph.nodes)
+            dense[index, position, : len(member.nodes), : len(member.nodes)] = torch.from_numpy(block).to(dtype)
+    return dense
+
+
+def _shared_design(
+    inputs: MethodInputs, member: Member, propagation: Tensor | tuple[Tensor, ...] | None, rows: Tensor
+) -> SharedDesign:
+    """Fills `rows` (n + F, d) with the features, propagated where there is a graph, and the folds' means."""
+    n = len(member.nodes)
+    folds, d = len(rows) - n, rows.shape[1]
+    features = torch.from_numpy(inputs.features[0][member.nodes]).to(rows)
+    sums = rows.new_ones(n)
+    if propagation is None:
+        rows[:n] = features
+    else:
+        block = propagation[0].to(rows.device)
+        rows[:n], sums = block @ features, row_sums(block)
+    rows[n:] = torch.zeros(folds, d) if member.mean is None else torch.from_numpy(member.mean)
+    sd = torch.ones(folds, d) if member.sd is None else torch.from_numpy(member.sd)
+    return SharedDesign(rows, sums, sd.reciprocal().T.contiguous()[:, :, None].to(rows))
+
+
+def _fold_design(
+    inputs: MethodInputs,
+    member: Member,
+    folds: Sequence[int],
+    propagation: Tensor | tuple[Tensor, ...] | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> FoldDesign:
+    layers = []
+    for position, fold in enumerate(folds):
+        rows = torch.from_numpy(inputs.fold_features(fold)[member.nodes]).to(device, dtype)
+        if member.mean is not None and member.sd is not None:
+            mean, sd = torch.from_numpy(member.mean[position]), torch.from_numpy(member.sd[position])
+            rows = (rows - mean.to(device, dtype)) / sd.to(device, dtype)
+        if propagation is not None:
+            rows = propagation[position if len(propagation) > 1 else 0].to(device) @ rows
+        layers.append(rows)
+    return FoldDesign(torch.stack(layers))

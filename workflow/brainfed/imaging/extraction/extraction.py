@@ -1,0 +1,150 @@
+"""From a 4D image to region series: the mean of every region of the atlas, cleaned by nilearn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from nilearn.signal import clean, standardize_signal
+from numpy.typing import NDArray
+
+from brainfed.cohort.settings.cohort import ExtractionSettings
+from brainfed.imaging.extraction.confounds import read_confounds
+from brainfed.imaging.extraction.temporal_snr import temporal_snr
+from brainfed.imaging.scans.atlas import Atlas
+from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.imaging.scans.region_means import average_regions
+from brainfed.imaging.scans.repetition_time import refuse_milliseconds
+from brainfed.imaging.scans.scan import Scan, read_scan
+from brainfed.imaging.series.region_series import RegionSeries
+from brainfed.imaging.series.region_signal import rounding_regions
+from brainfed.runtime.errors import UserError
+
+SHORTEST_FILTERED = 34
+
+
+class TooShortError(UserError):
+    """A run has too few volumes for what is asked of it; a subject's other runs may do."""
+
+
+@dataclass(frozen=True)
+class ScanFiles:
+    """Where one subject's data lie; `tr` in s overrules the image header."""
+
+    image: str
+    confounds: str | None = None
+    tr: float | None = None
+
+
+def extract(
+    subject: str,
+    files: ScanFiles,
+    atlas: Atlas | ProbabilisticAtlas,
+    settings: ExtractionSettings,
+    confound_columns: Sequence[str] = (),
+) -> RegionSeries:
+    """Average and clean one subject's scan.
+
+    Raises:
+        UserError: the image, its space, its repetition time, its length or its confounds cannot be used.
+    """
+    scan = read_scan(subject, files.image)
+    tr = scan.tr if files.tr is None else files.tr
+    confounds = None
+    if files.confounds is not None:
+        confounds = read_confounds(subject, files.confounds, confound_columns, scan.voxels.shape[3])
+    return extract_scan(scan, atlas, settings, tr, confounds)
+
+
+def extract_scan(
+    scan: Scan,
+    atlas: Atlas | ProbabilisticAtlas,
+    settings: ExtractionSettings,
+    tr: float,
+    confounds: NDArray[np.float64] | None = None,
+    kept: NDArray[np.intp] | None = None,
+) -> RegionSeries:
+    """Average and clean a scan in memory.
+
+    Args:
+        scan: the image.
+        atlas: the parcellation or maps.
+        settings: how the means are cleaned.
+        tr: repetition time in s, NaN if unknown.
+        confounds: (volumes, confounds) to regress out.
+        kept: numbers of the volumes that were not scrubbed; all.
+
+    Raises:
+        UserError: the scan's space, its repetition time or its length cannot be used.
+    """
+    check_filter(scan.subject, scan.file, scan.voxels.shape[3], tr, settings)
+    averaged = average_regions(scan, atlas)
+    seen = ~np.isnan(averaged.means).all(axis=0)
+    signals = clean_means(averaged.means[:, seen].astype(np.float64), settings, tr, confounds, kept)
+    series = np.full((len(signals), len(seen)), np.nan, dtype=np.float32)
+    series[:, seen] = signals
+    return RegionSeries(
+        series,
+        averaged.coverage,
+        tr,
+        volumes=scan.voxels.shape[3],
+        tsnr=temporal_snr(averaged.means, kept),
+        resampled=averaged.resampled,
+        suspicion=averaged.suspicion,
+    )
+
+
+def clean_means(
+    means: NDArray[np.float64],
+    settings: ExtractionSettings,
+    tr: float,
+    confounds: NDArray[np.float64] | None = None,
+    kept: NDArray[np.intp] | None = None,
+) -> NDArray[np.float64]:
+    """Clean the (time, R) means of regions; (kept, R) are returned where volumes were scrubbed.
+
+    Scrubbed volumes are interpolated for the filter and cut out before confounds are regressed out.
+
+    A region of which nothing but rounding is left (a constant, a ramp, a confound) is 0 throughout:
+    standardised, its rounding noise would pass for a signal.
+    """
+    cleaned = clean(
+        means,
+        detrend=settings.detrend,
+        standardize=None,
+        confounds=confounds,
+        sample_mask=kept,
+        low_pass=settings.low_pass,
+        high_pass=settings.high_pass,
+        t_r=None if np.isnan(tr) else tr,
+    )
+    cleaned = np.where(rounding_regions(cleaned, means), 0.0, cleaned)
+    return np.asarray(standardize_signal(cleaned, standardize="zscore_sample") if settings.standardise else cleaned)
+
+
+def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settings: ExtractionSettings) -> None:
+    """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
+
+    Raises:
+        TooShortError: it has too few volumes.
+        UserError: it has no repetition time, or one above 30 s or too long for `low_pass`.
+    """
+    where = f"Subject {subject}, {file}"
+    refuse_milliseconds(where, tr)
+    if settings.low_pass is None and settings.high_pass is None:
+        return
+    if np.isnan(tr):
+        raise UserError(
+            f"{where}: expected a repetition time for the band-pass, found none in the header; set `tr` for its site "
+            "or turn high_pass and low_pass off."
+        )
+    if settings.low_pass is not None and settings.low_pass >= 0.5 / tr:
+        raise UserError(
+            f"{where}: expected low_pass below {0.5 / tr:.4g} Hz (half the sampling rate at TR {tr:.4g} s), found "
+            f"{settings.low_pass} Hz; lower it."
+        )
+    if volumes < SHORTEST_FILTERED:
+        raise TooShortError(
+            f"{where}: expected at least {SHORTEST_FILTERED} volumes for the band-pass, found {volumes}; leave the "
+            "scan out or turn the filter off."
+        )

@@ -1,0 +1,48 @@
+"""Several runs of one subject as one series."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from brainfed.imaging.series.region_series import RegionSeries
+
+
+def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSeries:
+    """One below the other, as each was cleaned.
+
+    A region that one run did not see is seen in none, as its column would end within the series, unless the runs are
+    taken apart again; then it is NaN in that run alone. Coverage is the
+    lowest of the runs; motion and tSNR are means over the acquired volumes of the runs that know them. What is said
+    of the runs' space is said of all of them, once.
+
+    Args:
+        runs: at least one, with one repetition time.
+        apart: whether each run has a connectivity of its own.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    series = np.concatenate([run.series for run in runs])
+    if not apart:
+        series[:, np.isnan(series).any(axis=0)] = np.nan
+    return RegionSeries(
+        series=series,
+        coverage=np.where(np.isnan(series).any(axis=0), 0.0, np.min([run.coverage for run in runs], axis=0)),
+        tr=runs[0].tr,
+        volumes=sum(run.volumes for run in runs),
+        mean_fd=_mean([run.mean_fd for run in runs], runs),
+        tsnr=_mean([run.tsnr for run in runs], runs),
+        runs=tuple(len(run.series) for run in runs),
+        resampled=_said(run.resampled for run in runs),
+        suspicion=_said(run.suspicion for run in runs),
+        header_tr=next((run.header_tr for run in runs if not np.isnan(run.header_tr)), float("nan")),
+    )
+
+
+def _said(of_runs: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(said for said in of_runs if said))
+
+
+def _mean(values: Sequence[float], runs: Sequence[RegionSeries]) -> float:
+    weights = np.array([run.volumes for run in runs], dtype=np.float64)
+    known = ~np.isnan(values)
+    return float(np.average(np.asarray(values)[known], weights=weights[known])) if known.any() else float("nan")

@@ -1,0 +1,117 @@
+"""Read one table of FreeSurfer measures: what asegstats2table and aparcstats2table write, or a merged csv."""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from brainfed.cohort.phenotype.text import read_table_text
+from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.runtime.errors import UserError
+
+WRITTEN = re.compile(r"Measure:(?P<aseg>\w+)|[lr]h\.(?P<name>.+)\.(?P<aparc>\w+)")
+"""First header cell of FreeSurfer's own tables: `Measure:volume`, `lh.aparc.a2009s.thickness`."""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Cells as the file has them.
+
+    Attributes:
+        file: where they are from.
+        columns: names of the measures, in order.
+        rows: FreeSurfer's id -> its cells, in the order of `columns`.
+        lines: FreeSurfer's id -> line of the file; empty where the rows are files of their own.
+    """
+
+    file: str
+    columns: tuple[str, ...]
+    rows: dict[str, tuple[str, ...]]
+    lines: dict[str, int]
+
+    def place(self, identity: str) -> str:
+        """Where a row stands, for messages."""
+        if identity in self.lines:
+            return f"{self.file}, line {self.lines[identity]}"
+        return f"{self.file}/{identity}/stats" if identity in self.rows else self.file
+
+
+def read_freesurfer_table(file: str | Path, settings: FreeSurferSettings) -> TextTable:
+    """The rows and columns of a table that the settings ask for.
+
+    A column of `asegstats2table --meas mean` is called `NAME_mean`, so that it differs from the volume of NAME.
+
+    Raises:
+        UserError: no UTF-8 text, an empty file, a ragged or repeated row, a column twice, no column for the id or a
+            filter, or a merged table of which no columns are chosen.
+    """
+    lines = _lines(file)
+    _, header = next(lines, (1, []))
+    written = WRITTEN.fullmatch(header[0]) if header else None
+    measure = written["aseg"] if written else None
+    repeated = [name for name in header if header.count(name) > 1]
+    if repeated:
+        raise UserError(f"{file}: expected every column once, found {repeated[0]!r} twice; rename or remove one.")
+    if settings.subject is None and not written and not settings.columns:
+        raise UserError(
+            f"{file}: expected a table of asegstats2table or aparcstats2table, whose first cell is Measure:volume or "
+            f"lh.aparc.thickness, found {(header or [''])[0]!r}; name the measures of a merged table under "
+            "`freesurfer.columns`, as it may hold diagnoses too."
+        )
+    if not written and not settings.columns:
+        raise UserError(
+            f"{file}: expected the columns of a merged table that are measures under `freesurfer.columns`, found none; "
+            "name them, as such a table may hold diagnoses too."
+        )
+    key = 0 if settings.subject is None or written else _position(file, header, settings.subject)
+    filters = {} if written else {_position(file, header, name): values for name, values in settings.rows.items()}
+    kept = [place for place in range(len(header)) if place != key and place not in filters]
+    rows: dict[str, tuple[str, ...]] = {}
+    numbers: dict[str, int] = {}
+    for line, cells in lines:
+        if len(cells) != len(header):
+            raise UserError(
+                f"{file}, line {line}: expected {len(header)} cells as in the header, found {len(cells)}; mend the row."
+            )
+        if any(cells[place] not in values for place, values in filters.items()):
+            continue
+        identity = cells[key].rstrip("/")
+        if identity in rows:
+            raise UserError(
+                f"{file}: expected every subject once, found {identity!r} in lines {numbers[identity]} and {line}; "
+                f"remove one of them{'' if written else ', or choose among visits with `freesurfer.rows`'}."
+            )
+        rows[identity] = tuple(cells[place] for place in kept)
+        numbers[identity] = line
+    ending = "" if measure in (None, "volume") else f"_{measure}"
+    return TextTable(str(file), tuple(header[place] + ending for place in kept), rows, numbers)
+
+
+def _lines(file: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and stripped cells of every line that is not blank; a separator at a line's end opens no cell."""
+    text = read_table_text(file)
+    if not text.certain:
+        raise UserError(f"{file}: expected UTF-8 text, found another encoding; save it as UTF-8.")
+    first = text.lines[0]
+    reader = csv.reader(text.lines, delimiter=max("\t,; ", key=first.count))
+    trailing = first.rstrip("\r\n").endswith(reader.dialect.delimiter)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                ends = trailing and not cells[-1].strip()
+                yield reader.line_num, [cell.strip() for cell in (cells[:-1] if ends else cells)]
+    except csv.Error as error:
+        raise UserError(
+            f"{file}, line {reader.line_num}: expected cells of a table, found what is none ({error}); mend its "
+            "quotation marks."
+        ) from error
+
+
+def _position(file: str | Path, header: list[str], name: str) -> int:
+    if name not in header:
+        raise UserError(
+            f"{file}: expected a column {name!r}, found none (it has {', '.join(header[:8])} ...); mend "
+            "`freesurfer.subject` or `freesurfer.rows`."
+        )
+    return header.index(name)

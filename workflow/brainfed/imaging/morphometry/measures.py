@@ -1,0 +1,123 @@
+"""Write a cohort's FreeSurfer measures, and their quality and coverage as region series have them."""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.cohort.sources.freesurfer.files import stats_folder, stats_names
+from brainfed.imaging.morphometry.features import Morphometry, read_morphometry
+from brainfed.imaging.morphometry.freesurfer_stats import read_stats
+from brainfed.imaging.morphometry.freesurfer_table import TextTable, read_freesurfer_table
+from brainfed.imaging.morphometry.measure_names import is_feature
+from brainfed.imaging.series.shard import ShardFiles
+from brainfed.runtime.artefacts import write_arrays, write_table
+from brainfed.runtime.errors import UserError
+
+logger = logging.getLogger(__name__)
+
+COVERAGE = {"subject": "str", "region": "str", "coverage": "float64"}
+"""Columns of a coverage table; that of measures is empty: nobody measured how much of a region a scan saw."""
+
+
+def write_measures(identities: Mapping[str, str], settings: CohortSettings, out: ShardFiles) -> None:
+    """Read and write the measures of everybody, subject -> FreeSurfer's id.
+
+    The array `measures` is float32 (n, d), subjects ascending; metadata: subjects, regions (names of the measures).
+
+    Raises:
+        UserError: a table cannot be used; a subject's measures cannot and `on_invalid` is `error`; or nobody's can.
+    """
+    found = read_measures(identities, settings)
+    for subject, problem in sorted(found.problems.items()):
+        if settings.on_invalid == "error":
+            raise UserError(problem)
+        logger.warning("%s dropped: %s", subject, problem)
+    subjects, columns = list(map(str, found.values.index)), list(map(str, found.values.columns))
+    measures = found.values.to_numpy(np.float32)
+    write_arrays(out.series, {"measures": measures}, {"subjects": subjects, "regions": columns})
+    checksums = {
+        subject: hashlib.sha256(row.tobytes()).hexdigest() for subject, row in zip(subjects, measures, strict=True)
+    }
+    write_table(out.quality, _quality(sorted(identities), checksums, found.problems))
+    write_table(out.coverage, pd.DataFrame({"subject": [], "region": [], "coverage": []}).astype(COVERAGE))
+    logger.info("%d measures of %d subjects, %d left out", len(columns), len(subjects), len(found.problems))
+
+
+def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Morphometry:
+    """The measures of everybody, subject -> FreeSurfer's id, and why some have none.
+
+    Raises:
+        UserError: a table cannot be used, or nobody's measures can.
+    """
+    source = settings.freesurfer
+    problems: dict[str, str] = {}
+    if source.subjects_dir is None:
+        tables = [read_freesurfer_table(path, source) for path in source.tables]
+        for table in tables:
+            _refuse_phenotypes(table, settings)
+    else:
+        table, problems = read_subjects_dir(identities, source)
+        tables = [table]
+    usable = {subject: identity for subject, identity in identities.items() if subject not in problems}
+    found = read_morphometry(tables, usable, source, settings.missing)
+    problems |= found.problems
+    if found.values.empty:
+        raise UserError(
+            f"freesurfer: expected a subject with whole measures among {len(identities)}, found none (first: "
+            f"{problems[min(problems)]})"
+        )
+    return Morphometry(found.values, problems)
+
+
+def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSettings) -> tuple[TextTable, dict[str, str]]:
+    """The stats files of all subjects as one table, and subject -> why it has no row.
+
+    Raises:
+        UserError: nobody's files can be read.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    problems: dict[str, str] = {}
+    for subject, identity in sorted(identities.items()):
+        try:
+            rows[identity] = read_stats(subject, stats_folder(settings, identity), stats_names(settings))
+        except UserError as error:
+            problems[subject] = str(error)
+    if not rows:
+        raise UserError(problems[min(problems)])
+    columns = tuple(dict.fromkeys(column for row in rows.values() for column in row))
+    cells = {identity: tuple(row.get(column, "") for column in columns) for identity, row in rows.items()}
+    return TextTable(str(settings.subjects_dir), columns, cells, {}), problems
+
+
+def _refuse_phenotypes(table: TextTable, settings: CohortSettings) -> None:
+    """A diagnosis among the features would be found by every method."""
+    phenotypes = {name for name in vars(settings.columns).values() if name is not None}
+    for column in table.columns:
+        if column in phenotypes and is_feature(column, settings.freesurfer):
+            raise UserError(
+                f"{table.file}: expected measures alone under `freesurfer.columns`, found {column!r}, which is a "
+                "phenotype under `columns`; narrow the patterns, or name it under `freesurfer.leave_out`."
+            )
+
+
+def _quality(subjects: list[str], checksums: Mapping[str, str], problems: Mapping[str, str]) -> pd.DataFrame:
+    """One row a subject in the columns of region series; there is no time, and a measure is no signal."""
+    unknown = dict.fromkeys(("timepoints", "volumes", "tr", "header_tr", "mean_fd", "tsnr"), float("nan"))
+    return pd.DataFrame(
+        {
+            "subject": subjects,
+            **unknown,
+            "constant_regions": 0,
+            "empty_regions": 0,
+            "runs": 1,
+            "checksum": [checksums.get(subject, "") for subject in subjects],
+            "resampled": "",
+            "suspicion": "",
+            "problem": [problems.get(subject, "") for subject in subjects],
+        }
+    )

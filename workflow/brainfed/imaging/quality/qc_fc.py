@@ -1,0 +1,97 @@
+"""QC-FC: how connectivity goes with motion, over subjects (Satterthwaite 2012; Ciric 2017).
+
+Label-free. Within sites, connectivity and motion are taken as deviations from their site's means, so that scanners
+that differ in both do not pass for motion.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from brainfed.imaging.quality.typicality import defined_connectivity
+
+COLUMNS = ("r", "p", "within_r", "within_p")
+BLOCK = 2000
+"""Connections at once."""
+FEWEST_SUBJECTS = 10
+"""Below, nothing is correlated."""
+
+
+def relate_motion(
+    series: Mapping[str, NDArray[np.float32]],
+    regions: Sequence[str],
+    moved: pd.DataFrame,
+    runs: Mapping[str, Sequence[int]] | None = None,
+) -> pd.DataFrame:
+    """Correlate every connection with motion.
+
+    Args:
+        series: subject -> (time, R).
+        regions: R names.
+        moved: subject, mean_fd (mm, without NaN), site; the same subjects in ascending order.
+        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
+
+    Returns:
+        One row a connection in `np.triu_indices(R, 1)` order: from, to (regions) and the columns of `qc_fc`. Empty
+        where subjects are fewer than ten or all moved alike.
+    """
+    first, second = np.triu_indices(len(regions), 1)
+    names = np.asarray(regions, dtype=object)
+    ends = pd.DataFrame({"from": names[first], "to": names[second]})
+    if len(moved) < FEWEST_SUBJECTS or moved["mean_fd"].nunique() < 2:
+        return ends.iloc[:0].astype("str").assign(**dict.fromkeys(COLUMNS, np.empty(0)))
+    features = defined_connectivity(series, runs, fisher_z=True)
+    found = qc_fc(features, moved["mean_fd"].to_numpy(), moved["site"].to_numpy(dtype=object))
+    return pd.concat([ends.astype("str"), found], axis=1)
+
+
+def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDArray[np.object_]) -> pd.DataFrame:
+    """Correlate every connection with motion.
+
+    Args:
+        features: (n, d) Fisher-z connectivity, NaN where undefined.
+        mean_fd: (n,) mean framewise displacement in mm, without NaN.
+        site: (n,) names.
+
+    Returns:
+        One row a connection: r, p (two-sided), within_r, within_p (both as deviations from the site's mean); NaN
+        where fewer than three subjects are left or nothing varies.
+    """
+    _, code = np.unique(site.astype(str), return_inverse=True)
+    by_site = np.eye(code.max() + 1)[code]
+    everybody = np.ones((len(mean_fd), 1))
+    parts = []
+    for start in range(0, features.shape[1], BLOCK):
+        values = features[:, start : start + BLOCK].astype(np.float64)
+        r, p = _correlations(values, mean_fd, everybody)
+        within_r, within_p = _correlations(values, mean_fd, by_site)
+        parts.append(pd.DataFrame(dict(zip(COLUMNS, (r, p, within_r, within_p), strict=True))))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _correlations(
+    values: NDArray[np.float64], motion: NDArray[np.float64], groups: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(b,) correlations of (n, b) values with (n,) motion, both less the means of (n, k) indicated groups; their p."""
+    held = ~np.isnan(values)
+    size = groups.T @ held
+    x = _centred(np.where(held, values, 0.0), held, groups, size)
+    y = _centred(np.where(held, motion[:, None], 0.0), held, groups, size)
+    spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    freedom = held.sum(axis=0) - 1 - (size > 0).sum(axis=0)
+    defined = (freedom > 0) & (spread > 1e-12)
+    r = np.divide((x * y).sum(axis=0), spread, out=np.full(len(spread), np.nan), where=defined)
+    r = np.clip(r, -1, 1)
+    with np.errstate(divide="ignore"):
+        t = np.abs(r) * np.sqrt(np.maximum(freedom, 1) / (1 - r**2))
+    return r, np.where(defined, 2 * stats.t.sf(t, np.maximum(freedom, 1)), np.nan)
+
+
+def _centred(
+    values: NDArray[np.float64], held: NDArray[np.bool_], groups: NDArray[np.float64], size: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    means = (groups.T @ values) / np.maximum(size, 1)
+    return np.where(held, values - groups @ means, 0.0)

@@ -1,0 +1,135 @@
+"""Who looks unlike everybody else, and who looks exactly like somebody else: connectivity compared between subjects.
+
+Label-free: it reads no diagnosis.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from brainfed.imaging.connectivity import connectivity, split_runs
+from brainfed.imaging.series.region_signal import varying_regions
+from brainfed.imaging.settings import FeatureSettings
+
+FEWEST_SUBJECTS = 10
+"""Below, no subject's likeness to the others is judged."""
+FEWEST_REGIONS = 10
+"""Below, two subjects' connectivity may agree by chance."""
+FEWEST_CONNECTIONS = FEWEST_REGIONS * (FEWEST_REGIONS - 1) // 2
+"""Those among so few regions; fewer that two subjects share are not compared."""
+MAD_TO_SD = 0.6745
+"""Median absolute deviation of a standard normal variable (Iglewicz & Hoaglin 1993)."""
+
+
+def defined_connectivity(
+    series: Mapping[str, NDArray[np.float32]],
+    runs: Mapping[str, Sequence[int]] | None = None,
+    *,
+    fisher_z: bool = False,
+) -> NDArray[np.float32]:
+    """(n, R (R - 1) / 2) Pearson connectivity in ascending order of subject, NaN where no run has a signal in both.
+
+    `runs` are the lengths of the runs of those whose connectivity is the mean over their runs.
+    """
+    features = connectivity(series, FeatureSettings("pearson", fisher_z=fisher_z), runs)
+    for row, subject in enumerate(sorted(series)):
+        varies = np.array([varying_regions(run) for run in split_runs(series[subject], (runs or {}).get(subject, ()))])
+        if not varies.any(axis=0).all() or len(varies) > 1:
+            first, second = np.triu_indices(varies.shape[1], 1)
+            features[row, ~(varies[:, first] & varies[:, second]).any(axis=0)] = np.nan
+    return features
+
+
+def typicality(
+    series: Mapping[str, NDArray[np.float32]], alike: float, runs: Mapping[str, Sequence[int]] | None = None
+) -> pd.DataFrame:
+    """Compare every subject's connectivity with the others'.
+
+    Args:
+        series: subject -> (time, R).
+        alike: correlation above which the connectivity of two subjects is nearly the same.
+        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
+
+    Returns:
+        subject, mean_fc (mean correlation), typicality (correlation of its connections with their means over the
+        others), typicality_z (its Fisher z in median absolute deviations from the median, scaled as standard
+        deviations), alike (first of the subjects whose connectivity is nearly the same, directly or through others;
+        itself where alone); NaN and itself where subjects or regions are too few.
+    """
+    subjects = sorted(series)
+    table = pd.DataFrame({"subject": pd.Series(subjects, dtype="str")})
+    table[["mean_fc", "typicality", "typicality_z"]] = np.nan
+    table["alike"] = table["subject"]
+    if not subjects:
+        return table
+    features = defined_connectivity(series, runs)
+    table["mean_fc"] = [_mean(row) for row in features]
+    if next(iter(series.values())).shape[1] < FEWEST_REGIONS:
+        return table
+    table["alike"] = [subjects[first] for first in _first_alike(features, alike)]
+    if len(subjects) >= FEWEST_SUBJECTS:
+        table["typicality"] = _likeness(features)
+        table["typicality_z"] = robust_z(np.arctanh(np.clip(table["typicality"].to_numpy(), -0.999999, 0.999999)))
+    return table
+
+
+def robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) distance from the median in scaled median absolute deviations; NaN where nothing is spread."""
+    if np.isnan(values).all():
+        return np.full(len(values), np.nan)
+    off = values - np.nanmedian(values)
+    spread = np.nanmedian(np.abs(off))
+    return np.asarray(MAD_TO_SD * off / spread) if spread > 0 else np.full(len(values), np.nan)
+
+
+def _likeness(features: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(n,) correlation of each row's defined values with their means over the other rows."""
+    total: NDArray[np.float64] = np.nansum(features, axis=0, dtype=np.float64)
+    count = np.sum(~np.isnan(features), axis=0)
+    result = np.full(len(features), np.nan)
+    for row, own in enumerate(features):
+        held = ~np.isnan(own) & (count > 1)
+        if held.sum() >= FEWEST_CONNECTIONS:
+            result[row] = _correlation(own[held], (total[held] - own[held]) / (count[held] - 1))
+    return result
+
+
+def _mean(values: NDArray[np.float32]) -> float:
+    held = values[~np.isnan(values)]
+    return float(held.mean(dtype=np.float64)) if len(held) else float("nan")
+
+
+def _correlation(first: NDArray[np.float32], second: NDArray[np.float64]) -> float:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan")
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _first_alike(features: NDArray[np.float32], alike: float) -> NDArray[np.int64]:
+    """(n,) the first row of each row's group of rows that correlate above `alike`, directly or through others."""
+    _, group = connected_components(_correlations(features) > alike, directed=False)
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    return np.asarray(first[member])
+
+
+def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n, n) correlations of the rows over the connections defined in both, 0 where those are too few."""
+    held = ~np.isnan(features)
+    mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(held.sum(axis=1, keepdims=True), 1)
+    filled = np.where(held, features - mean, 0).astype(np.float32)
+    if held.all():
+        length = np.linalg.norm(filled, axis=1, keepdims=True)
+        unit = np.divide(filled, length, out=np.zeros_like(filled), where=length > 0)
+        return np.asarray(unit @ unit.T)
+    weights = held.astype(np.float32)
+    shared = weights @ weights.T
+    total, squares = filled @ weights.T, filled**2 @ weights.T
+    count = np.maximum(shared, 1)
+    covariance = filled @ filled.T - total * total.T / count
+    variance = np.maximum(squares - total**2 / count, 0)
+    scale = np.sqrt(variance * variance.T)
+    known = (shared >= FEWEST_CONNECTIONS) & (scale > 0)
+    return np.asarray(np.divide(covariance, scale, out=np.zeros_like(covariance), where=known))

@@ -1,0 +1,83 @@
+"""A parcellation and the names of its regions, in the order of the region table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.imaging.scans.intact import damage_named, opened
+from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas, name_maps
+from brainfed.imaging.scans.region_table import read_region_table
+from brainfed.runtime.errors import UserError
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """A parcellation in its own space.
+
+    Attributes:
+        name: as it appears in paths.
+        labels: (x, y, z) int32, 0 outside.
+        affine: (4, 4) voxel to mm.
+        indices: (R,) label of each region; ascending is not required.
+        regions: R names in the order of `indices`.
+    """
+
+    name: str
+    labels: NDArray[np.int32]
+    affine: NDArray[np.float64]
+    indices: NDArray[np.int64]
+    regions: tuple[str, ...]
+
+
+def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = None) -> Atlas | ProbabilisticAtlas:
+    """Read an atlas NIfTI and its region table; without a table every region is named by its number.
+
+    A 3D image holds labels, a 4D image one map of weights a region. A region of the table without a voxel stays, and is
+    empty in every subject.
+
+    Raises:
+        UserError: the image is damaged, neither labels nor maps, or does not fit the table.
+    """
+    named = None if table is None else read_region_table(table)
+    with damage_named(str(parcellation), "a NIfTI parcellation"):
+        image = nib.load(parcellation)
+        with opened(image) as stored:
+            values = np.asanyarray(stored)
+    affine = np.asarray(image.affine, dtype=np.float64)
+    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
+        raise UserError(f"{parcellation}: expected an invertible affine, found {affine.tolist()}; repair the header.")
+    if values.ndim == 4 and values.shape[3] == 1:
+        values = values[..., 0]
+    if values.ndim == 4:
+        maps, regions = name_maps(parcellation, values, table, named)
+        return ProbabilisticAtlas(name, maps, affine, regions)
+    if values.ndim != 3:
+        raise UserError(
+            f"{parcellation}: expected a 3D image of labels or a 4D image of one map a region, found shape "
+            f"{values.shape}."
+        )
+    labels = np.rint(np.nan_to_num(values)).astype(np.int32)
+    if not np.array_equal(labels, np.nan_to_num(values)):
+        raise UserError(
+            f"{parcellation}: expected whole numbers, found fractions; a probabilistic atlas has a fourth axis, one "
+            "map a region."
+        )
+    found = np.unique(labels[labels != 0])
+    if found.size and found[0] < 0:
+        raise UserError(f"{parcellation}: expected labels above 0, found {found[0]}; set its voxels to 0.")
+    if named is None:
+        named = found.astype(np.int64), tuple(str(label) for label in found)
+    indices, regions = named
+    unnamed = np.setdiff1d(found, indices)
+    if unnamed.size:
+        raise UserError(
+            f"{parcellation}: expected the {len(indices)} labels of {table}, found {unnamed.size} more "
+            f"({', '.join(map(str, unnamed[:5]))}{' ...' if unnamed.size > 5 else ''}); add them to the table or set "
+            "their voxels to 0."
+        )
+    if not found.size:
+        raise UserError(f"{parcellation}: expected labels above 0, found none; is it an empty image?")
+    return Atlas(name, labels, affine, indices, regions)

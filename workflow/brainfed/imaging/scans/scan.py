@@ -1,0 +1,141 @@
+"""Open one subject's 4D image and refuse what cannot be used."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import nibabel as nib
+import numpy as np
+from nibabel.affines import apply_affine
+from numpy.typing import NDArray
+
+from brainfed.imaging.scans.brain_mask import read_brain
+from brainfed.imaging.scans.intact import damage_named, opened
+from brainfed.runtime.errors import UserError
+
+SECONDS = {"sec": 1.0, "unknown": 1.0, "msec": 1e-3, "usec": 1e-6}
+WHOLE = "a whole NIfTI image"
+
+
+@dataclass(frozen=True)
+class ScanHeader:
+    """What is known of a 4D image before its voxels are read.
+
+    Attributes:
+        shape: (x, y, z, time).
+        affine: (4, 4) voxel to mm.
+        tr: repetition time in s, NaN if the header has none.
+        size: bytes of the whole file, decompressed.
+    """
+
+    shape: tuple[int, ...]
+    affine: NDArray[np.float64]
+    tr: float
+    size: int
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One 4D image in memory.
+
+    Attributes:
+        subject: whose it is.
+        file: where it came from.
+        voxels: (x, y, z, time) float32, finite.
+        affine: (4, 4) voxel to mm.
+        tr: repetition time in s by the header, NaN if it has none.
+        affines_apart: how far the header's sform and qform bring a corner of the grid apart, in mm; 0: one is unset.
+        precision: of its regions' means, as nilearn has them: float32 if the voxels are stored so, else float64.
+        brain: (x, y, z) mask of the voxels that may have a signal, None: all.
+    """
+
+    subject: str
+    file: str
+    voxels: NDArray[np.float32]
+    affine: NDArray[np.float64]
+    tr: float
+    affines_apart: float = 0.0
+    precision: type[np.float32] | type[np.float64] = np.float32
+    brain: NDArray[np.bool_] | None = None
+
+
+def read_header(subject: str, file: str | Path) -> ScanHeader:
+    """Read the header of a 4D NIfTI.
+
+    Raises:
+        UserError: the file is absent or no NIfTI, the image is not 4D, or the affine is singular.
+    """
+    with damage_named(f"Subject {subject}, {file}", WHOLE):
+        return _header_of(subject, file, nib.load(file))
+
+
+def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
+    """Read a 4D NIfTI, and the brain mask of its grid if there is one.
+
+    Voxels that are NaN in every volume are background: they become 0, and are without signal. So is what is no number
+    outside of the mask.
+
+    Raises:
+        UserError: the file is absent, damaged or no NIfTI; the image is not 4D; a voxel is infinite, or NaN in some
+            volumes; the affine is singular; the mask cannot be used.
+    """
+    where = f"Subject {subject}, {file}"
+    with damage_named(where, WHOLE):
+        image = nib.load(file)
+        header = _header_of(subject, file, image)
+        voxels = _voxels_of(image)
+    brain = None if mask is None else read_brain(subject, mask, str(file), header.shape[:3], header.affine)
+    _clear_background(where, voxels, brain)
+    scaled = (image.dataobj.slope, image.dataobj.inter) != (1, 0)
+    precision = np.float32 if image.get_data_dtype() == np.float32 and not scaled else np.float64
+    return Scan(subject, str(file), voxels, header.affine, header.tr, _affines_apart(image), precision, brain)
+
+
+def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np.bool_] | None) -> None:
+    """Set the background of an image that was just read to 0, and refuse what else is no number."""
+    volumes = np.moveaxis(voxels, 3, 0)
+    if all(np.isfinite(volume).all() for volume in volumes):
+        return
+    background = np.isnan(volumes[0])
+    for volume in volumes[1:]:
+        background &= np.isnan(volume)
+    voxels[background if brain is None else background | ~brain] = 0
+    bad = int(voxels.size - np.isfinite(voxels).sum())
+    if bad:
+        first = np.argwhere(~np.isfinite(voxels))[0].tolist()
+        raise UserError(
+            f"{where}: expected finite voxels, found {bad} NaN or infinite ones (first at {first}); repair the image."
+        )
+
+
+def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
+    """(x, y, z, time) voxels, read volume by volume: nibabel holds a compressed file that it reads at once twice."""
+    voxels = np.empty(image.shape, dtype=np.float32, order="F")
+    with opened(image) as stored:
+        for volume in range(image.shape[3]):
+            voxels[..., volume] = stored[..., volume]
+    return voxels
+
+
+def _header_of(subject: str, file: str | Path, image: nib.Nifti1Image) -> ScanHeader:
+    where = f"Subject {subject}, {file}"
+    if len(image.shape) != 4:
+        raise UserError(f"{where}: expected a 4D image (x, y, z, time), found shape {image.shape}; give the whole run.")
+    affine = np.asarray(image.affine, dtype=np.float64)
+    if not np.isfinite(affine).all() or abs(np.linalg.det(affine[:3, :3])) < 1e-9:
+        raise UserError(f"{where}: expected an invertible affine, found {affine.tolist()}; repair the header.")
+    size = int(image.dataobj.offset + np.prod(image.shape, dtype=np.int64) * image.get_data_dtype().itemsize)
+    return ScanHeader(image.shape, affine, _repetition_time(image), size)
+
+
+def _repetition_time(image: nib.Nifti1Image) -> float:
+    zooms, unit = image.header.get_zooms(), image.header.get_xyzt_units()[1]
+    tr = float(zooms[3]) * SECONDS.get(unit, np.nan)
+    return tr if tr > 0 else float("nan")
+
+
+def _affines_apart(image: nib.Nifti1Image) -> float:
+    if not isinstance(image, nib.Nifti1Pair) or not (image.header["sform_code"] and image.header["qform_code"]):
+        return 0.0
+    corners = np.argwhere(np.ones((2, 2, 2))) * (np.asarray(image.shape[:3]) - 1)
+    between = apply_affine(image.get_sform(), corners) - apply_affine(image.get_qform(), corners)
+    return float(np.linalg.norm(between, axis=1).max())

@@ -1,0 +1,214 @@
+"""The names of the regions in the first line of a text file of series, or the decision that it is a volume.
+
+`header: true` or `false` of the cohort decides where it is given. Else, by the first line and the lines below it:
+
+| first line | lines below | it is |
+|---|---|---|
+| words, or anything after # | any | a header |
+| words, and numbers with a fraction or missing codes | any | refused |
+| words and integers | mostly fractions | a header |
+| words and integers | mostly integers | refused |
+| a number with a fraction, NaN or infinity | any | a volume |
+| one integer in all of two columns or more (0 0 0) | any | a volume |
+| the indices of the region table, in any order | any | a header (whose order must be the table's) |
+| integers, one of them twice, or one with a sign | mostly fractions | refused |
+| integers, one of them twice, or one below zero | mostly integers | a volume |
+| 0 1 2 ... or 1 2 3 ... | do not go on ascending | a header that counts |
+| other integers, 5 or more, ascending | mostly fractions | a header |
+| other integers, ascending | mostly integers, or fewer than 5 columns | refused |
+| other integers, not ascending | mostly fractions | refused |
+| other integers, not ascending | mostly integers, most columns beyond the first value | a volume |
+| other integers, not ascending | mostly integers, most columns on one side of the first value | refused |
+| two integers | mostly integers | a volume |
+
+An integer is a whole value, however it is written: 2001, 2001.0, 2.001e3. A header of such names reads 2001.
+Below integers without a decimal point, a number with one counts as a fraction, 7.0 too; else its value decides.
+Five integers ascend by chance once in 120 volumes, twenty practically never; a table of integers (scanner units) has
+integers in its first volume as in any other, which is why they need a second sign.
+"""
+
+import csv
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from brainfed.cohort.phenotype.plain_number import PLAIN
+from brainfed.imaging.series.text import BLANKS, SeriesText
+from brainfed.runtime.errors import UserError
+
+MISSING = frozenset({"", "n/a", "na", "null", "none", "-", "."})
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+FEWEST_COUNTED = 3
+"""Columns from which on integers may be labels above integers."""
+FEWEST_ASCENDING = 5
+"""Columns from which on ascending integers above fractions are labels."""
+ROWS_COMPARED = 50
+SHOWN = 4
+
+
+def read_header(
+    subject: str, file: object, text: SeriesText, given: bool | None, indices: Sequence[int] | None
+) -> tuple[str, ...]:
+    """Names in the first line without their `#`, or nothing where it is a volume.
+
+    Args:
+        subject: whose series it is.
+        file: path of the file.
+        text: the file.
+        given: the cohort's setting `header`; None: the rule above decides.
+        indices: those of the cohort's region table in its order, None where it has none.
+
+    Raises:
+        UserError: the line may be either, or is neither.
+    """
+    if given is False:
+        return ()
+    where = f"Subject {subject}, {file}, line {text.line}"
+    commented = text.first.startswith("#")
+    cells = cells_of(text.first.lstrip("# "), text.separator)
+    numeric = [is_number(cell) and not commented for cell in cells]
+    names = tuple(cell.lstrip("#").strip() for cell in cells)
+    if all(numeric) and not given and not _is_label_line(where, cells, text, indices):
+        return ()
+    if not all(numeric) and len(names) > 1:
+        _refuse_gaps(where, names, any(numeric))
+        if any(numeric) and not given:
+            _refuse_mixture(where, cells, numeric, text)
+    if _whole(names) is not None:
+        names = tuple(map(_as_label, names))
+    counted = [tuple(str(start + place) for place in range(len(names))) for start in (0, 1)]
+    return counted[1] if names in counted else names
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of one line without blanks and quotes around them; a quoted cell may hold the separator."""
+    if separator == BLANKS:
+        if '"' not in line:
+            return line.split()
+        spaced = " ".join(line.split())
+        return [cell for cell in next(csv.reader([spaced], delimiter=" "), []) if cell]
+    row = next(
+        csv.reader(
+            [line.strip(" ") if separator != "\t" else line.rstrip()], delimiter=separator, skipinitialspace=True
+        ),
+        [],
+    )
+    return [cell.strip() for cell in row]
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a decimal number, finite or not."""
+    return bool(PLAIN.fullmatch(cell) or NOT_FINITE.fullmatch(cell))
+
+
+def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: Sequence[int] | None) -> bool:
+    """Whether a line of numbers holds labels.
+
+    Raises:
+        UserError: it may as well be a volume.
+    """
+    labels = _whole(cells)
+    if labels is None or len(set(labels)) == 1 < len(labels):
+        return False
+    fractions = _mostly_points(text, len(cells)) if _are_digits(cells) else _mostly_parts(text)
+    if len(labels) < FEWEST_COUNTED and not fractions:
+        return False
+    if indices is not None and sorted(labels) == sorted(indices):
+        return True
+    twice = len(set(labels)) < len(labels)
+    if fractions and (twice or any(cell[0] in "+-" for cell in cells)):
+        raise _either(where, cells)
+    if twice or min(labels) < 0:
+        return False
+    ascending = _ascends(labels)
+    if (
+        labels[0] in (0, 1)
+        and labels[-1] - labels[0] == len(labels) - 1
+        and ascending
+        and len(labels) >= FEWEST_COUNTED
+    ):
+        if not _goes_on(cells, cells_of(text.second, text.separator)):
+            return True
+    elif ascending and fractions and len(labels) >= FEWEST_ASCENDING:
+        return True
+    if ascending or fractions or _stands_apart(labels, text):
+        raise _either(where, cells)
+    return False
+
+
+def _either(where: str, cells: Sequence[str]) -> UserError:
+    shown = " ".join(cells[:SHOWN]) + (" ..." if len(cells) > SHOWN else "")
+    return UserError(
+        f"{where}: expected region names or a volume, found integers that may be either ({shown}); set "
+        "`header: true` for the cohort if they are labels, `header: false` if they are the first volume."
+    )
+
+
+def _are_digits(cells: Sequence[str]) -> bool:
+    return all(cell.isascii() and cell.isdigit() for cell in cells)
+
+
+def _whole(cells: Sequence[str]) -> list[float] | None:
+    """The values of cells that all are whole numbers, however they are written; None if one is not."""
+    if not all(PLAIN.fullmatch(cell) and float(cell).is_integer() for cell in cells):
+        return None
+    return [float(cell) for cell in cells]
+
+
+def _as_label(whole: str) -> str:
+    """2001 for 2001.0, 2.001e3 and +2001; digits as they are."""
+    return whole if whole.isdigit() else str(int(float(whole)))
+
+
+def _ascends(labels: Sequence[float]) -> bool:
+    return all(one < other for one, other in pairwise(labels))
+
+
+def _goes_on(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether the line below, written alike, ascends as well from a larger value: a ramp."""
+    below = _whole(second)
+    if not below or _are_digits(first) != _are_digits(second):
+        return False
+    return _ascends(below) and below[0] > float(first[0])
+
+
+def _stands_apart(labels: Sequence[float], text: SeriesText) -> bool:
+    """Whether most columns have all their values below the first line on one side of the value in it."""
+    rows = [cells_of(line, text.separator) for _, line in text.filled()[:ROWS_COMPARED]]
+    values = [_whole(row) for row in rows]
+    if None in values or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    columns = list(zip(*[row for row in values if row is not None], strict=True))
+    apart = sum(not min(column) <= label <= max(column) for label, column in zip(labels, columns, strict=False))
+    return bool(rows) and apart > len(labels) / 2
+
+
+def _mostly_points(text: SeriesText, columns: int) -> bool:
+    """Whether more than half of the cells below the first line have a decimal point."""
+    return text.rest.count(".") > columns * len(text.filled()) / 2
+
+
+def _mostly_parts(text: SeriesText) -> bool:
+    """Whether more than half of the cells below the first line are no whole numbers."""
+    cells = [cell for _, line in text.filled() for cell in cells_of(line, text.separator)]
+    return sum(_whole([cell]) is None for cell in cells) > len(cells) / 2
+
+
+def _refuse_gaps(where: str, names: Sequence[str], some_numbers: bool) -> None:
+    for place, name in enumerate(names, start=1):
+        if not name or (some_numbers and name.casefold() in MISSING):
+            raise UserError(
+                f"{where}: expected a name or a finite number in every column, found {name!r} in column {place}; fill "
+                "it in, or remove the column if it counts the rows."
+            )
+
+
+def _refuse_mixture(where: str, cells: Sequence[str], numeric: Sequence[bool], text: SeriesText) -> None:
+    numbers = [cell for cell, is_one in zip(cells, numeric, strict=True) if is_one]
+    if _mostly_points(text, len(cells)) and all(cell.isdigit() for cell in numbers):
+        return
+    word = cells[list(numeric).index(False)]
+    raise UserError(
+        f"{where}: expected region names or numbers, found both ({word!r} and {numbers[0]!r}); repair the line, or set "
+        "`header: true` for the cohort if all are names."
+    )

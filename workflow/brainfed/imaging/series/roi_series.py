@@ -1,0 +1,181 @@
+"""Read region series that already exist: ABIDE's and ADHD-200's `.1D` files, or csv and tsv tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.imaging.series.header import cells_of, read_header
+from brainfed.imaging.series.text import DECIMAL_COMMA, SeriesText, read_series_text
+from brainfed.runtime.errors import UserError
+
+ROI_STATS = ("file", "sub-brick")
+"""Columns that AFNI's 3dROIstats (ADHD-200, Athena) writes before those of the regions, `Mean_1` ..."""
+
+LOST = 0.02
+"""Largest rounding error of a region's values as a fraction of their range, where float32 is to hold the signal."""
+LARGEST = float(np.finfo(np.float32).max)
+BOOLEANS = frozenset({"true", "false"})
+"""Words that pandas reads as 1 and 0 in a column that holds nothing else."""
+FEWEST_COUNTED = 5
+"""Volumes from which on a first column that counts them is no region."""
+EPSILON = float(np.finfo(np.float32).eps)
+OF_FLOAT32 = 1e-8
+"""Values that float32 wrote, with nine digits or more, differ from float32 by less than this fraction."""
+OF_FLOAT64 = 1e-12
+"""A range below this fraction of the values is float64's own rounding."""
+
+
+@dataclass(frozen=True)
+class NamedSeries:
+    """One subject's (time, R) float32 series and its region names, `1` ... `R` where the file has none."""
+
+    series: NDArray[np.float32]
+    regions: tuple[str, ...]
+
+
+def read_roi_series(
+    subject: str,
+    file: str | Path,
+    regions: int | None,
+    header: bool | None = None,
+    indices: Sequence[int] | None = None,
+) -> NamedSeries:
+    """Read one text file, a row a volume, a column a region.
+
+    Blank lines, a byte order mark and the kind of line ends do not matter. `series_header` decides whether the first
+    line names the regions. In AFNI's 3dROIstats tables the columns File and Sub-brick are no regions.
+
+    Args:
+        subject: whose series it is.
+        file: path of the file.
+        regions: number of regions, None: as many as the file has.
+        header: whether the first line names the regions, None: decide by rule.
+        indices: those of the cohort's region table, None where it has none.
+
+    Raises:
+        UserError: the file is absent, empty or no text, its first line may be names or numbers, it holds text, NaN or
+            infinite values, values whose differences float32 cannot hold, a ragged row, another number of regions
+            than `regions`, or, where that is None, a first column that counts the rows.
+    """
+    where = f"Subject {subject}, {file}"
+    text = read_series_text(subject, file)
+    names = read_header(subject, file, text, header, indices)
+    before = len(ROI_STATS) if tuple(name.casefold() for name in names[:2]) == ROI_STATS else 0
+    names = tuple(name.removeprefix("Mean_") for name in names[before:]) if before else names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"{where}, line {text.line}: expected every region once, found {twice!r} again; rename one.")
+    rows = text.rest if names else f"{text.first}\n{text.rest}"
+    kept = range(before, before + len(names)) if before else None
+    exact = _read_fast(rows, text.separator, kept)
+    if exact is None:
+        exact = _read_careful(where, rows, text, bool(names), kept)
+    values = exact.astype(np.float32)
+    _refuse_other_width(where, values.shape[1], names, regions)
+    if regions is None:
+        _refuse_count(where, exact, names)
+    _refuse_lost_signal(where, exact, values)
+    return NamedSeries(values, names or tuple(str(index) for index in range(1, values.shape[1] + 1)))
+
+
+def _refuse_other_width(where: str, found: int, names: Sequence[str], regions: int | None) -> None:
+    expected = regions if regions is not None else len(names) or found
+    under = f" under {len(names)} names" if names and len(names) != found else ""
+    if found != expected or under:
+        raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; is it another atlas?")
+
+
+def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:
+    """Refuse an index of the volumes, which a table's writer may have put before the regions."""
+    volumes = np.arange(len(exact))
+    if len(exact) >= FEWEST_COUNTED and any(np.array_equal(exact[:, 0], start + volumes) for start in (0, 1)):
+        named = f" ({names[0]!r})" if names else ""
+        raise UserError(
+            f"{where}: expected a signal in every column, found column 1{named} that counts the rows from "
+            f"{exact[0, 0]:.0f} to {exact[-1, 0]:.0f}; remove it, or set `regions` for the cohort if it is a region."
+        )
+
+
+def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray[np.float32]) -> None:
+    """Refuse what varies so little about so large a value that rounding to float32 loses it."""
+    top, bottom = exact.max(axis=0), exact.min(axis=0)
+    largest, spread = np.maximum(np.abs(top), np.abs(bottom)), top - bottom
+    if (LOST * spread >= EPSILON * largest).all():
+        return
+    error = np.abs(exact - rounded)
+    lost = (error.max(axis=0) > LOST * spread) & (spread > OF_FLOAT64 * largest)
+    lost &= (error > OF_FLOAT32 * np.abs(exact)).any(axis=0) | (np.ptp(rounded, axis=0) < spread / 2)
+    if lost.any():
+        column = int(np.flatnonzero(lost)[0])
+        raise UserError(
+            f"{where}: expected a signal that single precision can hold, found values in column {column + 1} that "
+            f"range over {spread[column]:.3g} at about {largest[column]:.3g} ({int(lost.sum())} such columns); "
+            "subtract its mean from each column."
+        )
+
+
+def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.float64] | None:
+    """All numbers of the table, or None if any cell is not one that float32 can hold."""
+    top = cells_of(rows.lstrip("\n \t").partition("\n")[0], separator)
+    if any(cell.casefold() in BOOLEANS for cell in top):
+        return None
+    try:
+        table = pd.read_csv(
+            BytesIO(rows.encode()),
+            sep=separator,
+            header=None,
+            usecols=kept,
+            engine="c",
+            dtype=np.float64,
+            low_memory=False,
+        )
+    except (ValueError, OSError):
+        return None
+    values: NDArray[np.float64] = table.to_numpy()
+    return values if (np.abs(values) <= LARGEST).all() else None
+
+
+def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: range | None) -> NDArray[np.float64]:
+    """Read cell by cell, to name the first one that is not a finite number."""
+    filled = text.filled() if named else [(text.line, text.first), *text.filled()]
+    try:
+        table = pd.read_csv(
+            BytesIO(rows.encode()),
+            sep=text.separator,
+            header=None,
+            usecols=kept,
+            engine="c",
+            dtype=str,
+            na_filter=False,
+        )
+    except (ValueError, OSError) as error:
+        raise UserError(_broken(where, filled, text.separator, error)) from error
+    numbers: NDArray[np.float64] = table.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.argwhere(~(np.abs(numbers) <= LARGEST))
+    if len(bad):
+        row, column = bad[0]
+        cell = str(table.iat[row, column])
+        remedy = "write points for decimal commas" if DECIMAL_COMMA.fullmatch(cell) else "repair the file"
+        line = f", line {filled[row][0]}" if len(table) == len(filled) else ""
+        raise UserError(
+            f"{where}{line}: expected a finite number in column {table.columns[column] + 1}, found {cell!r} "
+            f"({len(bad)} such cells); {remedy} or drop the subject."
+        )
+    return numbers
+
+
+def _broken(where: str, filled: Sequence[tuple[int, str]], separator: str, error: Exception) -> str:
+    """Why a table does not read: the first row that is longer than the first."""
+    widths = [(number, len(cells_of(line, separator))) for number, line in filled]
+    for number, width in widths:
+        if width > widths[0][1]:
+            return (
+                f"{where}, line {number}: expected rows of equal length, found {width} cells below {widths[0][1]}; "
+                "repair the file or drop the subject."
+            )
+    return f"{where}: expected rows of equal length, found a broken table ({' '.join(str(error).split())}); repair it."

@@ -1,0 +1,95 @@
+"""What a trained FedNI generator is worth on masks that it never trained on, without a label and without the cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from brainfed.federation.privacy import normal
+from brainfed.inpainting.fedni.institution import Institution, hidden_nodes
+from brainfed.inpainting.fedni.masking import draw_mask
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.models.generator import NOISE, Generator
+from brainfed.runtime.streams import Streams
+
+MASKS = 20
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Means over fresh masks of one institution; None where no mask hides enough, and for what is not finite.
+
+    Attributes:
+        count_error: squared error of the predicted number of hidden neighbours.
+        degree_error: the same of the multiple of the visible degree that fits these very masks best.
+        reconstruction: squared error a feature of generated nodes, in the generator's units.
+        mean_reconstruction: the same of the institution's mean in their place.
+        other_reconstruction: the same of other subjects of the institution, drawn at random, in their place: what a
+            generator reaches whose nodes are as different from each other as people are.
+        spread: standard deviation of generated features over nodes (root mean square over features) as a share of that
+            of the hidden nodes they stand for.
+    """
+
+    count_error: float | None
+    degree_error: float | None
+    reconstruction: float | None
+    mean_reconstruction: float | None
+    other_reconstruction: float | None
+    spread: float | None
+
+
+NOTHING_HIDDEN = HeldOut(*(None,) * 6)
+"""Where no mask hides enough to measure by."""
+
+
+@torch.no_grad()
+def held_out(
+    institution: Institution, generator: Generator, settings: InpaintingSettings, k: int, part: str, streams: Streams
+) -> HeldOut:
+    """Ask the generator, in evaluation mode, for the neighbours that `MASKS` fresh masks hide."""
+    features, own = institution.nodes.features, len(institution.members)
+    mean = features.mean(dim=0)
+    predicted, missing, degree, errors, mean_errors, other_errors = ([] for _ in range(6))
+    generated: list[Tensor] = []
+    hidden: list[Tensor] = []
+    for number in range(MASKS):
+        random = streams.numpy("held-out-mask", part, institution.number, number)
+        mask = draw_mask(institution.edges, int(random.integers(own)), random, settings)
+        if len(mask.target) < 2:
+            continue
+        noise = normal(streams, (len(mask.target), NOISE), "held-out-noise", part, institution.number, number)
+        masked = hidden_nodes(mask, institution, noise)
+        embedding = generator.encode(features, masked.propagation)
+        predicted.append(k * generator.missing(embedding[masked.visible], masked.degree))
+        missing.append(masked.missing)
+        degree.append(masked.degree)
+        made = generator.generate(embedding[masked.parent], masked.noise)
+        true = features[masked.target]
+        errors.append((made - true).square().mean())
+        mean_errors.append((mean - true).square().mean())
+        others = torch.from_numpy((masked.target.cpu().numpy() + random.integers(1, own, len(true))) % own)
+        other_errors.append((features[others.to(features.device)] - true).square().mean())
+        generated.append(made)
+        hidden.append(true)
+    if not predicted:
+        return NOTHING_HIDDEN
+    count, seen = torch.cat(missing), torch.cat(degree)
+    slope = (count * seen).sum() / seen.square().sum()
+    return HeldOut(
+        _finite((torch.cat(predicted) - count).square().mean()),
+        _finite((slope * seen - count).square().mean()),
+        _finite(torch.stack(errors).mean()),
+        _finite(torch.stack(mean_errors).mean()),
+        _finite(torch.stack(other_errors).mean()),
+        _finite(_spread(generated) / _spread(hidden)),
+    )
+
+
+def _finite(value: Tensor) -> float | None:
+    return float(value) if bool(torch.isfinite(value)) else None
+
+
+def _spread(pieces: Sequence[Tensor]) -> Tensor:
+    """() root mean square over features of the standard deviation over rows."""
+    return torch.cat(list(pieces)).var(dim=0, unbiased=False).mean().sqrt()

@@ -1,0 +1,115 @@
+"""What one institution trains its FedSage+ generator on: a random tenth of its nodes is hidden (Zhang et al. 2021).
+
+The impaired graph is induced on the visible nodes. A visible node's hidden neighbours are counted, and
+some of them, drawn at random, are the targets of its generated features.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import dense_block
+from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.inputs import FloatArray, InpaintingInputs, IntArray
+from brainfed.inpainting.scaling import scaling_of
+
+
+@dataclass(frozen=True)
+class Owner:
+    """An institution's impaired graph and what is missing in it.
+
+    Attributes:
+        institution: its code.
+        subjects: number of its nodes, hidden ones included.
+        propagation: (v, v) row-normalised impaired adjacency.
+        propagated: (v, d) propagation times features.
+        counts: (v,) number of hidden neighbours.
+        targeted: (t,) which of the visible nodes have any.
+        missing: (h, d) features of the hidden nodes.
+        neighbours: (t, h) bool: which hidden nodes are each one's targets.
+
+    Features are those of the cohort as the institution scales them.
+    """
+
+    institution: int
+    subjects: int
+    propagation: Tensor
+    propagated: Tensor
+    counts: Tensor
+    targeted: Tensor
+    missing: Tensor
+    neighbours: Tensor
+
+    @property
+    def visible(self) -> int:
+        """Number of visible nodes v."""
+        return len(self.counts)
+
+
+def owners_of(
+    inputs: InpaintingInputs, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
+) -> list[Owner]:
+    """One owner for each institution that may be learnt from, in order of code."""
+    codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
+    return [_owner(inputs, code, settings, device, dtype) for code in codes]
+
+
+def row_normalised(graph: Graph, members: IntArray) -> NDArray[np.float64]:
+    """(m, m) D^-1 A of the graph induced on `members`; a node whose row is empty gets zeros."""
+    block = dense_block(graph.row, graph.column, graph.weight, members, graph.nodes)
+    degree = block.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(block, degree, out=np.zeros_like(block), where=degree > 0), dtype=np.float64)
+
+
+def scaled_members(inputs: InpaintingInputs, institution: int) -> FloatArray:
+    """The members' features (m, d) inside tanh's reach."""
+    return scaling_of(inputs, institution).apply(inputs.features[inputs.members(institution)])
+
+
+def hidden_nodes(inputs: InpaintingInputs, institution: int, fraction: float) -> IntArray:
+    """Positions of the institution's hidden nodes, ascending; one node at least stays visible."""
+    members = inputs.members(institution)
+    count = min(round(fraction * len(members)), len(members) - 1)
+    order = inputs.streams.numpy("fedsage-hidden", inputs.part, institution).permutation(members)
+    return np.asarray(np.sort(order[:count]), dtype=np.int64)
+
+
+def _owner(
+    inputs: InpaintingInputs, institution: int, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
+) -> Owner:
+    members = inputs.members(institution)
+    features = torch.from_numpy(scaled_members(inputs, institution)).to(device, dtype)
+    hidden = hidden_nodes(inputs, institution, settings.hidden_fraction)
+    visible = np.setdiff1d(members, hidden)
+    missed = _edges(inputs.graph, visible, hidden)
+    lot = inputs.streams.numpy("fedsage-targets", inputs.part, institution).permutation(len(hidden))
+    first = np.zeros_like(missed)
+    first[:, lot] = missed[:, lot] & (missed[:, lot].cumsum(axis=1) <= settings.targets)
+    targeted = np.flatnonzero(missed.any(axis=1))
+    propagation = torch.from_numpy(row_normalised(inputs.graph, visible)).to(device, dtype)
+    return Owner(
+        institution=institution,
+        subjects=len(members),
+        propagation=propagation,
+        propagated=propagation @ features[np.searchsorted(members, visible)],
+        counts=torch.from_numpy(missed.sum(axis=1)).to(device, dtype),
+        targeted=torch.from_numpy(targeted).to(device),
+        missing=features[np.searchsorted(members, hidden)],
+        neighbours=torch.from_numpy(first[targeted]).to(device),
+    )
+
+
+def _edges(graph: Graph, receivers: IntArray, senders: IntArray) -> NDArray[np.bool_]:
+    """(receivers, senders) whether an edge joins them."""
+    row_place, column_place = np.full(graph.nodes, -1), np.full(graph.nodes, -1)
+    row_place[receivers] = np.arange(len(receivers))
+    column_place[senders] = np.arange(len(senders))
+    row, column = row_place[graph.row], column_place[graph.column]
+    inside = (row >= 0) & (column >= 0)
+    joined = np.zeros((len(receivers), len(senders)), dtype=bool)
+    joined[row[inside], column[inside]] = True
+    return joined

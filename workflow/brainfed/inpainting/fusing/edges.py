@@ -1,0 +1,163 @@
+"""Whom a generated node is joined to (FedNI Sec. III-B.2): its parent, and others of the parent's institution.
+
+A true neighbour from elsewhere would have as many neighbours in the institution as a subject of its own has there:
+under the scope `global_cut` some three, of which its parent is one, under `local` the graph's k.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.graphs.neighbours.search import Edges, nearest
+from brainfed.graphs.neighbours.similarity import Nodes, row_blocks, similarity
+from brainfed.graphs.settings import GraphSettings
+from brainfed.inpainting.fusing.placing import place
+from brainfed.inpainting.inputs import Generated, InpaintingInputs
+from brainfed.inpainting.settings import FusingSettings
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+PAIR_BLOCK = 64
+"""So many pairs (node, parent) are compared at once, all with all: only the diagonal is wanted."""
+
+
+def join(inputs: InpaintingInputs, parents: IntArray, born: Generated, settings: FusingSettings) -> Edges:
+    """Edges from new nodes n ... n + g - 1 to subjects, in one direction.
+
+    Args:
+        inputs: subjects and their graph.
+        parents: (g,) position of each new node's parent.
+        born: what the new nodes are.
+        settings: of fusing; random nodes get random neighbours.
+    """
+    if settings.edges == "binary":
+        return Edges(len(inputs.subjects) + np.arange(len(parents)), parents, np.ones(len(parents)))
+    if settings.nodes == "random":
+        return _random_edges(inputs, parents, settings)
+    return _similar_edges(inputs, parents, born, settings)
+
+
+def neighbours_of_a_node(inputs: InpaintingInputs, institution: int, settings: FusingSettings) -> int:
+    """How many neighbours a new node of the institution has.
+
+    Under `global_cut` the mean degree inside the institution of those who have neighbours there, rounded; under
+    `local`, where a subject chooses k of its own institution, and under `edges: k`, k and its parent where that is none
+    of them.
+    """
+    if settings.edges == "parent":
+        return 1
+    k = inputs.graph_settings.k
+    if settings.edges == "k" or inputs.graph_settings.scope != "global_cut":
+        return k
+    members, graph = inputs.members(institution), inputs.graph
+    degree = np.bincount(graph.row[_inside(inputs, members)], minlength=graph.nodes)[members]
+    joined = degree[degree > 0]
+    return min(k, round(float(joined.mean()))) if len(joined) else 1
+
+
+def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingSettings) -> Edges:
+    """From each new node to its parent and to others at random; weights are drawn from those among subjects."""
+    graph, home = inputs.graph, inputs.institution[parents]
+    pieces = []
+    for institution in np.unique(home):
+        members = inputs.members(institution)
+        random = inputs.streams.numpy("random-edges", inputs.part, int(institution))
+        real = _inside(inputs, members)
+        weights = graph.weight[real].astype(np.float64) if real.any() else np.ones(1)
+        size = min(neighbours_of_a_node(inputs, int(institution), settings), len(members))
+        for node in np.flatnonzero(home == institution):
+            others = random.choice(members[members != parents[node]], size - 1, replace=False)
+            row = np.full(size, len(inputs.subjects) + node)
+            pieces.append(Edges(row, np.append(others, parents[node]), random.choice(weights, size)))
+    return _together(pieces)
+
+
+def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated, chosen: FusingSettings) -> Edges:
+    """From each new node to the neighbours that the rule of the population graph gives it, and to its parent."""
+    settings, home = inputs.graph_settings, inputs.institution[parents]
+    placed = place(inputs, home, born, inputs.site[parents] if born.site is None else born.site)
+    pieces = []
+    for index, part in placed.parts.items():
+        mine = np.flatnonzero(home == index)
+        new = len(inputs.subjects) + mine
+        members, held = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
+        weakest = _weakest_edge(inputs, members)
+        pieces.append(_neighbours(placed.nodes, new, members, parents[mine], part.sigma, settings, held, weakest))
+    return _together(pieces)
+
+
+def _neighbours(
+    nodes: Nodes,
+    new: IntArray,
+    existing: IntArray,
+    parents: IntArray,
+    sigma: float,
+    settings: GraphSettings,
+    held: int,
+    weakest: float,
+) -> Edges:
+    """Edges from nodes `new` (g,) to the `held` most similar of `existing`, and to `parents` (g,).
+
+    Where fewer than k are held, a parent who is none of them takes the place of the last. A parent without any
+    similarity gets the row's smallest weight, or `weakest` where nobody is similar. New nodes are no neighbours of each
+    other: they lie close together, and would crowd out the subjects.
+    """
+    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=held, age_gap=settings.age_gap)
+    felt = real.weight.astype(np.float32) > 0
+    row, column, weight = real.row[felt], existing[real.column[felt]], real.weight[felt]
+
+    smallest = np.full(len(new), np.inf)
+    np.minimum.at(smallest, row, weight)
+    smallest[np.isinf(smallest)] = weakest
+    linked = np.zeros(len(new), dtype=np.bool_)
+    linked[row[column == parents[row]]] = True
+    apart = np.flatnonzero(~linked)
+    own = _paired_similarity(nodes.take(new[apart]), nodes.take(parents[apart]), sigma, settings.age_gap)
+    own = np.where(own.astype(np.float32) > 0, own, smallest[apart])
+    if held < settings.k:
+        kept = _without_last(row, weight, apart, held)
+        row, column, weight = row[kept], column[kept], weight[kept]
+    return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
+
+
+def _without_last(row: IntArray, weight: FloatArray, crowded: IntArray, held: int) -> NDArray[np.bool_]:
+    """Mask (e,) of edges (row, weight) without the weakest of each of the rows `crowded` that has `held` of them.
+
+    Of equal weights the later edge is the weaker one.
+    """
+    order = np.lexsort((-np.arange(len(row)), weight, row))
+    full = crowded[np.bincount(row, minlength=crowded.max(initial=-1) + 1)[crowded] == held]
+    last = order[np.searchsorted(row[order], full)]
+    kept = np.ones(len(row), dtype=np.bool_)
+    kept[last] = False
+    return kept
+
+
+def _weakest_edge(inputs: InpaintingInputs, members: IntArray) -> float:
+    """The smallest weight of an edge among the institution's subjects; 1 where there is none."""
+    inside = _inside(inputs, members)
+    return float(inputs.graph.weight[inside].min()) if inside.any() else 1.0
+
+
+def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
+    """Mask (e,) of the edges between two different subjects of `members`."""
+    graph = inputs.graph
+    return np.asarray((graph.row != graph.column) & np.isin(graph.row, members) & np.isin(graph.column, members))
+
+
+def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:
+    """S o S~ (g,) of each of `left` (g) with its own of `right` (g)."""
+    found = np.zeros(len(left))
+    for block in row_blocks(len(left), 1, PAIR_BLOCK):
+        found[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
+    return found
+
+
+def _together(pieces: list[Edges]) -> Edges:
+    if not pieces:
+        return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return Edges(
+        np.concatenate([piece.row for piece in pieces]),
+        np.concatenate([piece.column for piece in pieces]),
+        np.concatenate([piece.weight for piece in pieces]),
+    )

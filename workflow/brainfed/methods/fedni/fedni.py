@@ -1,0 +1,44 @@
+"""FedNI: FedGCN on graphs completed by a federated generator of missing neighbours (FedNI Sec. III)."""
+
+from dataclasses import dataclass
+
+from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SIZES_CROSS, SKIP_CROSSES
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.inpainter import Inpainter
+from brainfed.methods.method import Method, Twins
+
+
+@dataclass(frozen=True)
+class FedNISettings(FedGCNSettings):
+    """The classifier's settings, those of FedGCN; `inpainting` and `fusing` are stages of their own."""
+
+
+FEDNI = Inpainter(
+    name="fedni",
+    settings=InpaintingSettings,
+    train="brainfed.inpainting.fedni.training:train",
+    load="brainfed.inpainting.fedni.drawing:load",
+    crosses={**GENERATOR_CROSSES, **DISCRIMINATOR_CROSSES},
+)
+
+METHOD = Method(
+    name="fedni",
+    title="FedNI",
+    settings=FedNISettings,
+    entry="brainfed.methods.fedni.train:train",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "localgcn",
+        "centralgcn",
+        "The twins have no generated nodes.",
+        other_model="without generated nodes",
+    ),
+    graph="local",
+    inpainter=FEDNI,
+    gpu=True,
+    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
+    variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
+)

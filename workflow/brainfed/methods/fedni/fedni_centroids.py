@@ -1,0 +1,31 @@
+"""FedGCN on graphs that are completed by means of small groups of other institutions' subjects, without a generator."""
+
+from brainfed.inpainting.centroids.settings import CENTROIDS_CROSS, CentroidSettings
+from brainfed.methods.fedni.fedni import METHOD as FEDNI
+from brainfed.methods.fedni.fedni import FedNISettings
+from brainfed.methods.inpainter import Inpainter
+from brainfed.methods.method import Method, Twins
+
+CENTROIDS = Inpainter(
+    name="centroids",
+    settings=CentroidSettings,
+    train="brainfed.inpainting.centroids.training:train",
+    load="brainfed.inpainting.centroids.training:load",
+    crosses=CENTROIDS_CROSS,
+)
+
+METHOD = Method(
+    name="fedni-centroids",
+    title="FedNI's classifier with centroids",
+    settings=FedNISettings,
+    entry=FEDNI.entry,
+    family="federated",
+    topology="federated",
+    twins=Twins("localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids"),
+    graph="local",
+    inpainter=CENTROIDS,
+    fusing={"cap": None, "edges": "k"},
+    gpu=True,
+    crosses=FEDNI.crosses,
+    variants={"fedni-centroids": {}},
+)

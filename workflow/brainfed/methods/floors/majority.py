@@ -1,0 +1,26 @@
+"""Majority: every subject of an institution gets the share of patients among its training subjects.
+
+The floor that knows nothing of a subject but the institution (`evaluation.md` item 5).
+"""
+
+from dataclasses import dataclass
+
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class MajoritySettings:
+    """Nothing to set."""
+
+
+METHOD = Method(
+    name="majority",
+    title="Majority",
+    settings=MajoritySettings,
+    entry="brainfed.methods.floors.train:majority",
+    family="floor",
+    topology="local",
+    features=False,
+    crosses={"prevalence": ()},
+    variants={"majority": {}},
+)

@@ -1,0 +1,29 @@
+"""Motion: logistic regression on mean framewise displacement alone (`evaluation.md` item 5).
+
+What a method must beat before its score speaks of anything but who moved in the scanner.
+"""
+
+from dataclasses import dataclass
+
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class MotionSettings:
+    """Settings of the motion baseline."""
+
+    cost: float = setting(1.0, "Inverse strength C of the L2 penalty.", minimum=1e-9)
+
+
+METHOD = Method(
+    name="motion",
+    title="Motion",
+    settings=MotionSettings,
+    entry="brainfed.methods.floors.train:motion",
+    family="floor",
+    topology="central",
+    features=False,
+    crosses={"mean_fd": ("subjects",), "labels": ("subjects",)},
+    variants={"motion": {}},
+)

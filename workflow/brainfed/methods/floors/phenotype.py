@@ -1,0 +1,29 @@
+"""Phenotype: logistic regression on site, sex and age; no brain (`evaluation.md` item 5).
+
+What a method must beat before its score speaks of the brain.
+"""
+
+from dataclasses import dataclass
+
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class PhenotypeSettings:
+    """Settings of the phenotype baseline."""
+
+    cost: float = setting(1.0, "Inverse strength C of the L2 penalty.", minimum=1e-9)
+
+
+METHOD = Method(
+    name="phenotype",
+    title="Phenotype + site",
+    settings=PhenotypeSettings,
+    entry="brainfed.methods.floors.train:phenotype",
+    family="floor",
+    topology="central",
+    features=False,
+    crosses=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
+    variants={"phenotype": {}},
+)

@@ -1,0 +1,123 @@
+"""The floors: what can be told without a brain (`evaluation.md` item 5).
+
+Majority knows the institution, phenotype the site, sex and age, motion the mean framewise
+displacement. The last two are logistic regressions on everybody's pooled training subjects.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from brainfed.engines.stacked.crossings import record_pooling, sizes_of
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.sharing import record_help
+from brainfed.methods.floors.majority import METHOD as MAJORITY
+from brainfed.methods.floors.majority import MajoritySettings
+from brainfed.methods.floors.motion import METHOD as MOTION
+from brainfed.methods.floors.motion import MotionSettings
+from brainfed.methods.floors.phenotype import METHOD as PHENOTYPE
+from brainfed.methods.floors.phenotype import PhenotypeSettings
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.training_folds import require_training_subjects
+
+Columns = list[int]
+
+PREVALENCE_BYTES = 8
+"""A share of patients, float64."""
+
+
+def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:  # noqa: ARG001
+    """Share of patients among the training subjects of the subject's institution.
+
+    An institution without training subjects in the fold takes the mean share of the others.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    ledger = Ledger(MAJORITY.crosses)
+    scores = np.full(inputs.labels.shape, np.nan)
+    for fold in range(inputs.folds):
+        training = require_training_subjects(inputs, fold)
+        shares = {
+            institution: inputs.labels[fold, training & (inputs.institution == institution)].mean()
+            for institution in np.unique(inputs.institution[training]).tolist()
+        }
+        for institution in np.unique(inputs.institution[inputs.tested(fold)]).tolist():
+            rows = inputs.tested(fold) & (inputs.institution == institution)
+            if institution not in shares and not ledger.rows():
+                sizes = sizes_of(inputs.institution)
+                helpers = {helper: sizes[helper] for helper in shares}
+                record_help(ledger, helpers, {institution: sizes[institution]}, {"prevalence": ((), PREVALENCE_BYTES)})
+            scores[fold, rows] = shares.get(institution, np.mean(list(shares.values())))
+        run.progress(fold + 1, inputs.folds, "fold")
+    return Outcome(scores, "probability", counts={"parameters": 1}, crossings=ledger.rows())
+
+
+def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Outcome:
+    """Logistic regression on site, sex (one column a value met in training) and standardised age.
+
+    An unknown age is the training subjects' mean age, and one more column says that it is unknown;
+    an unknown sex is a value of its own; a site that was not met in training has all its columns 0.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    known = inputs.phenotypes
+    columns = np.column_stack([known.site, known.sex, known.age]).astype(np.float64)
+    ledger = Ledger(PHENOTYPE.crosses)
+    record_pooling(inputs, ledger, "site", "sex", "age")
+    return _logistic(inputs, columns, [0, 1], [2], settings.cost, ledger, run)
+
+
+def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
+    """Logistic regression on the standardised mean framewise displacement.
+
+    An unknown displacement is the training subjects' mean, and one more column says so.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    ledger = Ledger(MOTION.crosses)
+    record_pooling(inputs, ledger, "mean_fd")
+    return _logistic(inputs, inputs.phenotypes.mean_fd[:, None], [], [0], settings.cost, ledger, run)
+
+
+def _logistic(
+    inputs: MethodInputs,
+    columns: NDArray[np.float64],
+    categories: Columns,
+    measures: Columns,
+    cost: float,
+    ledger: Ledger,
+    run: Run,
+) -> Outcome:
+    scores = np.full(inputs.labels.shape, np.nan)
+    parameters = 0
+    for fold in range(inputs.folds):
+        training, tested = require_training_subjects(inputs, fold), inputs.tested(fold)
+        labels = inputs.labels[fold, training]
+        if labels.min() == labels.max():
+            scores[fold, tested] = labels[0]
+        else:
+            regression = _regression(categories, measures, cost).fit(columns[training], labels)
+            scores[fold, tested] = regression.predict_proba(columns[tested])[:, 1]
+            parameters = max(parameters, regression[-1].coef_.size + 1)
+        run.progress(fold + 1, inputs.folds, "fold")
+    return Outcome(scores, "probability", counts={"parameters": parameters}, crossings=ledger.rows())
+
+
+def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:
+    filled = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    design = ColumnTransformer(
+        [
+            ("category", OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),
+            ("measure", filled, measures),
+            ("unknown", MissingIndicator(features="all"), measures),
+        ]
+    )
+    return make_pipeline(design, LogisticRegression(C=cost, tol=1e-8, max_iter=1000))

@@ -1,0 +1,25 @@
+"""CentralGCN: the classifier of FedNI Table IV on the population graph of all patients (FedNI Sec. 9)."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class CentralGCNSettings(SoloSettings):
+    """Training on pooled data; `standardise: institution` takes the pool for one institution."""
+
+
+METHOD = Method(
+    name="centralgcn",
+    title="CentralGCN",
+    settings=CentralGCNSettings,
+    entry="brainfed.methods.gcn.train_centralgcn:train",
+    family="graph",
+    topology="central",
+    graph="global",
+    gpu=True,
+    crosses={"features": ("subjects", "features"), "labels": ("subjects",)},
+    variants={"centralgcn": {}},
+)

@@ -1,0 +1,29 @@
+"""LocalGCN: the classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).
+
+Its graph is cut out of one over everybody. Else nothing crosses but under leave-one-site-out: the other sites' models
+score the unseen one.
+"""
+
+from dataclasses import dataclass
+
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SoloSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class LocalGCNSettings(SoloSettings):
+    """Training in one institution."""
+
+
+METHOD = Method(
+    name="localgcn",
+    title="LocalGCN",
+    settings=LocalGCNSettings,
+    entry="brainfed.methods.gcn.train_localgcn:train",
+    family="graph",
+    topology="local",
+    graph="local",
+    gpu=True,
+    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
+    variants={"localgcn": {}},
+)

@@ -1,0 +1,136 @@
+"""Local and central training of a linear model over all folds of a repeat.
+
+Local: a model an institution, with its own standardisation; a subject of an institution without
+training subjects in the fold (leave-one-site-out) gets the mean score over all local models.
+Central: all training subjects are pooled, as one institution. Where the training subjects are of one
+class, or all identical, the score is constant: the share of patients (minus that of controls, for a
+margin).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from brainfed.engines.stacked.crossings import record_pooling, sizes_of
+from brainfed.federation.exchange import Ledger
+from brainfed.federation.sharing import record_help
+from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
+from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.score_kinds import ScoreKind
+from brainfed.samples.inner_folds import twin_groups
+from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
+from brainfed.samples.training_folds import require_training_subjects
+
+MODEL_BYTES = 8
+"""A weight of a linear model, float64."""
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a fit sees.
+
+    Attributes:
+        span: the n training subjects.
+        labels: (n,) in {0, 1}, both present.
+        twins: (n,) position of the first identical subject.
+        seed: of the inner folds.
+    """
+
+    span: TrainingSpan
+    labels: IntArray
+    twins: IntArray
+    seed: int
+
+
+Fit = Callable[[TrainingSet], LinearModel]
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """A kind of linear model and who trains it.
+
+    Attributes:
+        fit: from both classes' training subjects to a model.
+        kind: `probability` passes the model's score through the logistic function.
+        training: `local` or `central`.
+        standardise: `institution` or `none`.
+        crosses: what the method declares to leave an institution.
+    """
+
+    fit: Fit
+    kind: ScoreKind
+    training: Literal["local", "central"]
+    standardise: Literal["institution", "none"]
+    crosses: Mapping[str, tuple[str, ...]]
+
+
+def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
+    """Train and score every fold.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    dimensions = int(inputs.fold_features(0).shape[1])
+    ledger = Ledger(task.crosses, {"features": dimensions, "parameters": dimensions + 1})
+    pools = _pools(task, inputs, ledger)
+    scores = np.full(inputs.labels.shape, np.nan)
+    for fold in range(inputs.folds):
+        training = require_training_subjects(inputs, fold)
+        models = {pool: _model(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
+        _score(task, inputs, fold, pools, models, scores[fold], ledger)
+        run.progress(fold + 1, inputs.folds, "fold")
+    return Outcome(scores, task.kind, counts={"parameters": dimensions + 1}, crossings=ledger.rows())
+
+
+def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
+    """(n,) who trains with whom; pooling sends each institution's subjects."""
+    if task.training == "local":
+        return inputs.institution
+    record_pooling(inputs, ledger)
+    return np.zeros_like(inputs.institution)
+
+
+def _model(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> LinearModel:
+    rows = pool & inputs.training(fold)
+    features = inputs.fold_features(fold)
+    labels = inputs.labels[fold, rows]
+    twins = twin_groups(features[rows])
+    if labels.min() == labels.max() or twins.max() == 0:
+        share = float(labels.mean())
+        return LinearModel(np.zeros(features.shape[1]), 2 * share - 1 if task.kind == "margin" else float(logit(share)))
+    institutions = np.unique(inputs.institution[pool])
+    owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
+    seed = inputs.streams.key("inner folds", owner, fold)
+    return task.fit(TrainingSet(training_span(features, rows, task.standardise), labels, twins, seed))
+
+
+def _score(
+    task: LinearTask,
+    inputs: MethodInputs,
+    fold: int,
+    pools: IntArray,
+    models: Mapping[int, LinearModel],
+    scores: NDArray[np.float64],
+    ledger: Ledger,
+) -> None:
+    """Fill in the scores (n,) of the subjects tested in a fold."""
+    features = inputs.fold_features(fold)
+    for pool in np.unique(pools[inputs.tested(fold)]).tolist():
+        rows = np.flatnonzero(inputs.tested(fold) & (pools == pool))
+        if pool in models:
+            scores[rows] = _response(task, models[pool], features[rows])
+            continue
+        scores[rows] = np.mean([_response(task, model, features[rows]) for model in models.values()], axis=0)
+        if not ledger.rows():
+            sizes = sizes_of(pools)
+            helpers = {helper: sizes[helper] for helper in models}
+            record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((features.shape[1] + 1,), MODEL_BYTES)})
+
+
+def _response(task: LinearTask, model: LinearModel, features: FloatArray) -> NDArray[np.float64]:
+    scores = model.scores(features)
+    return np.asarray(expit(scores)) if task.kind == "probability" else scores

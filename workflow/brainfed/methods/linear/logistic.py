@@ -1,0 +1,44 @@
+"""Logistic regression with an L2 penalty.
+
+Local: one model an institution. Central: one model on everybody's pooled training subjects, which a
+federation may not do: the ceiling that the federated methods are measured against.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.methods.linear.grid import check_grid
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class LogisticSettings:
+    """Settings of the logistic regression."""
+
+    training: Literal["local", "central"] = setting(
+        "central", "One model an institution, or one on the pooled training subjects."
+    )
+    standardise: Literal["institution", "none"] = setting(
+        "institution",
+        "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
+    )
+    costs: tuple[float, ...] = setting(
+        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "Values of C to choose from by the log loss of inner folds, for training subjects of mean squared norm 1.",
+    )
+
+    def __post_init__(self) -> None:
+        check_grid("logistic.costs", self.costs)
+
+
+METHOD = Method(
+    name="logistic",
+    title="Logistic regression",
+    settings=LogisticSettings,
+    entry="brainfed.methods.linear.train_logistic:train",
+    family="linear",
+    topology="setting",
+    crosses={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
+)

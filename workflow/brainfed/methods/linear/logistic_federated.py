@@ -1,0 +1,36 @@
+"""Federated logistic regression: FedAvg of a linear model, the honest floor of every federated method."""
+
+from dataclasses import dataclass
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, SIZES_CROSS, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.method import Method, Twins
+from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FederatedLogisticSettings(FederationSettings):
+    """The federation's settings and the scaling."""
+
+    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
+
+
+METHOD = Method(
+    name="logistic-federated",
+    title="Logistic, federated",
+    settings=FederatedLogisticSettings,
+    entry="brainfed.methods.linear.train_logistic_federated:train",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "logistic-local",
+        "logistic-central",
+        "The twins are fitted to the end with a penalty that inner folds choose; the federated model takes as many "
+        "gradient steps as its rounds allow, without that choice.",
+    ),
+    gpu=True,
+    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",), **SIZES_CROSS, **MOMENTS_CROSS},
+    variants={"logistic-federated": {}},
+)

@@ -1,0 +1,24 @@
+"""CentralMLP: FedMLP's classifier on the pooled data of all institutions: the pooled twin of FedMLP."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class CentralMLPSettings(SoloSettings):
+    """Training on pooled data; `standardise: institution` takes the pool for one institution."""
+
+
+METHOD = Method(
+    name="centralmlp",
+    title="CentralMLP",
+    settings=CentralMLPSettings,
+    entry="brainfed.methods.mlp.train_centralmlp:train",
+    family="graph",
+    topology="central",
+    gpu=True,
+    crosses={"features": ("subjects", "features"), "labels": ("subjects",)},
+    variants={"centralmlp": {}},
+)

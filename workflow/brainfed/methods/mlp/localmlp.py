@@ -1,0 +1,27 @@
+"""LocalMLP: FedMLP's classifier in every institution alone: the local twin of FedMLP.
+
+Only under leave-one-site-out does anything cross: the other sites' models score the unseen one.
+"""
+
+from dataclasses import dataclass
+
+from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SoloSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class LocalMLPSettings(SoloSettings):
+    """Training in one institution."""
+
+
+METHOD = Method(
+    name="localmlp",
+    title="LocalMLP",
+    settings=LocalMLPSettings,
+    entry="brainfed.methods.mlp.train_localmlp:train",
+    family="graph",
+    topology="local",
+    gpu=True,
+    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
+    variants={"localmlp": {}},
+)

@@ -1,0 +1,23 @@
+"""The torch side of CentralMLP: FedMLP's network without an exchange."""
+
+from brainfed.engines.stacked.training import train_stacked
+from brainfed.methods.mlp.centralmlp import METHOD, CentralMLPSettings
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs, Outcome
+
+
+def train(inputs: MethodInputs, settings: CentralMLPSettings, run: Run) -> Outcome:
+    """Train CentralMLP on everybody's data on one repeat."""
+    return train_stacked(
+        inputs,
+        settings.schedule(),
+        run,
+        hidden=settings.hidden,
+        graph=False,
+        standardise=settings.standardise == "institution",
+        crosses=METHOD.crosses,
+        precision=settings.precision,
+        dropout=settings.dropout,
+        exchange=False,
+        pooled=True,
+    )

@@ -1,0 +1,97 @@
+"""The flow chart of exclusions: a box a step, beside it who left and why."""
+
+import textwrap
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.reporting.figures.style import FAINT, INK, RULE, WIDE, bare, placed_figure
+from brainfed.reporting.tables.flow import FlowStep, flow_steps
+
+LEFT_OUT = "#b45309"
+KEPT = "#0f766e"
+MARGIN, WIDTH, SIDE, BOX, LINE, GAP = 0.05, 3.3, 3.95, 0.62, 0.175, 0.16
+"""Inches: edge, width of a box, left edge of the boxes at the side, height of a box, of a line, space between."""
+LETTERS = 66
+"""Of a line in a box at the side."""
+
+
+def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
+    """Rows of the phenotype table, minus those who leave at every step with their reasons: the analysed subjects."""
+    everybody, steps = flow_steps(people)
+    sides = [_side_lines(step, words) for step in steps] or [["nobody was left out"]]
+    heights = [_side_height(lines, headed=bool(steps)) for lines in sides]
+    total = 2 * MARGIN + BOX * (len(sides) + 1) + sum(height + 2 * GAP for height in heights)
+    figure = placed_figure(WIDE, total)
+    axes = figure.add_axes((0, 0, 1, 1))
+    bare(axes)
+    axes.set(xlim=(0, WIDE), ylim=(total, 0))
+    _box(axes, MARGIN, everybody.subjects, everybody.told(words), "in the phenotype table", FAINT)
+    top = MARGIN + BOX
+    for index, (lines, height) in enumerate(zip(sides, heights, strict=True)):
+        middle = top + GAP + height / 2
+        bottom = top + height + 2 * GAP
+        _arrow(axes, (MARGIN + WIDTH / 2, top), (MARGIN + WIDTH / 2, bottom))
+        _side(axes, middle, height, lines, steps[index] if steps else None)
+        remaining = steps[index].remaining if steps else everybody
+        last = index == len(sides) - 1
+        title = "analysed" if last else words.told(steps[index].passed)
+        _box(axes, bottom, remaining.subjects, remaining.told(words), title, KEPT if last else FAINT)
+        top = bottom + BOX
+    return figure
+
+
+def _side_lines(step: FlowStep, words: ClassWords) -> list[str]:
+    """Every reason with its number; long ones go on in an indented line."""
+    lines = []
+    for why, count in step.reasons:
+        told = count.told(words)
+        lines += textwrap.wrap(
+            f"{count.subjects}  {why}" + (f" ({told})" if told else ""), LETTERS, subsequent_indent="      "
+        )
+    return lines
+
+
+def _side_height(lines: list[str], *, headed: bool) -> float:
+    return 0.2 + LINE * len(lines) + (0.22 if headed else 0)
+
+
+def _side(axes: Axes, middle: float, height: float, lines: list[str], step: FlowStep | None) -> None:
+    _arrow(axes, (MARGIN + WIDTH / 2, middle), (SIDE, middle))
+    _frame(axes, SIDE, middle - height / 2, WIDE - MARGIN - SIDE, height)
+    place = middle - height / 2 + 0.1
+    if step:
+        leaving = sum(count.subjects for _, count in step.reasons)
+        axes.text(SIDE + 0.14, place, f"{leaving} left out", va="top", fontweight="bold", color=LEFT_OUT)
+        place += 0.22
+    axes.text(SIDE + 0.14, place, "\n".join(lines), va="top", linespacing=1.46, color=INK, fontsize=8.4)
+
+
+def _box(axes: Axes, top: float, subjects: int, classes: str, title: str, colour: str) -> None:
+    _frame(axes, MARGIN, top, WIDTH, BOX)
+    number = axes.text(
+        MARGIN + 0.14, top + BOX / 2, str(subjects), va="center", fontsize=17, fontweight="bold", color=colour
+    )
+    number.set_gid("count")
+    left = MARGIN + 0.3 + 0.165 * max(len(str(subjects)), 3)
+    line = top + BOX / 2 - (0.11 if classes else 0)
+    axes.text(left, line, title, va="center", fontweight="bold", color=colour)
+    axes.text(left, top + BOX / 2 + 0.11, classes, va="center", fontsize=8)
+
+
+def _frame(axes: Axes, left: float, top: float, width: float, height: float) -> None:
+    axes.add_patch(
+        FancyBboxPatch(
+            (left, top), width, height, boxstyle="round,pad=0,rounding_size=0.06", facecolor="white", edgecolor=RULE,
+            linewidth=1,
+        )
+    )  # fmt: skip
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    axes.annotate(
+        "", end, start, arrowprops={"arrowstyle": "-|>", "color": FAINT, "lw": 0.9, "shrinkA": 0, "shrinkB": 0}
+    )

@@ -1,0 +1,214 @@
+"""A piece of the cohort's graph under two readings of FedNI's local graphs: cut out of one graph, or built apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from brainfed.graphs.neighbours.search import Edges
+from brainfed.reporting.figures.graphs.scope_graphs import IntArray, Piece, ScopeGraphs, choose_piece, read_scope_graphs
+from brainfed.reporting.figures.style import FAINT, INK, SERIES, WIDE, bare, drawing, headed, placed_figure, save_svg
+from brainfed.reporting.rounding import rounded
+
+Places = NDArray[np.float64]
+Disc = tuple[tuple[float, float], float]
+"""Centre and radius."""
+LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
+
+TURN = np.pi * (3 - np.sqrt(5))
+"""The golden angle, by which the places of a disc spread evenly."""
+PHASES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+ROOM = 0.34
+"""Radius that a subject alone takes in its institution's disc."""
+GAP = 0.5
+"""Between discs, for their names."""
+EDGE = 0.05
+COLUMNS = 3
+PANEL, HIGHEST, ABOVE, BELOW = 2.83, 3.3, 0.78, 0.42
+"""Inches: width and greatest height of a panel, what stands above it and below it."""
+OWN_LINE, OTHERS_LINE, REMOVED_LINE = "#3c424b", "#ccd0d6", "#8b929c"
+REMOVED_STYLE: LineStyle = (0, (2.2, 2.2))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One graph of the piece.
+
+    Attributes:
+        title: what graph it is.
+        degrees: (n,) neighbours of every subject.
+        edges: that are there.
+        removed: that the cut took away; None where nothing was cut.
+    """
+
+    title: str
+    degrees: IntArray
+    edges: Sequence[Edges]
+    removed: Edges | None = None
+
+
+def draw_scopes(cut: str, own: str | None, split: str, path: str) -> None:
+    """Write the figure of one repeat.
+
+    Args:
+        cut: the graph artefact of scope `global_cut`.
+        own: that of scope `local`; None: no method uses it.
+        split: the institutions of the repeat.
+        path: of the SVG.
+    """
+    graphs = read_scope_graphs(cut, own, split)
+    with drawing():
+        save_svg(scope_figure(graphs, choose_piece(graphs)), path)
+
+
+def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
+    """The piece once a panel in one layout: over everybody, cut, and, where there is one, every institution's own."""
+    panels = [
+        Panel("One graph over everybody", graphs.whole_degrees, (graphs.kept, graphs.removed)),
+        Panel("Cut between institutions", graphs.cut_degrees, (graphs.kept,), graphs.removed),
+    ]
+    if graphs.own is not None:
+        panels.append(Panel("Every institution\u2019s own graph", graphs.degrees(graphs.own), (graphs.own,)))
+    places, discs = _layout(graphs, piece)
+    corners = _corners(discs)
+    across, up = corners[1] - corners[0]
+    below = BELOW if len(panels) == COLUMNS else 0.1
+    height = ABOVE + min(HIGHEST, PANEL * up / across) + below
+    figure = placed_figure(WIDE, height)
+    figure.subplots_adjust(left=0.015, right=0.985, top=1 - ABOVE / height, bottom=below / height, wspace=0.05)
+    for column, panel in enumerate(panels, start=1):
+        _draw(figure.add_subplot(1, COLUMNS, column), graphs, piece, places, discs, panel)
+    headed(figure, finding(graphs))
+    if len(panels) == COLUMNS:
+        figure.legend(handles=_key(), loc="lower left", ncols=4, handlelength=2, columnspacing=1.6, borderpad=0)
+    else:
+        beside = (len(panels) / COLUMNS + 0.02, 1 - ABOVE / height)
+        figure.legend(handles=_key(), loc="upper left", bbox_to_anchor=beside, handlelength=2, labelspacing=0.9)
+    return figure
+
+
+def finding(graphs: ScopeGraphs) -> str:
+    """What cut and own graphs leave of a subject's neighbours, means over all subjects."""
+    whole, cut = (rounded(float(degrees.mean()), 1) for degrees in (graphs.whole_degrees, graphs.cut_degrees))
+    said = f"The cut leaves a subject {cut} of its {whole} neighbours on average"
+    own = graphs.own_degrees
+    return (
+        said if own is None else f"{said}; in its institution\u2019s own graph it has {rounded(float(own.mean()), 1)}"
+    )
+
+
+def _told(piece: Piece, panel: Panel) -> str:
+    """`Ringed subject: 3 neighbours, 10 removed`, and how many of them are drawn where not all are."""
+    count = int(panel.degrees[piece.subject])
+    drawn = len(np.unique(np.concatenate([piece.neighbours(edges) for edges in panel.edges])))
+    shown = f" ({drawn} drawn)" if drawn < count else ""
+    lost = "" if panel.removed is None else f", {int((panel.removed.row == piece.subject).sum())} removed"
+    return f"Ringed subject: {count} neighbour{'s' if count != 1 else ''}{shown}{lost}"
+
+
+def _draw(axes: Axes, graphs: ScopeGraphs, piece: Piece, places: Places, discs: Sequence[Disc], panel: Panel) -> None:
+    bare(axes)
+    axes.set_aspect("equal", anchor="NW")
+    axes.set_title(f"{panel.title}\n", pad=3)
+    axes.text(0, 1, _told(piece, panel), transform=axes.transAxes, va="bottom", fontsize=8)
+    for edges in panel.edges:
+        _lines(axes, places, piece.pairs(edges), OWN_LINE, OTHERS_LINE, "-")
+    if panel.removed is not None:
+        _lines(axes, places, piece.pairs(panel.removed), REMOVED_LINE, OTHERS_LINE, REMOVED_STYLE)
+    size = 12 + 4.5 * panel.degrees[piece.members]
+    shown = graphs.institution[piece.members]
+    for ((x, y), radius), name, (colour, _) in zip(discs, piece.institutions, SERIES, strict=False):
+        axes.add_patch(Circle((x, y), radius, facecolor=colour, alpha=0.1, linewidth=0, zorder=0))
+        axes.text(
+            x, y - radius - 0.06, name, ha="center", va="top", fontsize=7.5, fontweight="bold", color=colour,
+            path_effects=[withStroke(linewidth=2.5, foreground="white")], zorder=5,
+        )  # fmt: skip
+        chosen = shown == name
+        across, up = places[chosen].T
+        axes.scatter(across, up, s=size[chosen], c=colour, edgecolors="white", linewidths=0.6, zorder=3)
+    across, up = places[0]
+    axes.scatter(across, up, s=size[0] + 60, facecolors="none", edgecolors=INK, linewidths=1.3, zorder=4)
+    (left, bottom), (right, top) = _corners(discs)
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+
+
+def _corners(discs: Sequence[Disc]) -> Places:
+    """(2, 2) lower left and upper right of the discs with their names."""
+    low = [(x - radius, y - radius - GAP) for (x, y), radius in discs]
+    high = [(x + radius, y + radius) for (x, y), radius in discs]
+    return np.array([np.min(low, axis=0) - EDGE, np.max(high, axis=0) + EDGE])
+
+
+def _lines(axes: Axes, places: Places, pairs: IntArray, mine: str, others: str, style: LineStyle) -> None:
+    """The subject's own lines dark above those of the others."""
+    of_subject = (pairs == 0).any(axis=1)
+    for chosen, colour, width, order in ((~of_subject, others, 0.5, 1), (of_subject, mine, 1.1, 2)):
+        axes.add_collection(
+            LineCollection(
+                list(places[pairs[chosen]]), colors=colour, linewidths=width, linestyles=[style], zorder=order
+            )
+        )
+
+
+def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
+    """(m, 2) places of the members, a disc an institution: the subject's own left, the others in a column beside it.
+
+    The subject is the rightmost of its institution, so that its lines to the others cross nobody there. Discs turn
+    until its lines keep clear of whom they do not join.
+    """
+    shown = graphs.institution[piece.members]
+    groups = [np.flatnonzero(shown == name) for name in piece.institutions]
+    radius, *radii = [ROOM * np.sqrt(len(group)) + 0.12 for group in groups]
+    discs: list[Disc] = [((0.0, 0.0), radius)]
+    top = sum(radii) + GAP * (len(radii) - 1) / 2
+    for other in radii:
+        discs.append(((radius + 0.9 + max(radii), top - other), other))
+        top -= 2 * other + GAP
+    places = np.zeros((len(shown), 2))
+    for group, (centre, _) in zip(groups, discs, strict=True):
+        turned = [np.add(centre, _spots(len(group), phase)) for phase in PHASES]
+        start = None if group[0] == 0 else places[0]
+        places[group] = turned[int(np.argmax([_clearance(spots, start) for spots in turned]))]
+    return places, discs
+
+
+def _spots(count: int, phase: float) -> Places:
+    """(count, 2) places spread evenly over a disc around 0, the rightmost first, then those nearest to it."""
+    number = np.arange(count)
+    angle = number * TURN + phase
+    far = ROOM * np.sqrt(number + (0.5 if count > 1 else 0.0))
+    spots = far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    first = spots[np.argmax(spots[:, 0])]
+    return np.asarray(spots[np.argsort(np.linalg.norm(spots - first, axis=1), kind="stable")])
+
+
+def _clearance(spots: Places, start: Places | None) -> float:
+    """How far the lines from `start` to the spots, from the first spot where it is None, keep from other spots."""
+    begin, ends = (spots[0], spots[1:]) if start is None else (start, spots)
+    if len(ends) < 2:
+        return 0.0
+    line = ends - begin
+    along = np.clip(line @ line.T / np.square(line).sum(axis=1)[:, None], 0, 1)
+    gap = np.linalg.norm(line[None] - along[..., None] * line[:, None], axis=2)
+    np.fill_diagonal(gap, np.inf)
+    return round(float(gap.min()), 9)
+
+
+def _key() -> list[Line2D]:
+    return [
+        Line2D([], [], color=OWN_LINE, linewidth=1.1, label="neighbours of the ringed subject"),
+        Line2D([], [], color=OTHERS_LINE, linewidth=0.8, label="neighbours of others"),
+        Line2D([], [], color=REMOVED_LINE, linewidth=1.1, linestyle=REMOVED_STYLE, label="removed by the cut"),
+        Line2D(
+            [], [], color=FAINT, marker="o", markersize=6, linestyle="", label="subject, larger with more neighbours"
+        ),
+    ]

@@ -1,0 +1,146 @@
+"""Accuracy and AUC against one swept setting (FedNI Fig. 8: the number of neighbours k)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from brainfed.reporting.figures.paper.ablation import METRICS
+from brainfed.reporting.figures.paper.sweep_series import Series, axis_title, sweep_series
+from brainfed.reporting.figures.style import (
+    FAINT,
+    PAPER,
+    SERIES,
+    WIDE,
+    headed,
+    key_below,
+    new_figure,
+    note_figure,
+    paper_mark,
+)
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.tables.paper_numbers import FEDNI_FULL, paper_cohort
+from brainfed.reporting.tables.printed import as_in_the_paper, printed_row
+from brainfed.reporting.variants import ShownVariant
+
+FloatVector = NDArray[np.float64]
+FAR_APART = 50
+"""Ratio of the largest to the smallest value from which on the axis is logarithmic."""
+DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
+
+
+def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
+    """A line with intervals a method; methods without the setting are level lines."""
+    axis = outline.axes[0]
+    series = sweep_series(outline.variants, axis)
+    swept = [one for one in series if one.swept]
+    if not swept:
+        return note_figure(f"no variant of this experiment sweeps {axis_title(axis)}")
+    level = [one for one in series if not one.swept]
+    values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
+    figure = new_figure(WIDE, 3.35 + 0.16 * (-(-len(series) // 3)))
+    for axes, (metric, title) in zip(figure.subplots(1, 2), METRICS, strict=True):
+        places = _frame(axes, values)
+        for number, one in enumerate(swept):
+            _line(axes, one, places, scored, metric, number, len(swept))
+        for number, one in enumerate(level):
+            mean = scored.interval(one.variants[0].name, metric).mean
+            axes.axhline(mean, color=FAINT, linestyle=DASHES[number % len(DASHES)], linewidth=1.1)
+        _paper(axes, outline, axis, places, metric)
+        axes.set_xlabel(axis_title(axis) + (" (neighbours of a subject)" if axis == "graph.k" else ""))
+        axes.set_ylabel(f"{title} (mean over runs)")
+    headed(figure, sweep_finding(swept[0], PageTests(scored, outline.variants, outline.reference), axis))
+    key_below(figure, _key(outline, swept, level, axis))
+    return figure
+
+
+def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
+    """Where the first line is highest, and whether that differs from the shipped value, or the lowest one."""
+    name = axis_title(axis)
+    scores = [compared.scored.interval(variant.name, "accuracy") for variant in series.variants]
+    best = int(np.argmax([score.mean for score in scores]))
+    usual = series.variants[0].shipped.get(axis)
+    base = series.values.index(usual) if usual in series.values else 0
+    best_value = f"{series.title} is most accurate at {name} = {series.values[best]} ({scores[best].text})"
+    reference = series.variants[base].name
+    others = [variant.name for variant in series.variants if variant.name != reference]
+    tests = compared.differences(reference, others, "accuracy")
+    if not any(np.isfinite(p) for _, p in tests.values()):
+        return f"{best_value}; too few runs to test it"
+    count = sum(significant(p) for _, p in tests.values())
+    counted = compared.counted(reference, others, "accuracy")
+    usually = f"{name} = {series.values[base]}" + (f" (Holm-corrected {counted})" if counted else "")
+    if not count:
+        return f"{best_value}; no value differs significantly from {usually}"
+    return (
+        f"{best_value}; {count} of {len(others)} values differ{'s' if count == 1 else ''} significantly from {usually}"
+    )
+
+
+def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
+    """Ticks at the swept values; the place of each."""
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if len(numbers) == len(values):
+        places = dict(zip(values, numbers, strict=True))
+        if numbers[0] > 0 and numbers[-1] / numbers[0] >= FAR_APART:
+            axes.set_xscale("log")
+    else:
+        places = {value: float(index) for index, value in enumerate(values)}
+    axes.set_xticks(list(places.values()), [str(value) for value in values])
+    axes.minorticks_off()
+    axes.grid(axis="y")
+    return places
+
+
+def _line(
+    axes: Axes, one: Series, places: dict[object, float], scored: Scored, metric: str, number: int, count: int
+) -> None:
+    colour, marker = SERIES[number % len(SERIES)]
+    found = [scored.interval(variant.name, metric) for variant in one.variants]
+    x = _beside(axes, np.array([places[value] for value in one.values]), number - (count - 1) / 2)
+    mean = np.array([score.mean for score in found])
+    reach = np.nan_to_num(np.array([[score.mean - score.low, score.high - score.mean] for score in found])).T
+    axes.errorbar(
+        x, mean, yerr=reach, color=colour, marker=marker, markersize=5, linewidth=1.4, elinewidth=1.1, ecolor=colour
+    )
+
+
+def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
+    """Points moved sideways by some hundredths of the line's length, so that intervals do not hide each other."""
+    if axes.get_xscale() == "log":
+        return np.asarray(x * (x[-1] / x[0]) ** (0.012 * steps), dtype=np.float64)
+    return np.asarray(x + 0.012 * steps * (x[-1] - x[0]), dtype=np.float64)
+
+
+def _paper(axes: Axes, outline: ExperimentOutline, axis: str, places: dict[object, float], metric: str) -> None:
+    """FedNI's own number of Table V where a variant is FedNI as the paper has it."""
+    own = _printed(outline)
+    if own is not None and metric == "accuracy":
+        value = FEDNI_FULL.value(paper_cohort(outline.cohort)[0], metric)
+        axes.plot(places[own.setting(axis)], value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
+
+
+def _printed(outline: ExperimentOutline) -> ShownVariant | None:
+    if not as_in_the_paper(outline):
+        return None
+    return next((variant for variant in outline.variants if printed_row(variant) is FEDNI_FULL), None)
+
+
+def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str) -> list[Line2D]:
+    lines = [
+        Line2D([], [], color=colour, marker=marker, markersize=5, label=one.title)
+        for one, (colour, marker) in zip(swept, SERIES * len(swept), strict=False)
+    ]
+    lines += [
+        Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
+        for number, one in enumerate(level)
+    ]
+    own = _printed(outline)
+    if own is None:
+        return lines
+    return [*lines, paper_mark(f"FedNI in the paper, Table V ({axis_title(axis)} = {own.setting(axis)})")]

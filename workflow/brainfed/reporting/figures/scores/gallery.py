@@ -1,0 +1,54 @@
+"""Draw an experiment: how its methods learn, what they score, how they differ."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.evaluation.experiment import read_predictions, test_train_ratio
+from brainfed.reporting.figures.scores.curves import calibration_figure, roc_figure
+from brainfed.reporting.figures.scores.gain import gain_figure
+from brainfed.reporting.figures.scores.learning import learning_figure, read_history
+from brainfed.reporting.figures.scores.scores import differences_figure, forest_figure, headline_figure
+from brainfed.reporting.figures.style import drawing, save_svg
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.text.answer import find_answer
+from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.variants import ShownVariant
+
+
+def draw_experiment(
+    variants: Sequence[ShownVariant],
+    repeats: int,
+    inputs: Mapping[str, Sequence[str]],
+    *,
+    reference: str,
+    outputs: Mapping[str, str],
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> None:
+    """Write the SVGs called headline, forest, differences, roc, calibration, gain and learning.
+
+    Args:
+        variants: in the order of the table.
+        repeats: number of repeats.
+        inputs: `predictions` and `histories` (variants, inside them repeats), and one `runs`, `tests`, `gain` table.
+        reference: the variant that the tests compare with.
+        outputs: figure -> path.
+        words: what the classes are called.
+    """
+    order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
+    predictions = read_predictions(order, inputs["predictions"])
+    history = read_history([(*run, path) for run, path in zip(order, inputs["histories"], strict=True)])
+    runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
+    ratio = test_train_ratio(predictions)
+    with drawing():
+        scored = Scored(runs, ratio)
+        compared = PageTests(scored, variants, reference)
+        save_svg(headline_figure(find_answer(compared), find_fedni(compared)), outputs["headline"])
+        save_svg(forest_figure(scored, variants, reference), outputs["forest"])
+        save_svg(differences_figure(tests, variants), outputs["differences"])
+        save_svg(roc_figure(predictions, variants, reference, words), outputs["roc"])
+        save_svg(calibration_figure(predictions, variants, words), outputs["calibration"])
+        save_svg(gain_figure(gain, variants, scored), outputs["gain"])
+        save_svg(learning_figure(history, variants), outputs["learning"])

@@ -1,0 +1,91 @@
+"""From the rows of the phenotype table to the analysed subjects, step by step (as CONSORT and PRISMA charts do)."""
+
+from dataclasses import dataclass
+from typing import get_args
+
+import pandas as pd
+
+from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.quality.exclusion import exclusion_kind
+from brainfed.cohort.quality.issues import SILENT, UNMEASURED, UNUSABLE, reason_kind
+from brainfed.cohort.sources.listed import EXCLUDED, Absence
+
+ABSENT = frozenset(get_args(Absence)) - {"", EXCLUDED}
+STEPS = ("not excluded", "with a series", "with a usable series", "with a label", "of sufficient quality")
+"""What those have who pass a step, in the order in which the listing and `cohort.quality.inclusion` ask."""
+MEASURED = {
+    "no FreeSurfer id": "with FreeSurfer measures",
+    "stats folder absent": "with FreeSurfer measures",
+    UNMEASURED: "with whole FreeSurfer measures",
+}
+"""What they have in a cohort of FreeSurfer measures."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Subjects, and how many of them are of either class; the others have no label."""
+
+    subjects: int
+    patients: int
+    controls: int
+
+    def told(self, words: ClassWords) -> str:
+        """`7 patients, 5 controls`; empty where nobody has a label."""
+        unknown = self.subjects - self.patients - self.controls
+        parts = [(self.patients, 1), (self.controls, 0)]
+        said = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
+        return ", ".join([*said, *([f"{unknown} without a {words.target}"] if unknown and said else [])])
+
+
+@dataclass(frozen=True)
+class FlowStep:
+    """Who leaves at one step.
+
+    Attributes:
+        passed: what the others have, such as `with a series`.
+        reasons: (why, how many), the most frequent first.
+        remaining: who is left.
+    """
+
+    passed: str
+    reasons: tuple[tuple[str, Count], ...]
+    remaining: Count
+
+
+def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
+    """Who is in the phenotype table, and every step at which somebody leaves.
+
+    Args:
+        people: included, reason, diagnosis (1 patient, 0 control, null).
+
+    Returns:
+        Everybody, and the steps; what remains after the last are the included subjects.
+    """
+    kinds = people["reason"].map(lambda reason: reason_kind(reason) if reason else "")
+    kinds = kinds.where(~people["included"], "")
+    step = kinds.map(lambda kind: _step(kind) if kind else len(STEPS))
+    steps = []
+    for place, passed in enumerate(STEPS):
+        leaving = people[step == place]
+        if len(leaving):
+            counts = [(str(kind), _count(group)) for kind, group in leaving.groupby(kinds[step == place])]
+            reasons = tuple(sorted(counts, key=lambda item: (-item[1].subjects, item[0])))
+            title = MEASURED.get(reasons[0][0], passed)
+            steps.append(FlowStep(title, reasons, _count(people[step > place])))
+    return _count(people), tuple(steps)
+
+
+def _step(kind: str) -> int:
+    """At which step a kind of reason leaves; a reason that is of no scan and no quality is of the label."""
+    if kind == EXCLUDED:
+        return 0
+    if kind in ABSENT:
+        return 1
+    if kind in (UNUSABLE, UNMEASURED):
+        return 2
+    return 4 if kind == SILENT or exclusion_kind(kind) else 3
+
+
+def _count(people: pd.DataFrame) -> Count:
+    diagnosis = people["diagnosis"]
+    return Count(len(people), int((diagnosis == 1).sum()), int((diagnosis == 0).sum()))

@@ -1,0 +1,121 @@
+"""What the population graphs of a cohort look like: who neighbours whom, compared with chance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.graphs.population.build import PopulationGraph
+from brainfed.graphs.population.homophily import homophily
+from brainfed.reporting.sweep_titles import setting_in_words
+from brainfed.runtime.artefacts import read_arrays, read_table
+
+LABELS = ("diagnosis", "sex", "site")
+"""Columns whose agreement along edges is counted; sex is not where it is what is learnt."""
+
+
+@dataclass(frozen=True)
+class ShownGraph:
+    """A population graph of one repeat with its subjects' phenotype.
+
+    Attributes:
+        name: name of its stage.
+        graph: the edges.
+        people: subject, institution, diagnosis, sex, site, age; rows in the order of the nodes.
+        scope: `local`, `global` or `global_cut`.
+        shuffled: whether it is the control whose neighbours mean nothing.
+        settings: the resolved settings of the graph.
+        words: what the classes are called.
+    """
+
+    name: str
+    graph: PopulationGraph
+    people: pd.DataFrame
+    scope: str
+    shuffled: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    words: ClassWords = DIAGNOSIS_WORDS
+
+    @property
+    def title(self) -> str:
+        """`inside institutions` or `over everybody`, and whether it is the shuffled control."""
+        where = {"local": "inside institutions", "global": "over everybody", "global_cut": "over everybody, cut"}
+        return where[self.scope] + (", shuffled control" if self.shuffled else "")
+
+    def codes(self, column: str) -> NDArray[np.int64]:
+        """(n,) codes of a column, -1 where unknown."""
+        return np.asarray(pd.factorize(self.people[column], sort=True)[0], dtype=np.int64)
+
+    def degrees(self) -> NDArray[np.int64]:
+        """(n,) number of neighbours that each subject receives from, itself not counted."""
+        apart = self.graph.row != self.graph.column
+        return np.bincount(self.graph.row[apart], minlength=len(self.people))
+
+
+def read_graph(
+    name: str,
+    path: str | Path,
+    split: str | Path,
+    participants: str | Path,
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> ShownGraph:
+    """Read a graph artefact and join its subjects' institution and phenotype."""
+    file = read_arrays(path, ["row", "column", "weight", "embedding"])
+    known = read_table(participants, ["subject", "site", "age", "sex", "diagnosis"])
+    drawn = read_table(split, ["subject", "institution"])
+    people = pd.DataFrame({"subject": list(file.subjects)}).merge(
+        drawn, on="subject", how="left", validate="one_to_one"
+    )
+    arrays, settings = file.arrays, file.metadata["settings"]
+    return ShownGraph(
+        name,
+        PopulationGraph(
+            arrays["row"], arrays["column"], arrays["weight"], arrays["embedding"], tuple(file.metadata["sigma"])
+        ),
+        people.merge(known, on="subject", how="left", validate="one_to_one"),
+        settings["scope"],
+        bool(settings["shuffle"]),
+        settings,
+        words,
+    )
+
+
+def distinct_titles(graphs: Sequence[ShownGraph], keys: Sequence[str] | None = None) -> list[str]:
+    """The title of every graph, with the settings that differ where several stages share one: `..., k = 5`.
+
+    Args:
+        graphs: in the order of the titles.
+        keys: settings that may tell stages apart; None: all, and the stage's name where none differs.
+    """
+    return [_distinct(shown, [other for other in graphs if other.title == shown.title], keys) for shown in graphs]
+
+
+def _distinct(shown: ShownGraph, alike: Sequence[ShownGraph], keys: Sequence[str] | None) -> str:
+    if len({other.name for other in alike}) == 1:
+        return shown.title
+    settings = [key for key in shown.settings if keys is None or key in keys]
+    told = [
+        setting_in_words(key, shown.settings[key])
+        for key in settings
+        if any(other.settings.get(key) != shown.settings[key] for other in alike)
+    ]
+    same = {other.name for other in alike if other.settings == shown.settings}
+    if keys is None and len(same) > 1:
+        told.append(shown.name)
+    return ", ".join([shown.title, *told])
+
+
+def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
+    """Homophily of every graph and label: graph, title, label, found, chance, edges."""
+    rows = []
+    for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
+        group = None if shown.scope == "global" else shown.codes("institution")
+        for label in [label for label in LABELS if label != shown.words.target or label == "diagnosis"]:
+            result = homophily(shown.graph, shown.codes(label), group)
+            rows.append((shown.name, title, shown.words.told(label), result.unweighted, result.chance, result.edges))
+    return pd.DataFrame(rows, columns=["graph", "title", "label", "found", "chance", "edges"])

@@ -1,0 +1,134 @@
+"""The results as tables of text: scores, tests against the reference, ours beside the paper's."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.metrics import METRICS
+from brainfed.evaluation.scores import INSTITUTION, POOLED
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import NONE, SIGNIFICANT, p_short, rounded, short, signed
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.tables.paper_numbers import FEDNI_TABLE_V, PAPER_COLUMNS, PAPER_METRICS, paper_cohort
+from brainfed.reporting.tables.printed import changed_settings
+from brainfed.reporting.variants import ShownVariant, by_family
+
+RANKED = ("accuracy", "balanced_accuracy", "auc")
+"""Metrics in which the best stands out; the others are highest for who calls everybody, or nobody, a patient."""
+SCOPE_TITLES = {INSTITUTION: "mean over institutions", POOLED: "all test subjects pooled"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table.
+
+    Attributes:
+        text: what is printed.
+        value: what a column is sorted by.
+        note: a second, smaller line.
+        marked: whether it stands out.
+        printed: whether it is a number of the paper.
+    """
+
+    text: str
+    value: float = np.nan
+    note: str = ""
+    marked: bool = False
+    printed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant of a table."""
+
+    variant: ShownVariant
+    cells: tuple[Cell, ...]
+
+
+def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:
+    """Mean of every metric, below it the deviation over runs and, where repeated, over repeat means.
+
+    Args:
+        summary: variant, scope, metric, mean, sd, sd_of_repeats.
+        variants: all variants of the experiment.
+        scope: `institution` or `pooled`.
+        scored: the runs, whose intervals decide how many decimals a mean deserves.
+    """
+    table = summary[summary["scope"] == scope]
+    best = table.groupby("metric")["mean"].max().to_dict()
+    spreads = [column for column in ("sd", "sd_of_repeats") if table[column].notna().any()]
+    held = table.set_index(["variant", "metric"]).to_dict("index")
+    rows = []
+    for variant in by_family(variants):
+        cells = []
+        for metric in METRICS:
+            found = held[variant.name, metric]
+            mean = float(found["mean"])
+            digits = scored.interval(variant.name, metric, scope).digits
+            spread = " \u00b7 ".join(short(float(found[column]), digits) for column in spreads)
+            cells.append(Cell(rounded(mean, digits), mean, spread, metric in RANKED and bool(mean == best[metric])))
+        rows.append(Row(variant, tuple(cells)))
+    return rows
+
+
+def undefined_count(summary: pd.DataFrame) -> int:
+    """AUCs of single institutions that have no definition because a test fold held one class."""
+    rows = summary[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION)]
+    return int(rows["undefined"].max()) if len(rows) else 0
+
+
+def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str) -> list[Row]:
+    """Difference with its interval, effect size, the paper's p, corrected p, Holm's p."""
+    held = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant").to_dict("index")
+    rows = []
+    for variant in by_family([variant for variant in variants if variant.name in held]):
+        test = held[variant.name]
+        found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
+        mean, _, spread = found.as_difference().partition(" ")
+        effect = float(test["effect_size"])
+        rows.append(
+            Row(
+                variant,
+                (
+                    Cell(mean, found.mean, spread),
+                    Cell(signed(effect, 2), effect),
+                    *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
+                ),
+            )
+        )
+    return rows
+
+
+def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[int, int, int]:
+    """How many differences the paper's test calls significant, how many survive the corrections, of how many."""
+    table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
+    return int((table["p_paper"] < SIGNIFICANT).sum()), int((table["p_holm"] < SIGNIFICANT).sum()), len(table)
+
+
+def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str, scored: Scored) -> list[Row]:
+    """The cells of `PAPER_COLUMNS` for every variant that is a method of Table V in all its settings."""
+    printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
+    ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
+    shipped = [variant for variant in variants if variant.method in printed and not changed_settings(variant)]
+    rows = []
+    for variant in by_family(shipped):
+        cells: list[Cell] = []
+        for column in PAPER_COLUMNS:
+            found = ours[variant.name, column.ours]
+            digits = scored.interval(variant.name, column.ours).digits
+            spread = float(found["sd_of_repeats"])
+            note = f"({short(spread, digits)})" if np.isfinite(spread) else ""
+            cells.append(Cell(rounded(float(found["mean"]), digits), float(found["mean"]), note))
+            if column.paper:
+                mean, sd = printed[variant.method][PAPER_METRICS.index(column.paper)]
+                cells.append(Cell(rounded(mean), mean, f"({short(sd)})", printed=True))
+        rows.append(Row(variant, tuple(cells)))
+    return rows
+
+
+def _p_cell(p: float) -> Cell:
+    if not np.isfinite(p):
+        return Cell(NONE)
+    return Cell(p_short(p), p, marked=p < SIGNIFICANT)

@@ -1,0 +1,103 @@
+"""Every federated method beside its twins: the same or the nearest model in every institution alone, and pooled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.text.answer import METRIC
+from brainfed.reporting.text.baselines import listed
+from brainfed.reporting.variants import ShownVariant, by_family
+
+SIDES = {"alone": "alone", "pooled": "pooled data"}
+ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True)
+class TwinRow:
+    """One federated method beside one twin.
+
+    Attributes:
+        variant: the federated method.
+        score: its mean AUC.
+        side: `alone` or `pooled data`.
+        twin: the twin; None where the experiment has none.
+        twin_score: the twin's mean AUC.
+        auc: federated minus twin, AUC.
+        accuracy: federated minus twin, accuracy.
+        better: how many institutions have a higher mean AUC with federation, of how many.
+        missing: why there is no twin, or what to add to the config.
+    """
+
+    variant: ShownVariant
+    score: Interval
+    side: str
+    twin: ShownVariant | None = None
+    twin_score: Interval | None = None
+    auc: Interval | None = None
+    accuracy: Interval | None = None
+    better: tuple[int, int] = (0, 0)
+    missing: str = ""
+
+
+def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[TwinRow]:
+    """Two rows a federated method.
+
+    Args:
+        variants: all variants of the experiment.
+        scored: its runs.
+        gain: `scores.GAIN_COLUMNS`.
+    """
+    held = {variant.name: variant for variant in variants}
+    return [
+        _row(variant, side, title, held, scored, gain)
+        for variant in by_family(variants)
+        if variant.twins
+        for side, title in SIDES.items()
+    ]
+
+
+def _row(
+    variant: ShownVariant, side: str, title: str, held: dict[str, ShownVariant], scored: Scored, gain: pd.DataFrame
+) -> TwinRow:
+    score, twin = scored.interval(variant.name, METRIC), variant.twin(side)
+    if twin.name not in held:
+        return TwinRow(variant, score, title, missing=twin.missing)
+    chosen = (gain["variant"] == variant.name) & (gain["against"] == side) & (gain["metric"] == METRIC)
+    means = gain[chosen]["mean"].dropna()
+    return TwinRow(
+        variant,
+        score,
+        title,
+        held[twin.name],
+        scored.interval(twin.name, METRIC),
+        scored.difference(variant.name, twin.name, METRIC),
+        scored.difference(variant.name, twin.name, ACCURACY),
+        (int((means > 0).sum()), len(means)),
+    )
+
+
+def missing_twins(rows: Sequence[TwinRow]) -> str:
+    """The methods that lack a twin, and the shipped twins to add, in one sentence; empty where none lacks one."""
+    lacking = [row for row in rows if row.twin is None]
+    if not lacking:
+        return ""
+    titles = dict.fromkeys(row.variant.title for row in lacking)
+    shipped = dict.fromkeys(
+        row.missing.removeprefix("add ") for row in lacking if row.missing.startswith("add ") and "{" not in row.missing
+    )
+    add = f"; add {listed(list(shipped), 'and')} to its variants" if shipped else ""
+    return f"This experiment has no twin, or one of two, for {listed(list(titles), 'and')}{add}."
+
+
+def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:
+    """What differs between federated methods and their twins beside who sees which data, each sentence once."""
+    notes: dict[str, list[str]] = {}
+    for variant in by_family(variants):
+        for side in SIDES:
+            for sentence in variant.twin(side).differs:
+                named = notes.setdefault(sentence, [])
+                named += [variant.title] if variant.title not in named else []
+    return [f"{', '.join(titles)}: {note}" for note, titles in notes.items()]

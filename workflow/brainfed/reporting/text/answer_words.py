@@ -1,0 +1,103 @@
+"""The answer in words: one line with the estimate and its interval, and the numbers behind it.
+
+No sentence turns on p crossing a limit: a difference is said with its interval, in words that follow from where the
+interval lies. The p values stand in the tables of the tests.
+"""
+
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import rounded
+from brainfed.reporting.text.answer import (
+    ALONE,
+    NO_IMAGING,
+    POOLED,
+    REFERENCE,
+    TWIN_ALONE,
+    TWIN_POOLED,
+    Answer,
+    Comparison,
+)
+
+
+def verdict(answer: Answer) -> str:
+    """The answer in one line: the federated estimate, then its difference from learning alone and from pooled data."""
+    if answer.chosen is None or answer.score is None:
+        return "No federated method was run"
+    title = answer.chosen.title
+    leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
+    reached = f"{leading} reaches an AUC of {answer.score}"
+    compared = [_first(answer, TWIN_ALONE, ALONE), _first(answer, TWIN_POOLED, POOLED)]
+    beside = [
+        f"{found.difference.as_difference()} beside {_name(role, found, answer)}"
+        for found, role in filter(None, compared)
+    ]
+    if not beside and answer.comparisons:
+        first = answer.comparisons[0]
+        beside = [f"{first.difference.as_difference()} beside {first.other.title}"]
+    return f"{reached}: {', '.join(beside)}" if beside else f"{reached}; it has nothing to be compared with"
+
+
+def _first(answer: Answer, *roles: str) -> tuple[Comparison, str] | None:
+    """The first role that something stands for."""
+    return next(((found, role) for role in roles if (found := answer.against(role)) is not None), None)
+
+
+def _name(role: str, comparison: Comparison, answer: Answer) -> str:
+    """What a variant is called that stands for `role`."""
+    assert answer.chosen is not None
+    title, others = comparison.other.title, answer.unseen
+    if role == TWIN_ALONE and (words := answer.chosen.twin("alone").other_model):
+        return f"{title} {'of the other sites, averaged' if others else 'alone'}, {words}"
+    if role == TWIN_POOLED and (words := answer.chosen.twin("pooled").other_model):
+        return f"{title} on pooled data, {words}"
+    return {
+        TWIN_ALONE: "the same model of the other sites, averaged" if others else "the same model alone",
+        ALONE: "the strongest of the other sites\u2019 own models, averaged" if others else "the strongest model alone",
+        TWIN_POOLED: "the same model on pooled data",
+        POOLED: "the strongest model on pooled data",
+    }[role]
+
+
+def graded(found: Interval) -> str:
+    """What an interval leaves possible: `between a loss of 0.06 and a gain of 0.09`; graded by where it lies."""
+    low, high = (float(rounded(abs(value), found.digits)) for value in (found.low, found.high))
+    losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
+    down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)
+    if not losing and not gaining:
+        return "no difference"
+    if losing and gaining:
+        return f"anything between a loss of {down} and a gain of {up}"
+    if gaining:
+        return f"a gain of {down} to {up}" if low > 0 else f"anything between no difference and a gain of {up}"
+    return f"a loss of {up} to {down}" if high > 0 else f"anything between a loss of {down} and no difference"
+
+
+def sentences(answer: Answer) -> list[str]:
+    """The numbers behind the verdict, a sentence for each comparison, in plain text."""
+    if answer.chosen is None or answer.score is None:
+        return ["No federated method was run in this experiment, so it gives no answer about federation."]
+    said = [_reaches(comparison, answer) + _difference(comparison) for comparison in answer.comparisons]
+    twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
+    missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
+    if missing:
+        reasons = list(missing.values())
+        both = [reason.removeprefix("add ") if number else reason for number, reason in enumerate(reasons)]
+        joined = " and ".join(both) if all(reason.startswith("add ") for reason in reasons) else "; ".join(reasons)
+        said.append(f"{answer.chosen.title} has no {' or '.join(missing)} twin in this experiment: {joined}.")
+    return [*said, *dict.fromkeys(sentence for twin in twins.values() for sentence in twin.differs)]
+
+
+def _reaches(comparison: Comparison, answer: Answer) -> str:
+    title, score, roles = comparison.other.title, comparison.score.text, comparison.roles
+    if NO_IMAGING in roles:
+        return f"Without imaging, {title} reaches {score}"
+    if roles == (REFERENCE,):
+        return f"{title} reaches {score}"
+    named = " and ".join(_name(role, comparison, answer) for role in roles)
+    return f"{named if named.startswith(title) else f'{title}, {named}'}, reaches {score}"
+
+
+def _difference(comparison: Comparison) -> str:
+    found = comparison.difference
+    if not found.known:
+        return f": the federated method differs by {found.as_difference()}, from too few runs for an interval."
+    return f": the federated method differs by {found.as_difference()}; the data allow {graded(found)}."

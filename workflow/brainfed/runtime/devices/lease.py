@@ -1,0 +1,231 @@
+"""Leases of GPUs: two jobs on one machine never share a card, and nothing leaks when a job is killed.
+
+Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
+a lock file for each place on a device (`runtime.devices.slots`), one place unless BRAINFED_JOBS_PER_GPU says more.
+`CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
+"""
+
+import logging
+import os
+import random
+import sys
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from brainfed.runtime.devices.driver import ON_CPU, installed, query
+from brainfed.runtime.devices.gpu_limit import NONE
+from brainfed.runtime.devices.gpu_limit import VARIABLE as ALLOWED
+from brainfed.runtime.devices.locks import lock_folder, locked
+from brainfed.runtime.devices.slots import Holder, forget, has_room, holders_of, jobs_per_gpu, take
+from brainfed.runtime.devices.strangers import taken_by_strangers
+from brainfed.runtime.devices.visible import VISIBLE, candidates, entries, showing
+from brainfed.runtime.errors import UserError
+
+HOLDERS_NAMED = 4
+OF_SLURM = "slurm-"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What a job may use until it ends.
+
+    Attributes:
+        device: `cuda:0` or `cpu`, a torch device name.
+        uuids: the leased devices as CUDA_VISIBLE_DEVICES names them; empty on the CPU.
+        message: one sentence for the log.
+    """
+
+    device: str
+    uuids: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How a job waits for devices, in seconds, and when it calls a device taken.
+
+    Attributes:
+        poll: between two tries while other jobs of this user hold the devices.
+        remind: between two messages while waiting.
+        grace: how long memory taken by strangers is looked at again; what a job of ours held is
+            given back a moment after its lock.
+        taken: share of a device's memory above which it is taken.
+    """
+
+    poll: float = 5.0
+    remind: float = 60.0
+    grace: float = 15.0
+    taken: float = 0.5
+
+
+@contextmanager
+def lease(
+    requested: int,
+    *,
+    purpose: str = "",
+    nvidia_smi: str | None = None,
+    locks: Path | None = None,
+    patience: Patience = Patience(),
+) -> Iterator[Lease]:
+    """Hold `requested` GPUs for the body of the `with`, or say why it runs on the CPU.
+
+    Args:
+        requested: number of GPUs; 0 asks for the CPU.
+        purpose: what they are for, for those who wait; a job's log file.
+        nvidia_smi: the driver's query program; default BRAINFED_NVIDIA_SMI, else `nvidia-smi` on PATH.
+        locks: folder of the lock files; default that of `locks.lock_folder`.
+        patience: how to wait.
+
+    Raises:
+        UserError: the driver is broken, strangers hold the memory, fewer devices than requested are
+            visible, SLURM allocated none, or BRAINFED_JOBS_PER_GPU is no number.
+        RuntimeError: torch was imported before; it may have chosen its device already.
+    """
+    if requested == 0:
+        yield Lease("cpu", (), "CPU: no GPU was asked for")
+        return
+    absent = missing_gpu(nvidia_smi)
+    if absent is not None:
+        yield Lease("cpu", (), absent)
+        return
+    if "torch" in sys.modules:
+        raise RuntimeError("a GPU must be leased before torch is imported")
+    own = Holder(os.getpid(), purpose, jobs_per_gpu())
+    allocation = os.environ.get("SLURM_JOB_ID")
+    found = candidates(requested, query(nvidia_smi)) if allocation is None else _allocation(requested)
+    pool = _Pool(found, own, lock_folder(locks), nvidia_smi, patience, allocation)
+    shared = f", shared by up to {own.jobs_per_gpu} jobs" if own.jobs_per_gpu > 1 else ""
+    granted = "" if allocation is None else " as SLURM allocated"
+    with ExitStack() as held:
+        leased = _wait(pool, requested, held)
+        with showing(leased):
+            yield Lease("cuda:0", leased, f"GPU {', '.join(leased)}{granted}{shared}")
+
+
+def missing_gpu(nvidia_smi: str | None = None) -> str | None:
+    """Why GPU jobs run on the CPU here, in one sentence; None where GPUs are to be used.
+
+    Only a machine that has no driver at all, or whose user has hidden the devices, is without GPU: a
+    broken driver is an error, which `lease` raises.
+    """
+    if "SLURM_JOB_ID" in os.environ:
+        return None
+    visible = os.environ.get(VISIBLE)
+    if visible is None:
+        return None if installed(nvidia_smi) else "CPU: this machine has no NVIDIA driver"
+    return None if entries(visible) else f"CPU: {VISIBLE}={visible!r} hides the GPUs"
+
+
+def unusable_gpu(nvidia_smi: str | None = None) -> str | None:
+    """Why a job that asks for a GPU will fail here, in the sentence that it will end in; None where it may get one."""
+    try:
+        if "SLURM_JOB_ID" in os.environ:
+            _allocation(1)
+        else:
+            candidates(1, query(nvidia_smi))
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def _allocation(requested: int) -> tuple[str, ...]:
+    allocated = entries(os.environ.get(VISIBLE, ""))
+    if len(allocated) < requested:
+        raise UserError(
+            f"SLURM job {os.environ['SLURM_JOB_ID']}: the rule asks for {requested} GPU(s), SLURM allocated "
+            f"{len(allocated)} ({VISIBLE}); name a partition with GPUs (slurm_partition), or {ON_CPU}, with "
+            f"{ALLOWED}={NONE} in the environment of jobs where the cluster does not hand on Snakemake's."
+        )
+    return allocated
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """The devices to choose from, for whom, and how to look at them.
+
+    A SLURM `allocation` numbers its devices for itself, and nobody else's memory is on them.
+    """
+
+    candidates: tuple[str, ...]
+    own: Holder
+    locks: Path
+    nvidia_smi: str | None
+    patience: Patience
+    allocation: str | None
+
+    def key(self, device: str) -> str:
+        """What the device's locks are named by on this machine."""
+        return device if self.allocation is None else f"{OF_SLURM}{self.allocation}-{device}"
+
+    def taken_by_strangers(self, holders: Mapping[str, Sequence[Holder]]) -> Collection[str]:
+        """The devices whose memory others have taken."""
+        if self.allocation is not None:
+            return ()
+        return taken_by_strangers(holders, self.patience.taken, self.nvidia_smi)
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What one try gave: the devices leased, or none; those that strangers have taken; who holds which."""
+
+    leased: tuple[str, ...]
+    taken: tuple[str, ...]
+    holders: Mapping[str, Sequence[Holder]]
+
+
+def _wait(pool: _Pool, requested: int, held: ExitStack) -> tuple[str, ...]:
+    """Try until `requested` devices are locked and their memory is free; `held` keeps their locks."""
+    patience = pool.patience
+    jitter = random.Random(os.getpid())
+    reminded = short_since = None
+    while True:
+        attempt = _try(pool, requested, held)
+        if attempt.leased:
+            return attempt.leased
+        now = time.monotonic()
+        if len(pool.candidates) - len(attempt.taken) >= requested:
+            short_since = None
+            if reminded is None or now - reminded >= patience.remind:
+                logger.warning(
+                    "waiting for %d of %d GPU(s), other jobs hold them: %s",
+                    requested,
+                    len(pool.candidates),
+                    _described(attempt.holders),
+                )
+                reminded = now
+        else:
+            short_since = now if short_since is None else short_since
+            if now - short_since >= patience.grace:
+                raise UserError(
+                    f"GPU {', '.join(attempt.taken)}: more than {patience.taken:.0%} of the memory is taken by other "
+                    f"programs; wait for them, name free devices in {VISIBLE}, or {ON_CPU}."
+                )
+        time.sleep(patience.poll * jitter.uniform(0.5, 1.0))
+
+
+def _described(holders: Mapping[str, Sequence[Holder]]) -> str:
+    named = [f"{uuid} {holder}" for uuid, present in holders.items() for holder in present]
+    further = len(named) - HOLDERS_NAMED
+    return ", ".join(named[:HOLDERS_NAMED]) + (f" and {further} more" if further > 0 else "")
+
+
+def _try(pool: _Pool, requested: int, held: ExitStack) -> _Attempt:
+    """One try, of one process at a time, so a device seen free stays free until it is leased."""
+    with locked(pool.locks / "gate.lock", wait=True):
+        if pool.allocation is not None:
+            forget(OF_SLURM, pool.locks)
+        holders = {uuid: holders_of(pool.key(uuid), pool.locks) for uuid in pool.candidates}
+        open_to_us = [uuid for uuid in pool.candidates if has_room(holders[uuid], pool.own.jobs_per_gpu)]
+        if not open_to_us:
+            return _Attempt((), (), holders)
+        full = pool.taken_by_strangers(holders)
+        emptiest_first = sorted((uuid for uuid in open_to_us if uuid not in full), key=lambda uuid: len(holders[uuid]))
+        leased = tuple(emptiest_first[:requested]) if len(emptiest_first) >= requested else ()
+        for uuid in leased:
+            take(pool.key(uuid), pool.locks, pool.own, held)
+        return _Attempt(leased, tuple(uuid for uuid in open_to_us if uuid in full), holders)

@@ -1,0 +1,270 @@
+"""What every script does around its one call: log, threads, device, and how it ends.
+
+A script reads:
+
+    with job(snakemake, gpu=True) as running:
+        from brainfed.methods.gcn.train_fedgcn import train  # torch is imported under the lease
+        train(..., **running.params.settings, device=running.device)
+        write_text(snakemake.output.timing, json.dumps(running.timing()))
+"""
+
+import logging
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import brainfed
+from brainfed.runtime.devices.cuda import UnusableGpuError, peak_gpu_memory, using_cuda
+from brainfed.runtime.devices.lease import Lease, lease
+from brainfed.runtime.disk import full_disk, is_full
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.memory import is_out_of_memory, out_of_memory
+from brainfed.runtime.jobs.preemption import return_to_queue
+from brainfed.runtime.jobs.stopping import stoppable, stopped_by
+from brainfed.runtime.logs import Progress, configure
+from brainfed.runtime.provenance import imported_versions
+from brainfed.runtime.records.made import Making, roles_of
+
+if TYPE_CHECKING:
+    from brainfed.runtime.jobs.checkpoints import Checkpoint
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+INTERRUPTED = 130
+NAMING = ("variant", "inpainting", "fused")
+"""Wildcards that tell the jobs with progress apart."""
+
+logger = logging.getLogger(__name__)
+
+
+class NamedList(Protocol):
+    """Snakemake's lists whose items may have names."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The item of that name."""
+
+
+class SnakemakeScript(Protocol):
+    """The part of the `snakemake` object that a job reads."""
+
+    @property
+    def log(self) -> Sequence[str]:
+        """The rule's log files."""
+
+    @property
+    def input(self) -> Any:
+        """The rule's named inputs."""
+
+    @property
+    def output(self) -> Sequence[str]:
+        """The rule's outputs."""
+
+    @property
+    def params(self) -> NamedList:
+        """The rule's parameters: `given`, a mapping of names to values."""
+
+    @property
+    def resources(self) -> NamedList:
+        """The rule's resources."""
+
+    @property
+    def scriptdir(self) -> Any:
+        """The folder of the script."""
+
+
+@dataclass
+class Job:
+    """A running job.
+
+    Attributes:
+        lease: the devices that it holds.
+        started: seconds of the monotonic clock when it had its devices; waiting for them is no work.
+        threads: compute threads.
+        params: the rule's parameters by name.
+        progress: called with (done, total, what) after each unit of work.
+        earlier: seconds that processes took which were stopped before it, and whose work it goes on with.
+    """
+
+    lease: Lease
+    started: float
+    threads: int
+    params: SimpleNamespace
+    progress: Progress = field(default_factory=Progress)
+    earlier: float = 0.0
+
+    @property
+    def device(self) -> str:
+        """The torch device name."""
+        return self.lease.device
+
+    def seconds(self) -> float:
+        """What the job has taken so far."""
+        return self.earlier + time.monotonic() - self.started
+
+    def checkpoint(self, output: str, digest: str) -> "Checkpoint":
+        """Where the state of the job that `digest` describes is kept, beside `output`."""
+        from brainfed.runtime.jobs.checkpoints import (  # imports numpy, which counts its threads
+            Checkpoint,
+            checkpoint_path,
+        )
+
+        kept = Checkpoint(checkpoint_path(output, digest), digest, self.progress.name, self.seconds)
+        self.earlier = kept.spent()
+        return kept
+
+    def timing(self) -> dict[str, float | str]:
+        """Seconds so far, the largest memory so far (MiB; of a GPU too), and the device with its model.
+
+        The seconds are those of all processes whose rounds are in the result, the memory is this one's.
+        """
+        measured: dict[str, float | str] = {
+            "seconds": round(self.seconds(), 3),
+            "peak_memory_mb": round(_peak_memory(), 1),
+            "device": _described(self.device),
+        }
+        if self.device != "cpu":
+            measured["peak_gpu_memory_mb"] = round(peak_gpu_memory(), 1)
+        return measured
+
+
+@contextmanager
+def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
+    """Run the body as a job of the workflow.
+
+    A `UserError` ends it with its one sentence and exit code 1, and so do a full disk and memory that has run out; any
+    other exception with a full traceback in the log, one line on stderr that names the log, and exit code 1; a stop
+    (`runtime.jobs.stopping`) with one sentence and exit code 130, after all `finally` blocks.
+
+    Args:
+        snakemake: the object that Snakemake gives a script; its parameter `threads` (default 1) sets the
+            compute threads, `resources.gpu` the number of GPUs.
+        gpu: whether the job can use GPUs at all.
+    """
+    log = snakemake.log[0] if len(snakemake.log) else None
+    given = _given(snakemake)
+    try:
+        with stoppable():
+            _open_log(log)
+            threads = int(given.get("threads", 1))
+            _limit_threads(threads)
+            _check_package(snakemake.scriptdir)
+            requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
+            with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
+                logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
+                told = Progress(job_name(getattr(snakemake, "wildcards", {})))
+                making = Making(given, roles_of(snakemake.input), list(snakemake.output))
+                with using_cuda(leased.uuids):
+                    yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), told)
+            making.finish(imported_versions())
+    except KeyboardInterrupt:
+        logger.error(
+            "stopped by %s before the end; the same command goes on from the last round, or file, that was finished",
+            stopped_by(),
+        )
+        return_to_queue()
+        raise SystemExit(INTERRUPTED) from None
+    except Exception as error:
+        logger.error("%s", _last_words(error, snakemake, log), exc_info=_is_ours(error))
+        raise SystemExit(1) from None
+
+
+def _given(snakemake: SnakemakeScript) -> dict[str, Any]:
+    """The rule's parameters by name."""
+    return dict(snakemake.params.get("given", {}))
+
+
+def _open_log(log: str | None) -> None:
+    """Begin the rule's log; where there is no room for one, say so and tell everything on stderr."""
+    try:
+        configure(log)
+    except OSError as error:
+        if log is None or not is_full(error):
+            raise
+        configure(None)
+        logger.warning("%s", full_disk(Path(log), 0, 0))
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether nobody but a programmer can mend it, who needs the traceback."""
+    return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
+
+
+def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
+    if isinstance(error, UnusableGpuError):
+        return str(error)
+    # A reader that found no memory calls its file damaged.
+    for cause in (error, error.__cause__):
+        if cause is not None and is_out_of_memory(cause):
+            entry = str(_given(snakemake).get("entry", ""))
+            asked = int(snakemake.resources.get("mem_mb", 0))
+            return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory(), asked)
+    if isinstance(error, UserError):
+        return str(error)
+    if is_full(error):
+        named = getattr(error, "filename", None) or log or "."
+        return str(full_disk(Path(os.fsdecode(named)), 0, 0))
+    where = f"; the traceback is in {log}" if log else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+def job_name(wildcards: Any) -> str:
+    """What a line of progress calls the job with these wildcards: `fedgcn, repeat 0`."""
+    name = next((wildcards.get(kind) for kind in NAMING if wildcards.get(kind)), "")
+    repeat, part = wildcards.get("repeat"), wildcards.get("part")
+    further = [f"repeat {repeat}" if repeat else "", part if part != "all" else ""]
+    return ", ".join(word for word in [name, *further] if word) if name else ""
+
+
+def _limit_threads(threads: int) -> None:
+    """Set the threads of the numerical libraries, imported or yet to come."""
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    if "numpy" in sys.modules:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(limits=threads)
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+
+
+def _check_package(scripts: Path | str) -> None:
+    """Refuse to run an installed copy of the package in place of the one beside the scripts."""
+    beside = Path(scripts).resolve().parent / "brainfed" / "__init__.py"
+    imported = Path(brainfed.__file__ or "").resolve()
+    if beside.exists() and not beside.samefile(imported):
+        raise UserError(
+            f"brainfed: this workflow's package is {beside.parent}, Python imported {imported.parent}; "
+            "uninstall that copy (pip uninstall brainfed), or install this one (pip install -e .)."
+        )
+
+
+def _peak_memory() -> float:
+    """The largest resident memory of this process so far, MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage would count what the process that started this one held when it did so.
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    unit = 1024**2 if platform.system() == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _described(device: str) -> str:
+    if device == "cpu":
+        return device
+    import torch
+
+    return f"{device} ({torch.cuda.get_device_name(device)})"

@@ -1,0 +1,176 @@
+"""Digests of code: what makes a job rerun when, and only when, the code behind it means something else.
+
+Snakemake does not see edits in imported modules. So each rule carries, as a parameter, the digest of
+the import closure of its script and of the training entry point that it calls. The digest is taken of
+the parsed source without docstrings, comments and line numbers: a reworded sentence reruns nothing.
+"""
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.records.sources import Meaning, Memory, meaning_of
+
+Place = tuple[str, ...]
+
+# They decide where a job runs and what it says on the way, never the numbers that it writes.
+NEUTRAL_MODULES = frozenset(
+    f"brainfed.runtime.{name}"
+    for name in (
+        "logs",
+        "devices.lease",
+        "devices.visible",
+        "devices.driver",
+        "devices.strangers",
+        "devices.slots",
+        "devices.locks",
+        "devices.cuda",
+        "jobs.job",
+        "jobs.stopping",
+        "disk",
+        "parts",
+        "jobs.memory",
+        "records.digests",
+        "records.sources",
+        "provenance",
+        "records.contents",
+        "records.made",
+        "records.judging",
+        "records.records",
+        "records.snakemake_records",
+    )
+)
+DIGEST_LENGTH = 16
+
+
+def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Collection[str] = NEUTRAL_MODULES) -> str:
+    """Digest of everything inside `base` that the roots run.
+
+    Args:
+        roots: files (a `Path`, or a name that ends in `.py`; relative to `base` or absolute) and dotted
+            modules (`brainfed.methods.gcn.train_fedgcn`, or an entry point `brainfed.methods.gcn.train_fedgcn:train`).
+        base: the folder that is on the import path, or its tree; imports that lead outside it are not followed.
+        exclude: dotted modules that are left out together with what only they import.
+
+    Returns:
+        16 hexadecimal characters, the same wherever `base` lies.
+
+    Raises:
+        UserError: a root is not in `base`, or a file is not valid Python.
+    """
+    total = hashlib.sha256()
+    tree = base if isinstance(base, SourceTree) else SourceTree(base)
+    for place, meaning in _closure(roots, tree, exclude).items():
+        total.update(f"{'/'.join(place)} {meaning.digest}\n".encode())
+    return total.hexdigest()[:DIGEST_LENGTH]
+
+
+def import_closure(
+    *roots: Path | str, base: Path | str, exclude: Collection[str] = NEUTRAL_MODULES
+) -> tuple[Path, ...]:
+    """The files inside `base` that the roots import, directly or not, the roots among them.
+
+    Imports inside functions count, names in strings do not; an `__init__` counts unless it is empty.
+    Arguments and errors as in `code_digest`.
+    """
+    tree = SourceTree(base)
+    return tuple(tree.folder.joinpath(*place) for place in _closure(roots, tree, exclude))
+
+
+def _closure(roots: Sequence[Path | str], tree: "SourceTree", exclude: Collection[str]) -> dict[Place, Meaning]:
+    left_out = {place for place in tree.places if ".".join(_module_name(place)) in exclude}
+    waiting = [place for root in roots for place in tree.root(root)]
+    # Python also looks beside a script for what the script imports.
+    beside = {place[:-1] for place in waiting if (*place[:-1], "__init__.py") not in tree.places}
+    searched = tuple(sorted({(), *beside}))
+    closure: dict[Place, Meaning] = {}
+    while waiting:
+        place = waiting.pop()
+        if place in closure or place in left_out:
+            continue
+        closure[place] = tree.meaning(place)
+        waiting.extend(tree.imported(place, searched))
+    return {
+        place: closure[place] for place in sorted(closure) if place[-1] != "__init__.py" or not closure[place].empty
+    }
+
+
+class SourceTree:
+    """The Python files below a folder as they are when it is made; where each lies, and what it imports.
+
+    Args:
+        folder: the folder that is on the import path.
+        memory: a file that keeps what was parsed from one run to the next; without it each file is parsed
+            when a digest asks for it.
+    """
+
+    def __init__(self, folder: Path | str, memory: Path | None = None) -> None:
+        self.folder = Path(folder).resolve()
+        self.places = frozenset(_places(str(self.folder), ()))
+        self._meanings: dict[Place, Meaning] = {}
+        if memory:
+            paths = {self.folder.joinpath(*place): place for place in self.places}
+            self._meanings = {paths[path]: meaning for path, meaning in Memory(memory).meanings(paths).items()}
+        self.imported = cache(self._imported)
+
+    def meaning(self, place: Place) -> Meaning:
+        """What a file means.
+
+        Raises:
+            UserError: it is not valid Python.
+        """
+        if place not in self._meanings:
+            path = self.folder.joinpath(*place)
+            self._meanings[place] = meaning_of(path.read_bytes(), path)
+        return self._meanings[place]
+
+    def root(self, root: Path | str) -> list[Place]:
+        """The files that Python runs for one root of a closure."""
+        if isinstance(root, Path) or root.endswith(".py"):
+            path = (self.folder / root).resolve()
+            place = path.relative_to(self.folder).parts if path.is_relative_to(self.folder) else ()
+            found = [*self.module(place[:-1]), place] if place in self.places else []
+        else:
+            name = tuple(root.partition(":")[0].split("."))
+            found = self.module(name)
+            found = found if found and _module_name(found[-1]) == name else []
+        if not found:
+            raise UserError(f"{root}: no such file or module in {self.folder}; correct the script or entry.")
+        return found
+
+    def module(self, name: Place) -> list[Place]:
+        """The files that Python runs to import a module: each package's `__init__`, then the module."""
+        found: list[Place] = []
+        for length in range(1, len(name) + 1):
+            package = (*name[:length], "__init__.py")
+            module = (*name[: length - 1], f"{name[length - 1]}.py")
+            found.extend(place for place in (package, module) if place in self.places)
+        return found
+
+    def _imported(self, place: Place, searched: tuple[Place, ...]) -> tuple[Place, ...]:
+        """The files that a file's import statements run; `y` of `from x import y` may be a module."""
+        found: dict[Place, None] = {}
+        for statement in self.meaning(place).imports:
+            folders = (place[: -statement.level],) if statement.level else searched
+            for folder in folders:
+                module = (*folder, *statement.module)
+                found |= dict.fromkeys(self.module(module))
+                for name in statement.names:
+                    found |= dict.fromkeys(self.module((*module, name))[-1:])
+        return tuple(found)
+
+
+def _module_name(place: Place) -> Place:
+    return place[:-1] if place[-1] == "__init__.py" else (*place[:-1], place[-1].removesuffix(".py"))
+
+
+def _places(folder: str, place: Place) -> Iterator[Place]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py") and entry.is_file():
+                yield (*place, entry.name)
+            elif entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                yield from _places(entry.path, (*place, entry.name))

@@ -1,0 +1,158 @@
+"""What made a result, written beside it by the job that made it.
+
+One record a job, hidden beside its first output (`.predictions.parquet.made`): digests of the job's parameters, what it
+read and wrote with a digest of every content, and the versions of the libraries that computed it. Snakemake keeps such
+a memory in `.snakemake` alone; this one travels with the results.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from brainfed.runtime.parts import write_whole
+from brainfed.runtime.records.contents import Content, Signature, as_list, content, from_list, signature
+
+SUFFIX = ".made"
+DIGEST_LENGTH = 16
+
+Roles = tuple[tuple[str, tuple[str, ...]], ...]
+"""Name of an input -> its paths, in the rule's order: two inputs that trade places are other inputs."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What made the outputs of one job.
+
+    Attributes:
+        parts: parameter -> digest of its value; `code` is one of them.
+        inputs: what was read, by its role.
+        contents: input path -> its content.
+        outputs: output path -> its content.
+        versions: package -> the version that computed the outputs; empty where nobody knows.
+        adopted: whether somebody asked to take the outputs for those of these parameters and inputs.
+    """
+
+    parts: Mapping[str, str]
+    inputs: Roles
+    contents: Mapping[str, Content]
+    outputs: Mapping[str, Content]
+    versions: Mapping[str, str]
+    adopted: bool = False
+
+
+def record_path(output: str | Path) -> Path:
+    """The hidden record beside a job's first output."""
+    path = Path(output)
+    return path.with_name(f".{path.name}{SUFFIX}")
+
+
+def parts_of(given: Mapping[str, Any]) -> dict[str, str]:
+    """Parameter -> digest of its value. The order of keys in a mapping counts, as it may for the job."""
+    return {name: _digest(value) for name, value in given.items()}
+
+
+def roles_of(inputs: Any) -> Roles:
+    """The named inputs of a job, as Snakemake gives them to rules and scripts."""
+    return tuple(
+        (str(name), (str(found),) if isinstance(found, str | Path) else tuple(map(str, found)))
+        for name, found in inputs.items()
+    )
+
+
+class Making:
+    """Watches over what a job reads, from its start to its end.
+
+    Args:
+        given: the job's parameters by name.
+        inputs: what it reads, by role.
+        outputs: what it writes; the first names the record, and without any none is kept.
+    """
+
+    def __init__(self, given: Mapping[str, Any], inputs: Roles, outputs: Sequence[str]) -> None:
+        self._made = Made(parts_of(given), inputs, {}, {}, {})
+        self._outputs = list(outputs)
+        self._before = {path: signature(path) for _, paths in inputs for path in paths}
+        if self._outputs:
+            # The old record describes outputs that are about to be written anew.
+            record_path(self._outputs[0]).unlink(missing_ok=True)
+
+    def finish(self, versions: Mapping[str, str]) -> None:
+        """Write the record. An input that changed meanwhile gets no digest, so that the next start sees a change."""
+        if not self._outputs:
+            return
+        contents = {path: _unless_changed(path, before) for path, before in self._before.items()}
+        write(replace(self._made, contents=contents, outputs=contents_of(self._outputs), versions=dict(versions)))
+
+
+def contents_of(paths: Iterable[str]) -> dict[str, Content]:
+    """Path -> content, of those that exist."""
+    found = {path: content(path) for path in paths}
+    return {path: held for path, held in found.items() if held is not None}
+
+
+def write(made: Made) -> None:
+    """Write a record beside the first of its outputs, whole or not at all."""
+    path = record_path(next(iter(made.outputs)))
+    held = {
+        "parts": dict(made.parts),
+        "inputs": [[name, list(paths)] for name, paths in made.inputs],
+        "contents": {name: as_list(found) for name, found in made.contents.items()},
+        "outputs": {name: as_list(found) for name, found in made.outputs.items()},
+        "versions": dict(made.versions),
+        "adopted": made.adopted,
+    }
+    write_whole(path, json.dumps(held) + "\n")
+
+
+def read(output: str | Path) -> Made | None:
+    """The record beside a job's first output; None where there is no whole one."""
+    try:
+        held = json.loads(record_path(output).read_text(encoding="utf-8"))
+        return Made(
+            held["parts"],
+            tuple((name, tuple(paths)) for name, paths in held["inputs"]),
+            {name: from_list(values) for name, values in held["contents"].items()},
+            {name: from_list(values) for name, values in held["outputs"].items()},
+            held["versions"],
+            bool(held["adopted"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def record_of(output: str | Path) -> Made | None:
+    """The record of the job that wrote a file, wherever among its outputs the file stands; None where none says so."""
+    path = Path(output)
+    own = read(path)
+    if own is not None:
+        return own
+    return next((made for made in _records_in(path.parent) if str(path) in made.outputs), None)
+
+
+@cache
+def _records_in(folder: Path) -> tuple[Made, ...]:
+    named = (path.name.removeprefix(".").removesuffix(SUFFIX) for path in sorted(folder.glob(f".*{SUFFIX}")))
+    found = (read(folder / name) for name in named)
+    return tuple(made for made in found if made is not None)
+
+
+def _unless_changed(path: str, before: Signature | None) -> Content:
+    """The content of an input; a chmod or a hard link meanwhile, as of a backup, leaves size, mtime and inode."""
+    held = content(path)
+    if held is None or before is None or _of_content(held.signature) != _of_content(before):
+        return Content("", (0, 0, 0, 0))
+    return held
+
+
+def _of_content(found: Signature) -> tuple[int, int, int]:
+    size, changed, _, inode = found
+    return size, changed, inode
+
+
+def _digest(value: Any) -> str:
+    described = json.dumps(value, separators=(",", ":"), default=repr)
+    return hashlib.sha256(described.encode()).hexdigest()[:DIGEST_LENGTH]

@@ -1,0 +1,140 @@
+"""The records of the jobs of one run: which results are current, which are taken to be, and what is said of them."""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.records.contents import Contents
+from brainfed.runtime.records.judging import CHANGED, NO_RECORD, OTHER_INPUT, OTHER_VERSIONS, verdict
+from brainfed.runtime.records.made import Made, Roles, contents_of, parts_of, read, record_path, roles_of, write
+
+ADOPT = "BRAINFED_ADOPT"
+"""Set to 1: results are taken for those of today's config, code and data, whatever made them."""
+GIVEN = "given"
+"""The one parameter of a rule: a mapping of names to values."""
+ADOPTED = "results behind them are taken as they are"
+UNEXPECTED = (NO_RECORD, CHANGED, OTHER_INPUT, OTHER_VERSIONS)
+"""Reasons that no edit of the config shows."""
+
+
+class Records:
+    """The records of the jobs of one run.
+
+    Args:
+        memory: a file for the digests of contents that were read.
+        versions: the libraries' versions where a result of others is computed again; empty where it is kept.
+        writing: whether this run may write; a dry run adopts nothing.
+        pages: rules whose outputs say what was adopted: they are adopted never, and run where anything was.
+    """
+
+    def __init__(
+        self, memory: Path, versions: Mapping[str, str], writing: Callable[[], bool], pages: Collection[str] = ()
+    ) -> None:
+        self.contents = Contents(memory)
+        self.versions = versions
+        self.writing = writing
+        self.pages = frozenset(pages)
+        self.adopting = os.environ.get(ADOPT, "") not in ("", "0")
+        self.stale: dict[str, list[str]] = {}
+        self.adopted: list[str] = []
+        self._judged: dict[tuple[str, ...], tuple[Made | None, str]] = {}
+        self._standing: dict[Any, bool] = {}
+        self._read = cache(read)
+
+    def concerns(self, job: Any) -> bool:
+        """Whether a job is one of ours whose result is in use: its outputs exist, or files that were made of them.
+
+        Intermediate files may be deleted. A result that was made of them is current only where they would be.
+        """
+        return GIVEN in dict(job.params.items()) and bool(job.output) and self._stands(job)
+
+    def judge(self, job: Any) -> str:
+        """Why the outputs of a job are not current; empty where they are, or are taken to be."""
+        return self._judge(job)[1]
+
+    def checksum(self, job: Any, path: str) -> str | None:
+        """SHA-256 of an input when the job ran."""
+        adopting = self.adopting and job.rule.name not in self.pages
+        made = self._judge(job)[0] if adopting else self._read(str(job.output[0]))
+        held = made.contents.get(path) if made else None
+        return held.digest if held and held.digest else None
+
+    def finished(self, job: Any) -> None:
+        """Remember what a job has just written: Snakemake gives its outputs another time when it takes them over."""
+        made = read(str(job.output[0])) if job.output else None
+        for path, held in (made.outputs if made else {}).items():
+            self.contents.remember(path, held)
+
+    def announce(self) -> None:
+        """Say once what is computed again, or kept, for reasons that no edit of the config shows."""
+        self.contents.save()
+        for reason in UNEXPECTED:
+            files = self.stale.pop(reason, [])
+            if files:
+                several = f"{len(files)} results are" if len(files) > 1 else "1 result is"
+                print(
+                    f"{several} computed again, the first is {files[0]}: {reason}. {ADOPT}=1 in the environment keeps "
+                    "such results as they are.",
+                    file=sys.stderr,
+                )
+        if self.adopted:
+            done = "kept as they are" if self.writing() else "would be kept as they are"
+            print(
+                f"{len(self.adopted)} result(s) {done} because {ADOPT} is set, the first is {self.adopted[0]}; "
+                "a report of them counts them.",
+                file=sys.stderr,
+            )
+            self.adopted = []
+
+    def _stands(self, job: Any) -> bool:
+        """Whether a job's outputs exist, or any output of what is below it in the plan."""
+        if job not in self._standing:
+            exist = [self.contents.exists(str(path)) for path in job.output]
+            below = (self._stands(reader) for reader in list(job.dag.depending[job]))
+            self._standing[job] = (bool(exist) and all(exist)) or any(below)
+        return self._standing[job]
+
+    def _judge(self, job: Any) -> tuple[Made | None, str]:
+        outputs = tuple(map(str, job.output))
+        if outputs not in self._judged:
+            parts, inputs = parts_of(job.params.get(GIVEN)), roles_of(job.input)
+            made = self._read(outputs[0])
+            found = verdict(made, parts, inputs, outputs, self.contents, self._of_deleted(job), self.versions)
+            page = job.rule.name in self.pages
+            if page and self.adopted:
+                found = found or ADOPTED
+            if found and self.adopting and not page and all(map(self.contents.exists, outputs)):
+                made = self._adopt(made, parts, inputs, outputs)
+                self.adopted.append(outputs[0])
+                found = ""
+            elif found and any(map(self.contents.exists, outputs)):
+                self.stale.setdefault(found, []).append(outputs[0])
+            self._judged[outputs] = made, found
+        return self._judged[outputs]
+
+    def _of_deleted(self, job: Any) -> dict[str, str]:
+        """Input that was deleted -> the digest that it had, by the record of the job that wrote it."""
+        found = {}
+        for writer in job.dag.dependencies[job]:
+            made = self._read(str(writer.output[0])) if writer.output else None
+            for path, held in (made.outputs if made else {}).items():
+                if not self.contents.exists(path):
+                    found[path] = held.digest
+        return found
+
+    def _adopt(self, made: Made | None, parts: Mapping[str, str], inputs: Roles, outputs: tuple[str, ...]) -> Made:
+        read_now = contents_of(path for _, paths in inputs for path in paths)
+        adopted = Made(parts, inputs, read_now, contents_of(outputs), made.versions if made else {}, adopted=True)
+        if self.writing():
+            try:
+                write(adopted)
+            except OSError as error:
+                raise UserError(
+                    f"{record_path(outputs[0])}: {ADOPT} is set and the record could not be written ({error}); make "
+                    "the folder writable, or copy the results."
+                ) from error
+        return adopted

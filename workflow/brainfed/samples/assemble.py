@@ -1,0 +1,78 @@
+"""Read one repeat's artefacts, join them by subject id, and hide every test label."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from brainfed.inpainting.fusing.fused import read_fused
+from brainfed.runtime.streams import Streams
+from brainfed.samples.aligned import read_features, read_graph
+from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.people import phenotypes_of, read_people
+
+
+def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
+    """(n,) diagnoses, -1 of who is never tested; `permuted` shuffles them inside every institution and fold.
+
+    The shuffle, the null control, keeps each cell's share of patients, as the stratified split made it: otherwise the
+    institution itself would tell the label.
+    """
+    labelled = people["fold"] >= 0
+    diagnosis = people["diagnosis"].where(labelled, -1).to_numpy(np.int64)
+    if labels == "permuted":
+        random = streams.numpy("permuted-labels")
+        diagnosis = diagnosis.copy()
+        for _, cell in people[labelled].groupby(["institution", "fold"]):
+            diagnosis[cell.index] = random.permutation(diagnosis[cell.index])
+    return diagnosis
+
+
+def assemble(
+    *,
+    split: Path | str,
+    participants: Path | str,
+    features: Sequence[Path | str],
+    graphs: Sequence[Path | str],
+    labels: str,
+    streams: Streams,
+    fused: Sequence[Path | str] = (),
+) -> tuple[MethodInputs, IntArray]:
+    """Build a method's inputs, and apart from them the labels that only the scores may see.
+
+    Unlabelled subjects are nodes: a method without a graph, which could only scale by them, is not given them.
+
+    Args:
+        split: subject, institution, fold.
+        participants: the phenotype artefact.
+        features: none, one shared by the folds, or one a fold in order.
+        graphs: the same for population graphs.
+        labels: `true` or `permuted`.
+        streams: of the repeat.
+        fused: none, one graph with generated nodes shared by the folds, or one a fold in order.
+
+    Returns:
+        The inputs with labels -1 where tested or unlabelled, and the (n,) labels.
+    """
+    people = read_people(split, participants)
+    if not graphs and not fused:
+        people = people[people["fold"] >= 0].reset_index(drop=True)
+    subjects = tuple(people["subject"])
+    institutions = tuple(sorted(people["institution"].unique()))
+    fold = people["fold"].to_numpy(np.int64)
+    truth = true_labels(people, labels, streams)
+    hidden = np.where(np.arange(fold.max() + 1)[:, None] == fold[None, :], -1, truth[None, :])
+    inputs = MethodInputs(
+        subjects=subjects,
+        institutions=institutions,
+        institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
+        fold=fold,
+        labels=hidden,
+        features=tuple(read_features(path, subjects) for path in features),
+        graphs=tuple(read_graph(path, subjects) for path in graphs),
+        phenotypes=phenotypes_of(people),
+        streams=streams,
+        fused=tuple(read_fused(path, subjects) for path in fused),
+    )
+    return inputs, truth

@@ -1,0 +1,62 @@
+"""Choosing a penalty on the training subjects, without splitting a subject from its twin.
+
+Rows with identical features are one person scanned into the cohort twice; they stay on one side of
+every inner split, as they do of the outer one.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from brainfed.samples.inputs import FloatArray, IntArray
+
+INNER_FOLDS = 5
+
+Margins = Callable[[float, IntArray, IntArray], NDArray[np.float64]]
+Loss = Callable[[IntArray, NDArray[np.float64]], float]
+
+
+def twin_groups(features: FloatArray) -> IntArray:
+    """(n,) position of the first row that is identical to each row of the features (n, d)."""
+    first: dict[bytes, int] = {}
+    return np.array(
+        [first.setdefault(row.tobytes(), position) for position, row in enumerate(features)], dtype=np.int64
+    )
+
+
+def inner_folds(labels: IntArray, twins: IntArray, seed: int) -> IntArray:
+    """(n,) inner fold of each training subject, stratified by label.
+
+    At most 5 folds, and no more than there are people of the rarer class; a single fold 0 where the
+    rarer class has one person only.
+    """
+    people = np.flatnonzero(twins == np.arange(len(twins)))
+    smallest = int(np.bincount(labels[people], minlength=2).min())
+    fold = np.zeros(len(labels), dtype=np.int64)
+    if smallest >= 2:
+        splitter = StratifiedKFold(min(INNER_FOLDS, smallest), shuffle=True, random_state=seed % 2**32)
+        for index, (_, held_out) in enumerate(splitter.split(people, labels[people])):
+            fold[people[held_out]] = index
+    return fold[twins]
+
+
+def choose_cost(costs: Sequence[float], labels: IntArray, fold: IntArray, margins: Margins, loss: Loss) -> float:
+    """The cost with the smallest mean loss over the inner folds, the strongest penalty among equals.
+
+    Args:
+        costs: ascending.
+        labels: (n,) in {0, 1}.
+        fold: (n,) inner folds; with a single one there is nothing to choose by, and the strongest
+            penalty is taken.
+        margins: (cost, training positions, held-out positions) -> margins of the held-out subjects.
+        loss: (labels, margins) of the held-out subjects -> their mean loss.
+    """
+    if len(costs) == 1 or fold.max() == 0:
+        return costs[0]
+    splits = [(np.flatnonzero(fold != index), np.flatnonzero(fold == index)) for index in range(int(fold.max()) + 1)]
+    losses = [
+        np.mean([loss(labels[held_out], margins(cost, kept, held_out)) for kept, held_out in splits]) for cost in costs
+    ]
+    return costs[int(np.argmin(losses))]

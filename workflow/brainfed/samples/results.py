@@ -1,0 +1,72 @@
+"""From a method's outcome to the tables that everything after it reads."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from brainfed.runtime.score_kinds import THRESHOLD
+from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+
+
+def check(inputs: MethodInputs, outcome: Outcome) -> None:
+    """Every tested subject has a finite score and nobody else has one.
+
+    Raises:
+        ValueError: the method broke its contract.
+    """
+    tested = np.arange(inputs.folds)[:, None] == inputs.fold[None, :]
+    if outcome.scores.shape != tested.shape or not np.array_equal(np.isfinite(outcome.scores), tested):
+        raise ValueError("a method must return one finite score for every tested subject of every fold, NaN elsewhere")
+
+
+def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
+    """subject, institution, fold, score, kind, label: one row a subject that is tested."""
+    position = np.flatnonzero(inputs.fold >= 0)
+    fold = inputs.fold[position]
+    return pd.DataFrame(
+        {
+            "subject": [inputs.subjects[index] for index in position],
+            "institution": [inputs.institutions[code] for code in inputs.institution[position]],
+            "fold": fold.astype(np.int16),
+            "score": outcome.scores[fold, position],
+            "kind": outcome.kind,
+            "label": truth[position].astype(np.int8),
+        }
+    )
+
+
+def history_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
+    """fold, institution, round, training_loss, test_loss, test_accuracy; empty for methods without rounds."""
+    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"]
+    return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
+        {
+            "fold": np.int16,
+            "institution": "str",
+            "round": np.int32,
+            "training_loss": float,
+            "test_loss": float,
+            "test_accuracy": float,
+        }
+    )
+
+
+def _history(
+    inputs: MethodInputs, outcome: Outcome, truth: IntArray
+) -> Iterator[tuple[int, str, int, float, float, float]]:
+    if outcome.round_scores is None or outcome.training_loss is None:
+        return
+    for fold in range(inputs.folds):
+        for number, name in enumerate(inputs.institutions):
+            tested = np.flatnonzero((inputs.fold == fold) & (inputs.institution == number))
+            for index, scores in enumerate(outcome.round_scores):
+                loss, accuracy = _fit(scores[fold, tested], truth[tested], THRESHOLD[outcome.kind])
+                yield fold, name, index + 1, float(outcome.training_loss[index, number, fold]), loss, accuracy
+
+
+def _fit(probability: NDArray[np.float64], label: IntArray, threshold: float) -> tuple[float, float]:
+    if len(label) == 0 or not np.isfinite(probability).all():
+        return float("nan"), float("nan")
+    right = np.clip(np.where(label == 1, probability, 1 - probability), 1e-12, 1)
+    return float(-np.log(right).mean()), float(((probability > threshold) == label).mean())

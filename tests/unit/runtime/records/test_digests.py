@@ -173,7 +173,7 @@ def test_neutral_modules_exist_and_stay_out_of_every_closure() -> None:
     base = Path(brainfed.__file__).parents[1]
     assert {len(import_closure(name, base=base, exclude=())) > 0 for name in NEUTRAL_MODULES} == {True}
     closure = names(base, "brainfed.runtime.jobs.checkpoints")
-    assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "checkpoints", "errors")}
+    assert closure == {f"brainfed/runtime/{name}.py" for name in ("artefacts", "jobs/checkpoints", "errors")}
 
 
 def test_a_settings_description_and_bounds_belong_to_the_manual_its_default_to_the_job(base: Path) -> None:

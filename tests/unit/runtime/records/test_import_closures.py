@@ -8,54 +8,47 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.records.digests import import_closure
 
 WORKFLOW = Path(__file__).resolve().parents[4] / "workflow"
-WRITES = {"shard", "region_series", "region_signal"}
-MEASURES = {"freesurfer_table", "freesurfer_stats", "measure_names", "morphometry"}
-EXTRACTS = {
-    *("extract_shard", "extraction", "scan", "confounds", "coverage", "space", "atlas", "probabilistic_atlas"),
-    *(
-        "region_table",
-        "region_means",
-        "label_means",
-        "map_means",
-        "temporal_snr",
-        "intact",
-        "repetition_time",
-        "brain_mask",
-    ),
+WRITES = {"series/shard", "series/region_series", "series/region_signal"}
+READS = {"series/read_shard", "series/roi_series", "series/text", "series/header", "scans/region_table"}
+MEASURES = {f"morphometry/{name}" for name in ("freesurfer_table", "freesurfer_stats", "measure_names", "features")}
+EXTRACTS = {f"extraction/{name}" for name in ("extract_shard", "extraction", "confounds", "temporal_snr")} | {
+    f"scans/{name}"
+    for name in (
+        *("scan", "intact", "brain_mask", "space", "coverage", "repetition_time"),
+        *("atlas", "probabilistic_atlas", "region_table", "region_means", "label_means", "map_means"),
+    )
 }
-EXTRACTS_RUNS = {"bids_extraction", "fmriprep_confounds", "join_runs"}
-
-COMPARES = {"series_files", "connectivity", "settings", "standardise", "region_signal", "typicality"}
+EXTRACTS_RUNS = {f"extraction/{name}" for name in ("bids_extraction", "fmriprep_confounds", "join_runs")}
+CONNECTS = {"settings", "connectivity", "series/files", "series/standardise", "series/region_signal"}
+FITS = {f"fitted/{name}" for name in ("tangent", "combat", "rfe")}
+COMPARES = CONNECTS | {"quality/typicality"}
 
 
 @pytest.mark.parametrize(
     ("script", "modules"),
     [
-        ("read_series", WRITES | {"read_shard", "roi_series", "series_text", "series_header", "region_table"}),
+        ("read_series", WRITES | READS),
         ("extract_series", WRITES | EXTRACTS),
         ("extract_runs", WRITES | EXTRACTS | EXTRACTS_RUNS),
         ("ingest_phenotypes", set()),
-        ("compute_connectivity", {"series_files", "connectivity", "settings", "standardise", "region_signal"}),
-        (
-            "fit_connectivity",
-            {"series_files", "settings", "tangent", "combat", "rfe", "standardise", "region_signal"},
-        ),
-        ("read_measures", WRITES | MEASURES | {"measures"}),
+        ("compute_connectivity", CONNECTS),
+        ("fit_connectivity", CONNECTS - {"connectivity"} | FITS),
+        ("read_measures", WRITES | MEASURES | {"morphometry/measures"}),
         ("compute_morphometry", set()),
         ("include_subjects", set()),
         ("list_issues", set()),
         ("measure_quality", COMPARES),
-        ("relate_motion", COMPARES | {"qc_fc"}),
+        ("relate_motion", COMPARES | {"quality/qc_fc"}),
     ],
 )
 def test_a_script_imports_what_it_runs(script, modules):
-    closure = import_closure(f"scripts/{script}.py", base=WORKFLOW)
-    assert {path.stem for path in closure if path.parent.name == "imaging"} == modules
+    files = closure_of(f"scripts/{script}.py")
+    assert {file.removeprefix("imaging/") for file in files if file.startswith("imaging/")} == modules
 
 
 def test_an_edit_of_the_bids_listing_extracts_nothing_anew():
     for script in ("extract_runs", "extract_series", "ingest_phenotypes", "simulate_scans"):
-        assert not {"cohort/bids_listing", "cohort/bids_tree"} & closure_of(f"scripts/{script}.py")
+        assert not {"cohort/sources/bids/listing", "cohort/sources/bids/tree"} & closure_of(f"scripts/{script}.py")
 
 
 def closure_of(*roots):
@@ -67,7 +60,7 @@ def closure_of(*roots):
 @pytest.mark.parametrize("name", ["majority", "ridge", "fedgcn"])
 def test_an_edit_of_inpainting_reruns_no_method_that_has_none(name):
     closure = closure_of("scripts/train_method.py", METHODS[name].entry)
-    assert {file for file in closure if file.startswith("inpainting/")} == {"inpainting/fused"}
+    assert {file for file in closure if file.startswith("inpainting/")} == {"inpainting/fusing/fused"}
 
 
 def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
@@ -78,8 +71,8 @@ def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
 def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
     trains = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
     asks = closure_of("scripts/fuse_graph.py", METHODS["fedni"].inpainter.load)
-    assert {"inpainting/fusing", "inpainting/allotment", "inpainting/drawing"} <= asks - trains
-    assert {"inpainting/fedni", "inpainting/exchange"} <= trains - asks
+    assert {"inpainting/fusing/fuse", "inpainting/fusing/allotment", "inpainting/fedni/drawing"} <= asks - trains
+    assert {"inpainting/fedni/training", "inpainting/fedni/exchange"} <= trains - asks
 
 
 def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():

@@ -1,0 +1,21 @@
+"""Rooms of the library stay small enough to be looked over, and those of the tests bear their names."""
+
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LIBRARY, TESTS = REPOSITORY / "workflow" / "brainfed", REPOSITORY / "tests" / "unit"
+ROOMS = sorted(init.parent for init in LIBRARY.rglob("__init__.py"))
+MOST = 15
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(LIBRARY.parent).as_posix())
+def test_a_room_has_at_most_fifteen_modules_and_an_empty_init(room):
+    assert len([file for file in room.glob("*.py") if file.stem != "__init__"]) <= MOST
+    assert (room / "__init__.py").read_text() == ""
+
+
+def test_tests_lie_in_rooms_of_the_library():
+    found = {init.parent.relative_to(TESTS) for init in TESTS.rglob("__init__.py")}
+    assert found <= {room.relative_to(LIBRARY) for room in ROOMS}

@@ -61,13 +61,13 @@ def test_an_edit_of_one_methods_module_reruns_that_method(project):
 
 
 def test_an_edit_of_the_federated_rounds_reruns_the_federated_methods(project):
-    project.edit("brainfed/federation/rounds.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit("brainfed/federation/loop.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter(train_method=2, score_experiment=1)
 
 
 def test_a_comment_or_docstring_reruns_nothing(project):
     project.edit("brainfed/graphs/neighbours/similarity.py", '"""', '"""Reworded. ')
-    project.edit("brainfed/federation/rounds.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
+    project.edit("brainfed/federation/loop.py", "\n\ndef ", "\n\n# A new comment.\ndef ")
     assert project.planned() == Counter()
 
 

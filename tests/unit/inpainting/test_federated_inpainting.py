@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.graphs.population.build import build_graph
 from brainfed.inpainting.fedni import drawing
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES
+from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
 from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
-from brainfed.inpainting.fedni.exchange import exchange_weights
 from brainfed.inpainting.fedni.institution import hide, institution_of, normalised
 from brainfed.inpainting.fedni.masking import draw_mask
 from brainfed.inpainting.fedni.starts import new_generator
@@ -41,7 +42,7 @@ def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
     settings = InpaintingSettings(rounds=1, local_epochs=3, noise=0.0, federated="none")
     run = Run(precision="float64")
     result = fedni.train(inputs, settings, run)
-    plain = fedni.Federation(inputs, settings, run)
+    plain = InpaintingClients(inputs, settings, run)
     for place in range(3):
         institution = institution_of(inputs, place, torch.device("cpu"), torch.float64)
         own, judge = plain.generators.modules[place], plain.discriminators.modules[place]
@@ -60,26 +61,25 @@ def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
 def federation(strategy, **settings):
     inputs = inpainting_inputs()
     chosen = InpaintingSettings(**(SHORT | {"federated": strategy, "noise": 0.0} | settings))
-    held = fedni.Federation(inputs, chosen, Run())
-    held.train_locally(0)
-    return inputs, chosen, held
+    held = InpaintingClients(inputs, chosen, Run())
+    return inputs, held, held.fit(0, held.institutions)
 
 
-def exchange(inputs, settings, held):
-    exchange_weights(
-        held.generators, held.discriminators, held.institutions, settings, inputs.streams, "all", 0, held.ledger
-    )
+def exchange(inputs, held, replies):
+    server = FedAvg(held.institutions, held.start())
+    server.aggregate(fedni.wire_of(held, inputs).up(0, replies))
+    held.receive(server.broadcast())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_strategy_averages_what_it_names_and_nothing_else(strategy):
-    inputs, settings, held = federation(strategy)
+    inputs, held, replies = federation(strategy)
     before = {
         (kind, name): stack.clone()
         for kind, stacks in (("generator", held.generators), ("discriminator", held.discriminators))
         for name, stack in (stacks.weights | stacks.buffers).items()
     }
-    exchange(inputs, settings, held)
+    exchange(inputs, held, replies)
     for kind, stacks in (("generator", held.generators), ("discriminator", held.discriminators)):
         for name, stack in (stacks.weights | stacks.buffers).items():
             earlier = before[kind, name]
@@ -101,9 +101,9 @@ def test_what_crosses_is_what_the_strategy_declares(strategy):
 
 
 def test_noise_goes_on_weights_and_never_on_running_moments():
-    (inputs, quiet, plain), (_, loud, noisy) = federation("generator"), federation("generator", noise=0.1)
-    exchange(inputs, quiet, plain)
-    exchange(inputs, loud, noisy)
+    (inputs, plain, quiet), (_, noisy, loud) = federation("generator"), federation("generator", noise=0.1)
+    exchange(inputs, plain, quiet)
+    exchange(inputs, noisy, loud)
     for name, stack in plain.generators.weights.items():
         assert not torch.equal(stack, noisy.generators.weights[name])
     for name, stack in plain.generators.buffers.items():
@@ -253,15 +253,15 @@ def test_without_a_discriminator_there_is_nothing_of_it():
 def test_the_discriminator_steps_every_d_interval_epochs():
     def moved(interval):
         inputs = inpainting_inputs()
-        held = fedni.Federation(inputs, InpaintingSettings(**SHORT, d_interval=interval), Run())
+        held = InpaintingClients(inputs, InpaintingSettings(**SHORT, d_interval=interval), Run())
         before = held.discriminators.weights["judge_2.bias"].clone()
         steps = []
         for place in range(3):
             optimiser = held._optimisers[place][1]
             original = optimiser.step
             optimiser.step = lambda original=original: (steps.append(1), original())
-        held.train_locally(0)
-        held.train_locally(1)
+        held.fit(0, held.institutions)
+        held.fit(1, held.institutions)
         return len(steps), not torch.equal(before, held.discriminators.weights["judge_2.bias"])
 
     assert moved(1) == (12, True)

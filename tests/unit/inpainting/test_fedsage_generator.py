@@ -8,7 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.federation import privacy, state
+from brainfed.federation import privacy
+from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage import visit as fedsage_visit
@@ -346,7 +347,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(step, tmp_path, monke
     """Three owners x two local epochs, then three owners x two rounds."""
     inputs = cohort()
     expected = fedsage.train(inputs, QUICK, Run())
-    monkeypatch.setattr(state.Pace, "due", lambda _: True)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "generator.safetensors", "0a"), "0a")
 
     def cut_off(done, *_):
@@ -367,7 +368,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(step, tmp_path, monke
 
 def test_a_diverged_training_can_be_kept_and_resumed(tmp_path, monkeypatch):
     diverging = replace(QUICK, learning_rate=1e38)
-    monkeypatch.setattr(state.Pace, "due", lambda _: True)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "generator.safetensors", "0a"), "0a")
     expected = fedsage.train(cohort(), diverging, Run(checkpoint=checkpoint)).history
     assert expected["value"].isna().any()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from brainfed.configuration.validation import validate
-from brainfed.federation import state
+from brainfed.federation.pace import Pace
 from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
 from brainfed.methods.gcn import train_centralgcn as centralgcn
@@ -58,7 +58,7 @@ def test_solo_training_equals_the_loop_however_often_its_curve_is_drawn(train, s
 
 
 def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(state.Pace, "due", lambda _: True)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
     inputs, settings = method_inputs(**SIZES), FedGCNSettings(**SCHEDULE, hidden=(8, 4), dropout=0.3)
     expected = fedgcn.train(inputs, settings, Run())
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")

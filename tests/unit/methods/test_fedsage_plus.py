@@ -8,7 +8,7 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from brainfed.engines.stacked import training as stacked
-from brainfed.federation import state
+from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.neighbour_mean import neighbour_mean
 from brainfed.methods.fedsage import train as fedsage_plus
@@ -134,7 +134,7 @@ class CutOffError(Exception):
 def test_an_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch):
     inputs = with_fused(method_inputs(40, 11, institutions=3, folds=4))
     expected = fedsage_plus.train(inputs, SETTINGS, Run())
-    monkeypatch.setattr(state.Pace, "due", lambda _: True)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
 
     def stop_in_the_third_round(done, *_):

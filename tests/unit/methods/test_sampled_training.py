@@ -95,7 +95,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 def test_a_resumed_run_draws_the_same_neighbours(tmp_path, monkeypatch):
-    monkeypatch.setattr("brainfed.federation.rounds.Pace.due", lambda self: True)
+    monkeypatch.setattr("brainfed.federation.pace.Pace.due", lambda self: True)
     inputs = method_inputs(subjects=45, dimensions=7, institutions=3, folds=3)
     settings = FedGCNSettings(**SCHEDULE, batch=5, neighbours=(2, 1))
     expected = fedgcn.train(inputs, settings, Run()).round_scores

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from brainfed.engines.stacked import training as stacked
 from brainfed.engines.stacked.stacks import members, stack_inputs
 from brainfed.engines.stacked.training import train_stacked
-from brainfed.federation import state
+from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import METHOD, FedGCNSettings
@@ -122,7 +122,7 @@ def test_the_skip_is_counted_and_crosses_under_its_name():
 @both_protocols
 @pytest.mark.parametrize("optimiser_state", ["reset", "keep"])
 def test_an_interrupted_training_resumes_to_the_same_bytes(protocol, optimiser_state, tmp_path, monkeypatch):
-    monkeypatch.setattr(state.Pace, "due", lambda _: True)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=3, protocol=protocol)
     settings = replace(SETTINGS, optimiser_state=optimiser_state)
     expected = fedgcn.train(inputs, settings, Run())

@@ -6,11 +6,13 @@ guarantee, and the report says so.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from brainfed.federation.message import Message
 from brainfed.runtime.streams import Streams
 
 
@@ -20,36 +22,42 @@ def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | s
     return torch.randn(tuple(shape), generator=generator, dtype=torch.float32)
 
 
-def add_weight_noise(
-    stacks: Mapping[str, Tensor], scale: float, streams: Streams, round_index: int, folds: Sequence[int]
-) -> None:
-    """Add N(0, scale^2) to every learnable tensor (M, F, ...) in place, one stream a tensor.
+@dataclass(frozen=True)
+class WeightNoise:
+    """N(0, scale^2) on every learnable tensor that leaves an institution, one stream a tensor.
 
-    Drawing is serial inside torch, so the streams are drawn side by side on the job's compute threads.
-
-    Args:
-        stacks: name -> (M, F, ...); buffers such as BatchNorm's variance do not belong here.
+    Attributes:
         scale: standard deviation; 0 draws nothing.
         streams: of the repeat.
-        round_index: of this upload.
         folds: the number that each position of the fold axis stands for.
     """
-    if scale == 0:
-        return
-    slots = [
-        _Slot(stack[institution, position], institution, folds[position], name)
-        for name, stack in stacks.items()
-        for institution in range(stack.shape[0])
-        for position in range(len(folds))
-    ]
-    _add(slots, scale, streams, round_index)
+
+    scale: float
+    streams: Streams
+    folds: tuple[int, ...]
+
+    def add(self, number: int, replies: Mapping[int, Message]) -> None:
+        """Add it in place to the replies of round `number`; moments, such as a batch normalisation's, get none.
+
+        Drawing is serial inside torch, so the streams are drawn side by side on the job's compute threads.
+        """
+        if self.scale == 0:
+            return
+        slots = [
+            _Slot(tensor[position], institution, fold, name)
+            for institution, reply in replies.items()
+            for name, tensor in reply.tensors.items()
+            if name not in reply.moments
+            for position, fold in enumerate(self.folds)
+        ]
+        _add(slots, self.scale, self.streams, number)
 
 
 @torch.no_grad()
 def noisy_copy(
     weights: Mapping[str, Tensor], scale: float, streams: Streams, institution: int, fold: int, round_index: int
 ) -> dict[str, Tensor]:
-    """What one institution uploads of its `weights`: a copy with `add_weight_noise`'s noise, by the same streams."""
+    """What one institution uploads of its `weights`: a copy with the noise of `WeightNoise`, by the same streams."""
     copies = {name: weight.detach().clone() for name, weight in weights.items()}
     _add([_Slot(copy, institution, fold, name) for name, copy in copies.items()], scale, streams, round_index)
     return copies

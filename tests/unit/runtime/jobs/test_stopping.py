@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from brainfed.federation.state import Pace
+from brainfed.federation.pace import Pace
 from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.settings import FedSageSettings

@@ -72,7 +72,7 @@ def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
     trains = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
     asks = closure_of("scripts/fuse_graph.py", METHODS["fedni"].inpainter.load)
     assert {"inpainting/fusing/fuse", "inpainting/fusing/allotment", "inpainting/fedni/drawing"} <= asks - trains
-    assert {"inpainting/fedni/training", "inpainting/fedni/exchange"} <= trains - asks
+    assert {"inpainting/fedni/training", "inpainting/fedni/clients"} <= trains - asks
 
 
 def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():

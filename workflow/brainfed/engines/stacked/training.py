@@ -11,12 +11,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.engines.stacked.batches import local_steps
+from brainfed.engines.stacked.clients import Curves, StackedClients
 from brainfed.engines.stacked.crossings import record_help_for_unseen, record_pooling
+from brainfed.engines.stacked.model import StackedModel
 from brainfed.engines.stacked.stacks import Member, Stack, members, stack_inputs
 from brainfed.federation.exchange import Ledger
-from brainfed.federation.rounds import local_steps, run_rounds
+from brainfed.federation.loop import federate
+from brainfed.federation.privacy import WeightNoise
 from brainfed.federation.schedule import FederationSettings
-from brainfed.federation.state import Curves, StackedModel
+from brainfed.federation.selection import choose
+from brainfed.federation.strategies.alone import Alone
+from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.strategy import Strategy
+from brainfed.federation.wire import Wire
 from brainfed.models.dropout import Dropout
 from brainfed.models.stacked_network import CLASSES, Architecture, StackedNetwork
 from brainfed.runtime.jobs.run import Run
@@ -125,18 +133,17 @@ def train_stacks(
     for index, folds in enumerate(stacks):
         stack, network = build(folds)
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
-        curves = run_rounds(
-            network,
-            stack.labels,
-            [inputs.subjects_among(member.nodes) for member in stack.members],
-            settings,
-            folds,
-            inputs.streams,
-            chunk_ledger,
+        subjects = [inputs.subjects_among(member.nodes) for member in stack.members]
+        clients = StackedClients(network, stack.labels, subjects, settings, folds, inputs.streams, shared=exchange)
+        federate(
+            clients,
+            _strategy(clients) if exchange else Alone(clients.institutions),
+            _wire(clients, chunk_ledger),
+            settings.rounds,
             run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"),
             run.progress if len(stacks) == 1 else _over_stacks(run.progress, index, len(stacks), folds),
-            exchange=exchange,
         )
+        curves = clients.curves
         _collect(inputs, stack, curves, folds, round_scores, losses)
         if not pooled:
             record_help_for_unseen(stack, network.stacks(), chunk_ledger, shared=exchange)
@@ -144,7 +151,7 @@ def train_stacks(
             assert isinstance(network, StackedNetwork)
             _score_unseen(inputs, stack, network, folds, round_scores)
         # Two stacks side by side would not fit.
-        del stack, network
+        del stack, network, clients
     counts = {
         "parameters": size.parameters,
         "rounds": settings.rounds,
@@ -154,6 +161,29 @@ def train_stacks(
         work = _operations(inputs, size.columns, settings, exchange=exchange, pooled=pooled)
         counts["first_layer_operations"] = work
     return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
+
+
+def _strategy(clients: StackedClients) -> Strategy:
+    settings, streams, count = clients.settings, clients.streams, len(clients.institutions)
+    return FedAvg(
+        clients.institutions,
+        clients.start(),
+        settings.weighting,
+        lambda number: choose(count, settings.fraction, streams, number),
+    )
+
+
+def _wire(clients: StackedClients, ledger: Ledger) -> Wire:
+    """Weights n_m / n, and as many steps everywhere as the largest institution needs, take everybody's number."""
+    settings = clients.settings
+    sizes = enumerate(clients.samples[:, 0].tolist())
+    reports = clients.shared and bool(settings.weighting == "subjects" or settings.batch)
+    return Wire(
+        ledger,
+        dict(enumerate(clients.subjects)),
+        WeightNoise(settings.noise, clients.streams, tuple(clients.folds)),
+        {place: size for place, size in sizes if size > 0} if reports else {},
+    )
 
 
 def axes_of(architecture: Architecture) -> dict[str, int]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from brainfed.federation.adam import Adam
 from brainfed.federation.exchange import Ledger
-from brainfed.federation.state import Pace
+from brainfed.federation.pace import Pace
 from brainfed.inpainting.fedsage.nodes import ImaginedNeighbours
 from brainfed.inpainting.fedsage.owner import Owner, owners_of
 from brainfed.inpainting.fedsage.settings import FedSageSettings

@@ -1,0 +1,212 @@
+"""The loop holds every family: partial sharing, single messages, clusters, logits, gradients; the wire refuses."""
+
+import numpy as np
+import pytest
+import torch
+
+from brainfed.federation.exchange import Ledger, UndeclaredCrossing
+from brainfed.federation.loop import federate
+from brainfed.federation.message import Message
+from brainfed.federation.pace import Pace
+from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.strategies.alone import Alone
+from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.wire import Wire
+from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.streams import Streams
+
+CODES, ROUNDS, PEOPLE = (0, 1, 2, 3), 6, 9
+TARGETS = torch.tensor([[1.0, 2.0], [3.0, 5.0], [-4.0, 1.0], [2.0, 0.0]])
+AXES = dict.fromkeys(("body", "head", "gradient"), ("width",)) | {"logits": ("public",)}
+
+
+class Clients:
+    """Institutions that each draw two numbers, `body` and `head`, halfway to their own target in a round."""
+
+    def __init__(self, shares):
+        self.institutions, self.shares = CODES, shares
+        self.held = {name: torch.zeros(len(CODES), 1, 2) for name in ("body", "head")}
+        self.taught = torch.zeros(len(CODES), 1, 5)
+
+    def start(self):
+        return {name: self.held[name][0] for name in self.shares}
+
+    def fit(self, _number, chosen):
+        for code in chosen:
+            for stack in self.held.values():
+                stack[code, 0] += (TARGETS[code] - stack[code, 0]) / 2
+        return {code: Message(self._sent(code)) for code in chosen}
+
+    def _sent(self, code):
+        sent = {name: self.held[name][code] for name in self.shares if name in self.held}
+        if "logits" in self.shares:
+            sent["logits"] = self.held["body"][code].sum() * torch.arange(5.0)[None]
+        if "gradient" in self.shares:
+            sent["gradient"] = (self.held["body"][code] - TARGETS[code]).clone()
+        return sent
+
+    def receive(self, messages):
+        for code, message in messages.items():
+            for name, tensor in message.tensors.items():
+                (self.taught if name == "logits" else self.held[name])[code] = tensor
+
+    def score(self, _number):
+        return "near"
+
+    def state(self, _number):
+        return {name: stack.numpy().copy() for name, stack in (self.held | {"taught": self.taught}).items()}
+
+    def load(self, _number, arrays):
+        for name, stack in (self.held | {"taught": self.taught}).items():
+            stack.copy_(torch.from_numpy(arrays[name]))
+
+
+class Apart(Alone):
+    """A server that keeps what it is sent and answers each institution by `answer`, name -> (M, 1, ...) -> the same."""
+
+    def __init__(self, answer):
+        super().__init__(CODES)
+        self.answer, self.replies = answer, {}
+
+    def aggregate(self, replies):
+        names = next(iter(replies.values())).tensors
+        self.replies = {name: torch.stack([replies[code].tensors[name] for code in CODES]) for name in names}
+
+    def broadcast(self):
+        told = {name: self.answer(name, stack) for name, stack in self.replies.items()}
+        return {code: Message({name: stack[code] for name, stack in told.items()}) for code in CODES} if told else {}
+
+    def state(self):
+        return {name: stack.numpy() for name, stack in self.replies.items()}
+
+    def load(self, arrays):
+        self.replies = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+
+
+class Descent(Alone):
+    """A server that holds the model and steps down the mean of the gradients."""
+
+    def __init__(self):
+        super().__init__(CODES)
+        self.body = torch.zeros(1, 2)
+
+    def aggregate(self, replies):
+        self.body = self.body - torch.stack([reply.tensors["gradient"] for reply in replies.values()]).mean(dim=0) / 4
+
+    def broadcast(self):
+        return dict.fromkeys(CODES, Message({"body": self.body}))
+
+    def state(self):
+        return {"body": self.body.numpy()}
+
+    def load(self, arrays):
+        self.body = torch.from_numpy(arrays["body"].copy())
+
+
+def neighbours(_name, stack):
+    """To each institution the mean of itself and the next one: a message of its own."""
+    return (stack + stack.roll(-1, dims=0)) / 2
+
+
+def clusters(_name, stack):
+    """The mean of those on the same side of zero."""
+    side = stack[:, 0, 0] > 0
+    return torch.stack([stack[side == side[code]].mean(dim=0) for code in CODES])
+
+
+def pooled(_name, stack):
+    return stack.mean(dim=0, keepdim=True).expand_as(stack)
+
+
+SERVERS = {
+    "whole": (("body", "head"), lambda clients: FedAvg(CODES, clients.start())),
+    "partial": (("body",), lambda clients: FedAvg(CODES, clients.start())),
+    "of one's own": (("body",), lambda _: Apart(neighbours)),
+    "clusters": (("body",), lambda _: Apart(clusters)),
+    "logits": (("logits",), lambda _: Apart(pooled)),
+    "gradients": (("gradient",), lambda _: Descent()),
+}
+
+
+def run(name, rounds=ROUNDS, checkpoint=Checkpoint(None, ""), progress=lambda *_: None, declared=AXES, people=PEOPLE):
+    shares, make = SERVERS[name]
+    clients = Clients(shares)
+    wire = Wire(Ledger(declared), dict.fromkeys(CODES, people), WeightNoise(0.0, Streams(0), (0,)))
+    federate(clients, make(clients), wire, rounds, checkpoint, progress)
+    return clients, wire.ledger.rows()
+
+
+def test_a_whole_model_is_one_model_and_a_shared_body_leaves_heads_apart():
+    whole, partial = run("whole")[0].held, run("partial")[0].held
+    mean = TARGETS.mean(dim=0)
+    for stack in (*whole.values(), partial["body"]):
+        torch.testing.assert_close(stack[:, 0], (mean * (1 - 2.0**-ROUNDS)).expand(len(CODES), 2))
+    torch.testing.assert_close(partial["head"][:, 0], TARGETS * (1 - 2.0**-ROUNDS))
+
+
+def test_messages_of_ones_own_bring_each_institution_what_is_its():
+    expected = torch.zeros(len(CODES), 2)
+    for _ in range(ROUNDS):
+        expected = (expected + TARGETS) / 2
+        expected = (expected + expected.roll(-1, dims=0)) / 2
+    torch.testing.assert_close(run("of one's own")[0].held["body"][:, 0], expected)
+
+
+def test_clusters_share_a_model_each():
+    body = run("clusters")[0].held["body"][:, 0]
+    assert torch.equal(body[0], body[1]) and torch.equal(body[1], body[3])
+    torch.testing.assert_close(body[2], TARGETS[2] * (1 - 2.0**-ROUNDS))
+
+
+def test_logits_teach_and_no_weight_crosses():
+    clients, rows = run("logits")
+    torch.testing.assert_close(clients.held["body"][:, 0], TARGETS * (1 - 2.0**-ROUNDS))
+    torch.testing.assert_close(clients.taught[0, 0], clients.held["body"].sum(dim=2).mean() * torch.arange(5.0))
+    assert {(row["name"], row["axes"]) for row in rows} == {("logits", "public")}
+
+
+def test_gradients_descend_as_on_pooled_data():
+    body, expected = run("gradients")[0].held["body"], torch.zeros(2)
+    for _ in range(ROUNDS):
+        trained = (expected + TARGETS) / 2
+        expected = expected - (trained - TARGETS).mean(dim=0) / 4
+    torch.testing.assert_close(body[:, 0], expected.expand(len(CODES), 2))
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_every_kind_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(Pace, "due", lambda _: True)
+    expected, rows = run(name)
+    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
+
+    def cut_off(done, *_):
+        if done == 4:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run(name, checkpoint=checkpoint, progress=cut_off)
+    seen = []
+    resumed, again = run(name, checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    assert seen == [4, 5, 6]
+    assert again == rows
+    for key, array in expected.state(0).items():
+        np.testing.assert_array_equal(resumed.state(0)[key], array)
+
+
+def test_a_round_counts_what_goes_up_and_what_comes_down():
+    _, rows = run("partial")
+    assert [(row["name"], row["direction"], row["tensors"], row["bytes"]) for row in rows] == [
+        ("body", way, len(CODES) * ROUNDS, len(CODES) * ROUNDS * 8) for way in ("download", "upload")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"declared": {"head": ("width",)}}, "body may not leave an institution: declared are head"),
+        ({"people": 2}, "body: axis width of 2 entries is as long as the institution's list"),
+    ],
+)
+def test_the_wire_refuses_what_was_not_declared_and_what_looks_like_people(changes, message):
+    with pytest.raises(UndeclaredCrossing, match=message):
+        run("partial", **changes)

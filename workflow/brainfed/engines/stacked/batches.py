@@ -1,0 +1,49 @@
+"""Local steps of a round: all labelled subjects at once, or batches of them (FedAvg's B)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.selection import choose
+from brainfed.runtime.streams import Streams
+
+
+def local_steps(
+    subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, exchange: bool = True
+) -> int:
+    """Local steps of all institutions in all rounds together, one fold's worth."""
+    batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
+    rounds = (
+        len(choose(len(subjects), settings.fraction, streams, number)) if exchange else len(subjects)
+        for number in range(settings.rounds)
+    )
+    return sum(rounds) * settings.local_epochs * batches
+
+
+def batches_of(
+    labels: Tensor,
+    size: int,
+    subjects: Sequence[int],
+    folds: Sequence[int],
+    streams: Streams,
+    number: int,
+    epoch: int,
+) -> list[Tensor]:
+    """Labels (M, F, n) of each local step, -1 for subjects outside the batch.
+
+    The largest institution decides the number of steps, so that no fold depends on another's size.
+    """
+    if size == 0:
+        return [labels]
+    labelled = labels.cpu() >= 0
+    steps = -(-max(subjects) // size)
+    step = torch.full(labels.shape, -1)
+    for institution in range(labels.shape[0]):
+        for position, fold in enumerate(folds):
+            nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
+            order = streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
+            step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps
+    step = step.to(labels.device)
+    return [torch.where(step == index, labels, -1) for index in range(steps)]

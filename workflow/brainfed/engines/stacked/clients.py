@@ -1,0 +1,147 @@
+"""Institutions as places of stacked tensors: one product trains them all, in all folds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.stacked.batches import batches_of
+from brainfed.engines.stacked.model import DrawingModel, StackedModel
+from brainfed.federation.adam import Adam
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.federation.schedule import FederationSettings
+from brainfed.runtime.streams import Streams
+
+MODEL, OPTIMISER = "model/", "optimiser/"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the rounds leave behind.
+
+    Attributes:
+        probabilities: (T, M, F, n) after every round, each institution by the model that it then holds.
+        losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
+            institution had none, or sat out.
+    """
+
+    probabilities: NDArray[np.float64]
+    losses: NDArray[np.float64]
+
+
+class StackedClients:
+    """All institutions of some folds.
+
+    Args:
+        model: weights of all institutions, equal at the start.
+        labels: (M, F, n) in {0, 1}, -1 where a node has no training label.
+        subjects: (M,) number of subjects of each institution.
+        settings: of the federation.
+        folds: the numbers of the stacked folds, which key the random streams.
+        streams: of the repeat.
+        shared: whether the whole model is sent; else every institution trains alone, its optimiser never reset.
+    """
+
+    def __init__(
+        self,
+        model: StackedModel,
+        labels: Tensor,
+        subjects: Sequence[int],
+        settings: FederationSettings,
+        folds: Sequence[int],
+        streams: Streams,
+        *,
+        shared: bool,
+    ) -> None:
+        self.model, self.labels, self.subjects = model, labels, subjects
+        self.settings, self.folds, self.streams, self.shared = settings, folds, streams, shared
+        self.samples = (labels >= 0).sum(dim=2).cpu()
+        self.keeps = settings.optimiser_state == "keep" or not shared
+        self.optimiser = Adam(model.parameters(), settings.learning_rate, settings.weight_decay)
+        rounds = settings.rounds
+        self.curves = Curves(np.zeros((rounds, *labels.shape)), np.zeros((rounds, *labels.shape[:2])))
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Places in the stack."""
+        return tuple(range(len(self.subjects)))
+
+    def start(self) -> dict[str, Tensor]:
+        """(F, ...) what is shared of the model from which all start; views."""
+        return {name: stack[0] for name, stack in self._shared().items()}
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Local epochs of the chosen, side by side."""
+        if not self.keeps:
+            self.optimiser.reset()
+        trains = torch.zeros(len(self.subjects), dtype=torch.bool)
+        trains[list(chosen)] = True
+        self.curves.losses[number] = self._train(number, trains)
+        views = self._shared()
+        return {
+            place: Message({name: stack[place] for name, stack in views.items()}, self.samples[place])
+            for place in chosen
+        }
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """One model for all is taken in one copy; else every institution's own."""
+        sent = {id(message.tensors): message.tensors for message in messages.values()}
+        if len(sent) == 1 and len(messages) == len(self.subjects):
+            self.model.load(self.model.stacks() | dict(*sent.values()))
+        elif messages:
+            values = {name: stack.clone() for name, stack in self.model.stacks().items()}
+            for place, message in messages.items():
+                for name, tensor in message.tensors.items():
+                    values[name][place] = tensor
+            self.model.load(values)
+
+    def score(self, number: int) -> str:
+        """Keep every institution's probabilities."""
+        self.curves.probabilities[number] = self.model.probabilities().cpu().numpy()
+        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The curves; Adam's moments where later rounds keep them; models that nobody shares."""
+        arrays: Arrays = {
+            "probabilities": self.curves.probabilities[: number + 1],
+            "losses": self.curves.losses[: number + 1],
+        }
+        if self.keeps and number + 1 < self.settings.rounds:
+            arrays |= {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
+        if not self.shared:
+            arrays |= {f"{MODEL}{name}": stack.cpu().numpy() for name, stack in self.model.stacks().items()}
+        return arrays
+
+    @torch.no_grad()
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        self.curves.probabilities[: number + 1] = arrays["probabilities"]
+        self.curves.losses[: number + 1] = arrays["losses"]
+        moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
+        if moments:
+            self.optimiser.load(moments)
+        if not self.shared:
+            weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.model.stacks()}
+            self.model.load(weights)
+
+    def _shared(self) -> dict[str, Tensor]:
+        return self.model.stacks() if self.shared else {}
+
+    def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
+        settings, labels = self.settings, self.labels
+        total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
+        for epoch in range(settings.local_epochs):
+            batches = batches_of(labels, settings.batch, self.subjects, self.folds, self.streams, number, epoch)
+            for step, batch in enumerate(batches):
+                if isinstance(self.model, DrawingModel):
+                    self.model.draw_anew(number, epoch, step)
+                losses = self.model.training_step(batch, chosen).double()
+                self.optimiser.step()
+                total += losses.nan_to_num(0.0)
+                steps += losses.isfinite()
+        return np.asarray((total / steps).cpu().numpy())

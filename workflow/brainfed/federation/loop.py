@@ -1,0 +1,79 @@
+"""The rounds of every family: choose -> train -> privatise and record -> aggregate -> broadcast (FedNI Alg. 1).
+
+All institutions start from weights of a common seed, so the server's first message is that after the first round.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from brainfed.federation.clients import Clients
+from brainfed.federation.pace import Pace
+from brainfed.federation.strategies.strategy import Strategy
+from brainfed.federation.wire import Wire
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.stopping import stop_asked, whole
+
+CLIENTS, SERVER = "clients/", "server/"
+
+
+def federate(
+    clients: Clients,
+    strategy: Strategy,
+    wire: Wire,
+    rounds: int,
+    checkpoint: Checkpoint,
+    progress: Callable[[int, int, str], None],
+    pace: Pace | None = None,
+    *,
+    keeps_last: bool = True,
+) -> None:
+    """Train the clients in place.
+
+    Args:
+        clients: the institutions.
+        strategy: the server.
+        wire: between them.
+        rounds: how many.
+        checkpoint: is read once and written after rounds.
+        progress: called after every round with (done, total, what).
+        pace: of the checkpoint.
+        keeps_last: whether the state after the last round is written too, for a job that has more to do after it.
+    """
+    pace = pace or Pace()
+    for number in whole(range(_resume(clients, strategy, wire, rounds, checkpoint), rounds)):
+        replies = clients.fit(number, strategy.choose(number))
+        strategy.aggregate(wire.up(number, replies))
+        took_part = {institution for institution, reply in replies.items() if reply.counted}
+        clients.receive(wire.down(number, strategy.broadcast(), to=took_part))
+        progress(number + 1, rounds, f"{clients.score(number)}, round")
+        last = number + 1 == rounds
+        if (last and keeps_last) or stop_asked() or (not last and pace.due()):
+            with pace.writing():
+                _save(clients, strategy, wire, checkpoint, number)
+
+
+def _save(clients: Clients, strategy: Strategy, wire: Wire, checkpoint: Checkpoint, number: int) -> None:
+    if checkpoint.path is None:
+        return
+    arrays = {f"{CLIENTS}{name}": array for name, array in clients.state(number).items()}
+    arrays |= {f"{SERVER}{name}": array for name, array in strategy.state().items()}
+    checkpoint.save(number, arrays, {"crossings": list(wire.ledger.rows())})
+
+
+def _resume(clients: Clients, strategy: Strategy, wire: Wire, rounds: int, checkpoint: Checkpoint) -> int:
+    """Take up what `_save` kept; the number of the first round that is still to run."""
+    found = checkpoint.load(of=rounds)
+    if found is None:
+        return 0
+    number, arrays, about = found
+    clients.load(number, _below(CLIENTS, arrays))
+    strategy.load(_below(SERVER, arrays))
+    clients.receive(strategy.broadcast())
+    wire.ledger.restore(about["crossings"])
+    return number + 1
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

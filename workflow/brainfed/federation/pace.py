@@ -1,0 +1,32 @@
+"""When a state is worth its writing."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from brainfed.runtime.jobs.stopping import stop_asked
+
+CHECKPOINT_SECONDS = 20
+CHECKPOINT_SHARE = 0.05
+
+
+@dataclass
+class Pace:
+    """When to write a state: at most every `least` seconds and 5 % of the time, and before the job is stopped."""
+
+    least: float = CHECKPOINT_SECONDS
+    _last: float = field(default_factory=time.monotonic)
+    _cost: float = 0.0
+
+    def due(self) -> bool:
+        """Whether the next state is worth its writing."""
+        return stop_asked() or time.monotonic() - self._last >= max(self.least, self._cost / CHECKPOINT_SHARE)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Take the time of one writing."""
+        start = time.monotonic()
+        yield
+        self._last = time.monotonic()
+        self._cost = self._last - start

@@ -1,0 +1,62 @@
+"""Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Sec. III-C)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.aggregation import Weighting, average, institution_weights
+from brainfed.federation.message import Message
+
+
+class FedAvg:
+    """One model for all: the mean of what the institutions that trained send.
+
+    Args:
+        institutions: their codes.
+        start: the model that all of them start from, name -> (F, ...); only what is shared.
+        weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
+        choose: number of the round -> the institutions that train in it; by default all.
+    """
+
+    def __init__(
+        self,
+        institutions: tuple[int, ...],
+        start: Mapping[str, Tensor],
+        weighting: Weighting = "equal",
+        choose: Callable[[int], tuple[int, ...]] | None = None,
+    ) -> None:
+        self.institutions, self.weighting = institutions, weighting
+        self.tensors = {name: tensor.clone() for name, tensor in start.items()}
+        self._choose = choose
+
+    def choose(self, number: int) -> tuple[int, ...]:
+        """Those that were drawn for this round."""
+        return self.institutions if self._choose is None else self._choose(number)
+
+    def aggregate(self, replies: Mapping[int, Message]) -> None:
+        """Average the replies; in a fold to which nobody contributes the model stays as it was."""
+        ordered = [replies[code] for code in sorted(replies)]
+        counts = torch.stack([reply.samples for reply in ordered])
+        weights = institution_weights(counts, self.weighting)
+        means = average([reply.tensors for reply in ordered], weights)
+        for position in torch.nonzero(weights.sum(dim=0) == 0)[:, 0].tolist():
+            for name, mean in means.items():
+                mean[position] = self.tensors[name][position]
+        self.tensors = means
+
+    def broadcast(self) -> Mapping[int, Message]:
+        """The same model to everybody."""
+        message = Message(self.tensors)
+        return dict.fromkeys(self.institutions, message)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The model."""
+        return {name: tensor.cpu().numpy() for name, tensor in self.tensors.items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take up the model."""
+        for name, tensor in self.tensors.items():
+            tensor.copy_(torch.from_numpy(arrays[name]))

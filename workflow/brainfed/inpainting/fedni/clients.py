@@ -1,0 +1,172 @@
+"""Institutions that train a generator and a discriminator each (FedNI Sec. III-C.1, Algorithm 1 A and C).
+
+In a round every institution trains `local_epochs` masks with a fresh Adam. No label is among the inputs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.adam import Adam
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.inpainting.fedni.adversarial_step import train_step
+from brainfed.inpainting.fedni.exchange import wire_name
+from brainfed.inpainting.fedni.institution import hide, institution_of
+from brainfed.inpainting.fedni.records import MEASURES
+from brainfed.inpainting.fedni.stacked_modules import StackedModules
+from brainfed.inpainting.fedni.starts import new_discriminator, new_generator
+from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, WideLayers
+from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.models.discriminator import FIRST_WEIGHT, Discriminator
+from brainfed.models.generator import WIDE, Generator
+from brainfed.models.products import Products
+from brainfed.runtime.jobs.run import Run
+
+GENERATOR, DISCRIMINATOR = "generator/", "discriminator/"
+
+
+class InpaintingClients:
+    """All institutions' generators and discriminators, and how they train.
+
+    Attributes:
+        members: the institutions that have subjects to learn from; `institutions` are their codes.
+        measures: (rounds, M, measures) means over a round's local epochs; NaN where every mask was skipped, and for the
+            losses of a discriminator that is not there.
+    """
+
+    def __init__(self, inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> None:
+        self.settings, self.streams, self.part = settings, inputs.streams, inputs.part
+        device, dtype = torch.device(run.device), getattr(torch, run.precision)
+        every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
+        self.members = [institution for institution in every if len(institution.members)]
+        self.k = inputs.graph_settings.k
+        count, width = len(self.members), inputs.features.shape[1]
+        self.generators = StackedModules(lambda: new_generator(inputs, settings), count, device, dtype)
+        self.discriminators = (
+            StackedModules(lambda: new_discriminator(inputs), count, device, dtype) if settings.discriminator else None
+        )
+        self.wide = WideLayers(Products(settings.precision), CPU_BLOCK if device.type == "cpu" else width)
+        self.measures = np.full((settings.rounds, count, len(MEASURES)), np.nan)
+        self._optimisers = [
+            [
+                Adam(list(stack.modules[place].parameters()), settings.learning_rate)
+                for stack in (self.generators, self.discriminators)
+                if stack is not None
+            ]
+            for place in range(count)
+        ]
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(institution.number for institution in self.members)
+
+    def start(self) -> dict[str, Tensor]:
+        """(1, ...) what is shared of the modules from which all start; views."""
+        return {name: stack[:1] for name, stack in self._shared().items()}
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Local epochs of the chosen, one after the other."""
+        shared, moments = self._shared(), self._moments()
+        replies = {}
+        for place, code in enumerate(self.institutions):
+            if code in chosen:
+                self.measures[number, place] = self._train(place, number)
+                own = {name: stack[place : place + 1] for name, stack in shared.items()}
+                replies[code] = Message(own, moments=moments)
+        return replies
+
+    @torch.no_grad()
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Take the averages of what is shared."""
+        shared = self._shared()
+        for place, code in enumerate(self.institutions):
+            for name, tensor in messages[code].tensors.items() if code in messages else ():
+                shared[name][place].copy_(tensor[0])
+
+    def score(self, number: int) -> str:
+        """The reconstruction loss of the round; what a generator is worth is measured after the last (`held_out`)."""
+        values = self.measures[number, :, MEASURES.index("reconstruction")]
+        seen = values[np.isfinite(values)]
+        return f"reconstruction {f'{seen.mean():.5f}' if len(seen) else 'of nothing: every mask was empty'}"
+
+    def state(self, number: int) -> Arrays:
+        """The measures, and modules that no message brings; Adam starts anew in every round."""
+        arrays: Arrays = {"measures": self.measures[: number + 1]}
+        arrays["operations"] = np.array(self.wide.products.operations)
+        if not self.shares("generator"):
+            arrays |= {f"{GENERATOR}{name}": array for name, array in self.generators.state(shared=False).items()}
+        if self.discriminators is not None:
+            held = self.discriminators.state(shared=False)
+            arrays |= {f"{DISCRIMINATOR}{name}": array for name, array in held.items()}
+        return arrays
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        self.measures[: number + 1] = arrays["measures"]
+        self.wide.products.operations = int(arrays["operations"])
+        if not self.shares("generator"):
+            self.generators.load(_below(GENERATOR, arrays))
+        if self.discriminators is not None:
+            self.discriminators.load(_below(DISCRIMINATOR, arrays))
+
+    def shares(self, module: str) -> bool:
+        """Whether the weights of `generator` or `discriminator` cross (FedNI Fig. 3)."""
+        return self.settings.federated in (module, "both")
+
+    def _shared(self) -> dict[str, Tensor]:
+        """(M, ...) by the name on the wire. Spectral normalisation's vectors are no weights and stay where they are."""
+        held: dict[str, Tensor] = {}
+        if self.shares("generator"):
+            held |= self.generators.weights | self.generators.buffers
+        if self.shares("discriminator") and self.discriminators is not None:
+            held |= self.discriminators.weights
+        return {wire_name(name): stack for name, stack in held.items()}
+
+    def _moments(self) -> frozenset[str]:
+        """Batch normalisation's running moments, which are averaged and get no noise."""
+        return frozenset(wire_name(name) for name in self.generators.buffers)
+
+    def _train(self, place: int, number: int) -> NDArray[np.float64]:
+        settings, institution = self.settings, self.members[place]
+        generator = self.generators.modules[place]
+        discriminator = None if self.discriminators is None else self.discriminators.modules[place]
+        for optimiser in self._optimisers[place]:
+            optimiser.reset()
+        sums: dict[str, Tensor] = {}
+        steps = 0
+        hidden = 0.0
+        for epoch in range(number * settings.local_epochs, (number + 1) * settings.local_epochs):
+            masked, fraction = hide(institution, epoch, self.part, self.streams, settings)
+            hidden += fraction / settings.local_epochs
+            if masked is None:
+                continue
+            _forget_gradients(generator, discriminator)
+            losses = train_step(generator, discriminator, institution.nodes, masked, settings, self.k, self.wide)
+            self._optimisers[place][0].step()
+            if discriminator is not None and epoch % settings.d_interval == 0:
+                self._optimisers[place][1].step()
+            steps += 1
+            for name, loss in losses.items():
+                sums[name] = sums[name] + loss.double() if name in sums else loss.double()
+        # A GPU is waited for once a round.
+        means = [float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]]
+        return np.array([*means, hidden])
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _forget_gradients(generator: Generator, discriminator: Discriminator | None) -> None:
+    """Those of the wide layers are overwritten in place; the others start from nothing."""
+    judged = () if discriminator is None else discriminator.named_parameters()
+    for name, parameter in (*generator.named_parameters(), *judged):
+        if name not in (*WIDE, FIRST_WEIGHT):
+            parameter.grad = None

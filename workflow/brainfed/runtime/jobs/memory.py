@@ -45,7 +45,7 @@ SMALLER: Mapping[str, str] = {
     "draw_": "fewer variants in the experiment",
     "write_report": "fewer experiments in the config",
 }
-"""Rule, or the beginning of its name, or with it the module of its entry point -> what makes its job smaller."""
+"""Rule, or the beginning of its name, or with it the room of its entry point -> what makes its job smaller."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -80,8 +80,8 @@ def out_of_memory(error: BaseException, rule: str, entry: str, peak: float, aske
 
 
 def _smaller(rule: str, entry: str) -> str:
-    module = entry.partition(":")[0].rpartition(".")[2]
-    named = SMALLER.get(f"{rule} {module}") or SMALLER.get(rule)
+    *_, room, _ = ("", "", *entry.split("."))
+    named = SMALLER.get(f"{rule} {room}") or SMALLER.get(rule)
     begins = (remedy for beginning, remedy in SMALLER.items() if rule.startswith(beginning))
     return named or next(begins, "fewer subjects, or " + REGIONS)
 

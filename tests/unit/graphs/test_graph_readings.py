@@ -125,8 +125,8 @@ def test_many_subjects_are_compared_by_correlation_as_few_are(monkeypatch):
     """The search by products is of Euclidean distances; beyond its limit all pairs are measured, by blocks."""
     cohort = subjects(9)
     few = build(cohort, distance="correlation")
-    for module in ("neighbours.MANY", "similarity.MANY"):
-        monkeypatch.setattr(f"brainfed.graphs.{module}", 10)
+    for module in ("search", "similarity"):
+        monkeypatch.setattr(f"brainfed.graphs.neighbours.{module}.MANY", 10)
     monkeypatch.setattr(neighbours, "_nearest_of_probable", None)
     many = build(cohort, entries=60, distance="correlation")
     np.testing.assert_array_equal(dense(many), dense(few))

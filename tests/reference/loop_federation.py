@@ -89,6 +89,7 @@ def train_by_loops(
     batch=0,
     skip=False,
     dropout=0.0,
+    proximal=0.0,
 ):
     """Scores (F, n) after the last round, float64."""
     everybody = [np.arange(len(inputs.subjects))]
@@ -103,6 +104,7 @@ def train_by_loops(
             if exchange:
                 optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
             for index, (client, optimiser) in enumerate(zip(clients, optimisers, strict=True)):
+                starts = client.model.values()
                 for epoch in range(local_epochs):
                     parts = parts_of(inputs, client, batch, steps, index, fold, number, epoch)
                     for step, part in enumerate(parts):
@@ -110,6 +112,7 @@ def train_by_loops(
                         factors = drop(inputs.streams, len(client.nodes), hidden, dropout, key) if dropout else None
                         optimiser.zero_grad()
                         cross_entropy(client.logits(factors)[part], client.labels[part]).backward()
+                        pull_back(client.model, starts, proximal)
                         optimiser.step()
             if exchange:
                 average_uploads(inputs.streams, clients, noise, weighting, fold, number)
@@ -119,6 +122,13 @@ def train_by_loops(
             tested = inputs.fold[client.nodes] == fold
             scores[fold, client.nodes[tested]] = probability[tested]
     return scores
+
+
+def pull_back(model, starts, mu):
+    """The gradient of FedProx's mu / 2 |w - w_t|^2."""
+    for name, (parameter, transposed) in model.matrices().items():
+        before = starts[name].T if transposed else starts[name]
+        parameter.grad += mu * (parameter.detach() - before)
 
 
 @dataclass

@@ -42,7 +42,9 @@ def test_training_with_a_skip_equals_the_loop(protocol, by_fold):
 
 
 @pytest.mark.parametrize(
-    "options", [{"standardise": "none"}, {"weighting": "subjects"}, {"batch": 5}, {"weight_decay": 0.1}], ids=str
+    "options",
+    [{"standardise": "none"}, {"weighting": "subjects"}, {"batch": 5}, {"weight_decay": 0.1}, {"proximal": 0.5}],
+    ids=str,
 )
 def test_every_setting_reaches_the_skip(options):
     inputs = method_inputs(subjects=47, dimensions=7, institutions=3, folds=3, effect=0.5, seed=5)
@@ -62,7 +64,7 @@ def test_clients_that_sit_out_leave_the_skip_as_it_is():
     trained = np.flatnonzero(np.isfinite(found.training_loss[0, :, 0]))
     assert len(trained) == 1
     alone = train_stacked(
-        inputs, settings, DOUBLE, hidden=(8, 4), graph=True, standardise=True, crosses={}, exchange=False, skip=True
+        inputs, settings, DOUBLE, hidden=(8, 4), graph=True, standardise=True, crosses={}, topology="local", skip=True
     )
     own = inputs.institution == trained[0]
     np.testing.assert_allclose(found.scores[:, own], alone.scores[:, own], atol=1e-12, rtol=0, equal_nan=True)
@@ -156,7 +158,7 @@ def test_folds_trained_in_chunks_give_the_same_scores(protocol, by_fold, monkeyp
 def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
     """A site's model scores site 0 as if site 0 were part of it, without labels: no edge joins the two."""
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
-    options = {"hidden": (8, 4), "graph": True, "standardise": False, "exchange": False, "skip": True}
+    options = {"hidden": (8, 4), "graph": True, "standardise": False, "topology": "local", "skip": True}
     options |= {"crosses": METHOD.crosses}
     found = train_stacked(inputs, SETTINGS, DOUBLE, **options)
     unseen = inputs.institution == 0

@@ -77,6 +77,7 @@ def test_solo_training_equals_the_loop(train, settings, pooled, protocol):
         {"weighting": "subjects"},
         {"batch": 5},
         {"weight_decay": 0.1},
+        {"proximal": 0.5},
         {"noise": 0.0},
     ],
     ids=lambda options: next(iter(options)),

@@ -6,6 +6,9 @@ from typing import Literal
 from brainfed.federation.noise_settings import NOISE, NOISE_DESCRIPTION
 from brainfed.runtime.settings import setting
 
+Topology = Literal["local", "federated", "central"]
+"""Where models train: one an institution, one in all of them together, one on pooled data."""
+
 
 @dataclass(frozen=True)
 class FederationSettings:
@@ -15,6 +18,11 @@ class FederationSettings:
     local_epochs: int = setting(10, "Local epochs E between two communications.", minimum=1)
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
     weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
+    proximal: float = setting(
+        0.0,
+        "FedProx's mu: what draws local weights towards those that the round began with (Li et al. 2020, eq. 2).",
+        minimum=0,
+    )
     noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)
     fraction: float = setting(1.0, "Fraction C of the institutions drawn in each round.", minimum=0, maximum=1)
     batch: int = setting(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from brainfed.federation.schedule import Topology
 from brainfed.methods.inpainter import Inpainter
 
 
@@ -54,7 +55,7 @@ class Method:
     settings: type
     entry: str
     family: Literal["floor", "linear", "graph", "federated"]
-    topology: Literal["local", "federated", "central", "setting"]
+    topology: Topology | Literal["setting"]
     twins: Twins | None = None
     features: bool = True
     graph: Literal["none", "local", "global"] = "none"

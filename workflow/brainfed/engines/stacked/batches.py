@@ -10,13 +10,14 @@ from brainfed.federation.selection import choose
 from brainfed.runtime.streams import Streams
 
 
-def local_steps(
-    subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, exchange: bool = True
-) -> int:
-    """Local steps of all institutions in all rounds together, one fold's worth."""
+def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:
+    """Local steps of all institutions in all rounds together, one fold's worth.
+
+    `drawn`: whether only those train that are drawn for a round.
+    """
     batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
     rounds = (
-        len(choose(len(subjects), settings.fraction, streams, number)) if exchange else len(subjects)
+        len(choose(len(subjects), settings.fraction, streams, number)) if drawn else len(subjects)
         for number in range(settings.rounds)
     )
     return sum(rounds) * settings.local_epochs * batches

@@ -134,6 +134,8 @@ class StackedClients:
 
     def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
         settings, labels = self.settings, self.labels
+        parameters = self.model.parameters()
+        starts = [parameter.detach().clone() for parameter in parameters] if settings.proximal else []
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
             batches = batches_of(labels, settings.batch, self.subjects, self.folds, self.streams, number, epoch)
@@ -141,7 +143,16 @@ class StackedClients:
                 if isinstance(self.model, DrawingModel):
                     self.model.draw_anew(number, epoch, step)
                 losses = self.model.training_step(batch, chosen).double()
+                _draw_near(parameters, starts, settings.proximal)
                 self.optimiser.step()
                 total += losses.nan_to_num(0.0)
                 steps += losses.isfinite()
         return np.asarray((total / steps).cpu().numpy())
+
+
+@torch.no_grad()
+def _draw_near(parameters: Sequence[torch.nn.Parameter], starts: Sequence[Tensor], strength: float) -> None:
+    """Add the gradient of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
+    for parameter, start in zip(parameters, starts, strict=False):
+        assert parameter.grad is not None
+        parameter.grad.add_(parameter - start, alpha=strength)

@@ -1,7 +1,7 @@
 """Train one architecture in every institution and fold at once, and turn the result into an `Outcome`.
 
-Federated, local and central training differ in two switches: whether the trainers exchange weights,
-and whether there is one trainer that pools everybody.
+Federated, local and central training differ in the topology alone: a server that averages, none, or one trainer that
+pools everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from brainfed.engines.stacked.stacks import Member, Stack, members, stack_inputs
 from brainfed.federation.exchange import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy import WeightNoise
-from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.schedule import FederationSettings, Topology
 from brainfed.federation.selection import choose
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg
@@ -46,8 +46,7 @@ def train_stacked(
     standardise: bool,
     crosses: Mapping[str, tuple[str, ...]],
     precision: Precision = "float32",
-    exchange: bool = True,
-    pooled: bool = False,
+    topology: Topology = "federated",
     skip: bool = False,
     dropout: float = 0.0,
 ) -> Outcome:
@@ -59,6 +58,7 @@ def train_stacked(
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     architecture = Architecture(inputs.features[0].shape[1], hidden, graph, skip)
     ledger = Ledger(crosses, axes_of(architecture))
+    pooled = topology == "central"
     if pooled:
         record_pooling(inputs, ledger)
 
@@ -81,7 +81,7 @@ def train_stacked(
 
     by_fold = int(len(inputs.features) > 1 or len(inputs.graphs) > 1) + int(len(inputs.features) > 1 and skip)
     size = StackSize(architecture.parameters, architecture.widths[1] + skip * CLASSES, by_fold)
-    return train_stacks(inputs, settings, run, ledger, build, size, exchange=exchange, pooled=pooled)
+    return train_stacks(inputs, settings, run, ledger, build, size, topology)
 
 
 def dropout_of(rate: float, folds: Sequence[int], streams: Streams, settings: FederationSettings) -> Dropout | None:
@@ -111,9 +111,7 @@ def train_stacks(
     ledger: Ledger,
     build: Callable[[Sequence[int]], tuple[Stack, StackedModel]],
     size: StackSize,
-    *,
-    exchange: bool = True,
-    pooled: bool = False,
+    topology: Topology = "federated",
 ) -> Outcome:
     """Train as many folds side by side as fit, one stack after the other, and put their scores together.
 
@@ -124,9 +122,9 @@ def train_stacks(
         ledger: records what crosses in the first fold.
         build: folds -> their stack and network.
         size: of one fold.
-        exchange: whether the trainers exchange weights.
-        pooled: whether one trainer pools everybody.
+        topology: who trains with whom.
     """
+    shared, pooled = topology == "federated", topology == "central"
     round_scores = np.full((settings.rounds, inputs.folds, len(inputs.subjects)), np.nan)
     losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
     stacks = _chunks(inputs, size, getattr(torch, run.precision), pooled=pooled)
@@ -134,10 +132,10 @@ def train_stacks(
         stack, network = build(folds)
         chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
         subjects = [inputs.subjects_among(member.nodes) for member in stack.members]
-        clients = StackedClients(network, stack.labels, subjects, settings, folds, inputs.streams, shared=exchange)
+        clients = StackedClients(network, stack.labels, subjects, settings, folds, inputs.streams, shared=shared)
         federate(
             clients,
-            _strategy(clients) if exchange else Alone(clients.institutions),
+            _strategy(clients) if shared else Alone(clients.institutions),
             _wire(clients, chunk_ledger),
             settings.rounds,
             run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"),
@@ -146,8 +144,8 @@ def train_stacks(
         curves = clients.curves
         _collect(inputs, stack, curves, folds, round_scores, losses)
         if not pooled:
-            record_help_for_unseen(stack, network.stacks(), chunk_ledger, shared=exchange)
-        if not exchange and not pooled:
+            record_help_for_unseen(stack, network.stacks(), chunk_ledger, shared=shared)
+        if topology == "local":
             assert isinstance(network, StackedNetwork)
             _score_unseen(inputs, stack, network, folds, round_scores)
         # Two stacks side by side would not fit.
@@ -158,7 +156,7 @@ def train_stacks(
         "local_epochs": settings.local_epochs,
     }
     if size.columns is not None:
-        work = _operations(inputs, size.columns, settings, exchange=exchange, pooled=pooled)
+        work = _operations(inputs, size.columns, settings, topology)
         counts["first_layer_operations"] = work
     return Outcome(round_scores[-1], "probability", round_scores, losses, counts, ledger.rows())
 
@@ -289,15 +287,13 @@ def _score_elsewhere(
     return np.asarray(model.probabilities()[0, 0].cpu().numpy(), dtype=np.float64)
 
 
-def _operations(
-    inputs: MethodInputs, columns: int, settings: FederationSettings, *, exchange: bool, pooled: bool
-) -> int:
+def _operations(inputs: MethodInputs, columns: int, settings: FederationSettings, topology: Topology) -> int:
     """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
 
     Institutions of equal size are taken for granted where a round draws some of them.
     """
     everybody = [np.arange(len(inputs.subjects))]
-    groups = everybody if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
+    groups = everybody if topology == "central" else [inputs.members(m) for m in range(len(inputs.institutions))]
     sizes = [inputs.subjects_among(group) for group in groups]
-    steps = local_steps(sizes, settings, inputs.streams, exchange=exchange)
+    steps = local_steps(sizes, settings, inputs.streams, drawn=topology == "federated")
     return round(steps / len(sizes) * 2 * 2 * inputs.features[0].size * columns * inputs.folds)

@@ -18,6 +18,5 @@ def train(inputs: MethodInputs, settings: CentralGCNSettings, run: Run) -> Outco
         crosses=METHOD.crosses,
         precision=settings.precision,
         dropout=settings.dropout,
-        exchange=False,
-        pooled=True,
+        topology="central",
     )

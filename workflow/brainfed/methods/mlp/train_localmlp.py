@@ -18,6 +18,5 @@ def train(inputs: MethodInputs, settings: LocalMLPSettings, run: Run) -> Outcome
         crosses=METHOD.crosses,
         precision=settings.precision,
         dropout=settings.dropout,
-        exchange=False,
-        pooled=False,
+        topology="local",
     )

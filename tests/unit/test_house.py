@@ -6,7 +6,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIBRARY, TESTS = REPOSITORY / "workflow" / "brainfed", REPOSITORY / "tests" / "unit"
-ROOMS = sorted(init.parent for init in LIBRARY.rglob("__init__.py"))
+ROOMS = sorted({file.parent for file in LIBRARY.rglob("*.py")})
 MOST = 15
 
 

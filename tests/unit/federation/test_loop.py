@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from brainfed.engines.stacked.clients import StackedClients
+from brainfed.engines.stacked.stacks import members, stack_inputs
+from brainfed.engines.stacked.training import axes_of
 from brainfed.federation.exchange import Ledger, UndeclaredCrossing
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
@@ -12,8 +15,12 @@ from brainfed.federation.privacy import WeightNoise
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
+from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.models.stacked_network import Architecture, StackedNetwork
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.streams import Streams
+from method_inputs import method_inputs
 
 CODES, ROUNDS, PEOPLE = (0, 1, 2, 3), 6, 9
 TARGETS = torch.tensor([[1.0, 2.0], [3.0, 5.0], [-4.0, 1.0], [2.0, 0.0]])
@@ -62,7 +69,7 @@ class Clients:
 
 
 class Apart(Alone):
-    """A server that keeps what it is sent and answers each institution by `answer`, name -> (M, 1, ...) -> the same."""
+    """A server that answers each institution by `answer`: name, replies (M, 1, ...) -> as many answers."""
 
     def __init__(self, answer):
         super().__init__(CODES)
@@ -73,14 +80,8 @@ class Apart(Alone):
         self.replies = {name: torch.stack([replies[code].tensors[name] for code in CODES]) for name in names}
 
     def broadcast(self):
-        told = {name: self.answer(name, stack) for name, stack in self.replies.items()}
-        return {code: Message({name: stack[code] for name, stack in told.items()}) for code in CODES} if told else {}
-
-    def state(self):
-        return {name: stack.numpy() for name, stack in self.replies.items()}
-
-    def load(self, arrays):
-        self.replies = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+        answers = {name: self.answer(name, stack) for name, stack in self.replies.items()}
+        return {code: Message({name: stack[code] for name, stack in answers.items()}) for code in CODES}
 
 
 class Descent(Alone):
@@ -210,3 +211,99 @@ def test_a_round_counts_what_goes_up_and_what_comes_down():
 def test_the_wire_refuses_what_was_not_declared_and_what_looks_like_people(changes, message):
     with pytest.raises(UndeclaredCrossing, match=message):
         run("partial", **changes)
+
+
+def wire(declared=AXES, noise=0.0, folds=(4, 7), **options):
+    return Wire(Ledger(declared), dict.fromkeys(CODES, PEOPLE), WeightNoise(noise, Streams(0), folds), **options)
+
+
+def body(*shape, **options):
+    return Message({"body": torch.zeros(shape)}, **options)
+
+
+def test_people_cannot_cross_in_the_place_of_folds():
+    with pytest.raises(UndeclaredCrossing, match=r"body: expected 2 folds first, found \(9, 2\)"):
+        wire().up(0, {0: body(PEOPLE, 2)})
+
+
+def test_whoever_takes_no_part_sends_and_gets_nothing_undeclared():
+    absent = torch.tensor([0, 5])
+    with pytest.raises(UndeclaredCrossing):
+        wire({"head": ("width",)}).up(0, {0: body(2, 2, samples=absent)})
+    with pytest.raises(UndeclaredCrossing):
+        wire({"head": ("width",)}).down(0, {0: body(2, 2)}, to=())
+
+
+def test_the_first_fold_is_counted_of_those_that_take_part():
+    line = wire()
+    replies = {0: body(2, 3), 1: body(2, 3, samples=torch.tensor([0, 5])), 2: body(2, 3)}
+    line.up(0, replies)
+    line.down(0, {code: body(2, 3) for code in CODES}, to={0, 2})
+    assert [(row["direction"], row["institutions"], row["bytes"]) for row in line.ledger.rows()] == [
+        ("download", "0 2", 24),
+        ("upload", "0 2", 24),
+    ]
+
+
+def test_numbers_of_subjects_reach_the_server_only_where_they_are_reported():
+    reply = {0: body(2, 3, samples=torch.tensor([7, 0]))}
+    assert wire().up(0, reply)[0].samples.tolist() == [1, 0]
+    declared = AXES | {"training-subjects": ()}
+    line = wire(declared, reported={0: 7})
+    assert line.up(0, reply)[0].samples.tolist() == [7, 0]
+    assert {row["name"] for row in line.ledger.rows()} == {"body", "training-subjects"}
+
+
+def test_noise_goes_on_every_fold_of_a_reply_and_on_no_answer():
+    line = wire(noise=1.0)
+    parameter = torch.nn.Parameter(torch.zeros(2, 3))
+    sent = line.up(0, {0: Message({"body": parameter, "head": torch.zeros(2, 3)}, moments=frozenset({"head"}))})
+    assert (sent[0].tensors["body"] != 0).all()
+    assert (sent[0].tensors["head"] == 0).all()
+    assert not torch.equal(sent[0].tensors["body"][0], sent[0].tensors["body"][1])
+    assert (line.down(0, {0: body(2, 3)}, to={0})[0].tensors["body"] == 0).all()
+
+
+class Some(FedAvg):
+    """A server that answers the first two institutions alone."""
+
+    def broadcast(self):
+        sent = super().broadcast()
+        return {code: sent[code] for code in (0, 1)}
+
+
+def stacked(inputs):
+    settings = FedGCNSettings(rounds=ROUNDS, local_epochs=2, hidden=(6, 3), learning_rate=0.01)
+    architecture = Architecture(inputs.features[0].shape[1], settings.hidden, graph=True)
+    trained = members(inputs, (0, 1), pooled=False, standardise=True)
+    place = {"device": torch.device("cpu"), "dtype": torch.float32}
+    stack = stack_inputs(inputs, trained, (0, 1), graph=True, **place)
+    network = StackedNetwork(architecture, stack.designs, stack.propagation, (0, 1), inputs.streams, *place.values())
+    return StackedClients(network, stack.labels, [20, 20, 20], settings, (0, 1), inputs.streams, shared=True)
+
+
+def test_stacked_institutions_without_an_answer_keep_their_own_also_when_resumed(tmp_path, monkeypatch):
+    inputs = method_inputs(subjects=60, dimensions=9, institutions=3, folds=2)
+    monkeypatch.setattr(Pace, "due", lambda _: True)
+
+    def trained(checkpoint=Checkpoint(None, ""), progress=lambda *_: None):
+        clients = stacked(inputs)
+        ledger = Ledger(FEDGCN.crosses, axes_of(clients.model.architecture))
+        line = Wire(ledger, dict.fromkeys(range(3), 20), WeightNoise(0.0, Streams(0), (0, 1)))
+        federate(clients, Some(clients.institutions, clients.start()), line, ROUNDS, checkpoint, progress)
+        return clients
+
+    def cut_off(done, *_):
+        if done == 4:
+            raise InterruptedError
+
+    whole = trained()
+    weights = whole.model.stacks()["weight-0"]
+    assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
+    with pytest.raises(InterruptedError):
+        trained(checkpoint, cut_off)
+    resumed = trained(checkpoint)
+    assert resumed.curves.probabilities.tobytes() == whole.curves.probabilities.tobytes()
+    for name, stack in whole.model.stacks().items():
+        assert torch.equal(resumed.model.stacks()[name], stack)

@@ -11,23 +11,23 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Clients(Protocol):
-    """What the loop needs of an engine."""
+    """An engine, as the loop sees it."""
 
     @property
     def institutions(self) -> tuple[int, ...]:
         """Codes of those that train here."""
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Train the chosen in round `number`; what each of them sends, itself as it is, without any noise."""
+        """Train the chosen in round `number`; their replies, without any noise."""
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take what the server sends, by institution; tensors that no message names stay."""
+        """Take the server's messages, by institution, once each; tensors that no message names stay."""
 
     def score(self, number: int) -> str:
         """Measure what the institutions hold after round `number`; a few words for the person who waits."""
 
     def state(self, number: int) -> Arrays:
-        """What later rounds and the results depend on and no message brings, after round `number`."""
+        """All that later rounds and the results depend on, after `receive` and `score` of round `number`."""
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `state` gave after round `number`."""

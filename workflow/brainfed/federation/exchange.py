@@ -74,17 +74,7 @@ class Ledger:
             UndeclaredCrossing: the name is not declared, the axes or the size of an entry differ, or an axis looks
                 like people.
         """
-        axes = self._declared_axes(name)
-        if ENTRY_BYTES.get(name, itemsize) != itemsize:
-            raise UndeclaredCrossing(f"{name}: an entry has {ENTRY_BYTES[name]} bytes everywhere, found {itemsize}")
-        if len(axes) != len(shape):
-            raise UndeclaredCrossing(f"{name}: declared with the axes {axes}, found the shape {tuple(shape)}")
-        for axis, size in zip(axes, shape, strict=True):
-            known = self.axes.get(axis)
-            if known is not None and known != size:
-                raise UndeclaredCrossing(f"{name}: axis {axis} has {known} entries, found {size}")
-            if known is None and size == subjects and axis != "subjects":
-                raise UndeclaredCrossing(f"{name}: axis {axis} of {size} entries is as long as the institution's list")
+        axes = self.check(name, shape, itemsize, subjects)
         size = itemsize
         for length in shape:
             size *= length
@@ -107,6 +97,21 @@ class Ledger:
         row["tensors"] = int(row["tensors"]) + times
         row["rounds"] = max(int(row["rounds"]), round_index + 1)
         row["bytes"] = int(row["bytes"]) + times * size
+
+    def check(self, name: str, shape: Sequence[int], itemsize: int, subjects: int) -> tuple[str, ...]:
+        """The declared axes of a tensor that may cross; arguments and errors as of `record`, nothing is counted."""
+        axes = self._declared_axes(name)
+        if ENTRY_BYTES.get(name, itemsize) != itemsize:
+            raise UndeclaredCrossing(f"{name}: an entry has {ENTRY_BYTES[name]} bytes everywhere, found {itemsize}")
+        if len(axes) != len(shape):
+            raise UndeclaredCrossing(f"{name}: declared with the axes {axes}, found the shape {tuple(shape)}")
+        for axis, size in zip(axes, shape, strict=True):
+            known = self.axes.get(axis)
+            if known is not None and known != size:
+                raise UndeclaredCrossing(f"{name}: axis {axis} has {known} entries, found {size}")
+            if known is None and size == subjects and axis != "subjects":
+                raise UndeclaredCrossing(f"{name}: axis {axis} of {size} entries is as long as the institution's list")
+        return axes
 
     def rows(self) -> tuple[dict[str, int | str], ...]:
         """One row for each kind of tensor that crossed; `institutions` lists the codes of its senders or receivers."""

@@ -39,13 +39,14 @@ def federate(
         checkpoint: is read once and written after rounds.
         progress: called after every round with (done, total, what).
         pace: of the checkpoint.
-        keeps_last: whether the state after the last round is written too, for a job that has more to do after it.
+        keeps_last: whether the state after the last round is written without being asked to stop, for a job that trains
+            again after it.
     """
     pace = pace or Pace()
     for number in whole(range(_resume(clients, strategy, wire, rounds, checkpoint), rounds)):
         replies = clients.fit(number, strategy.choose(number))
         strategy.aggregate(wire.up(number, replies))
-        took_part = {institution for institution, reply in replies.items() if reply.counted}
+        took_part = {institution for institution, reply in replies.items() if reply.in_first_fold}
         clients.receive(wire.down(number, strategy.broadcast(), to=took_part))
         progress(number + 1, rounds, f"{clients.score(number)}, round")
         last = number + 1 == rounds
@@ -70,7 +71,6 @@ def _resume(clients: Clients, strategy: Strategy, wire: Wire, rounds: int, check
     number, arrays, about = found
     clients.load(number, _below(CLIENTS, arrays))
     strategy.load(_below(SERVER, arrays))
-    clients.receive(strategy.broadcast())
     wire.ledger.restore(about["crossings"])
     return number + 1
 

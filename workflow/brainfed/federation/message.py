@@ -1,4 +1,4 @@
-"""What passes between an institution and the server in one round."""
+"""The content of one institution's traffic with the server in one round."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,12 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Message:
-    """Named tensors that leave or reach one institution; what is not shared never enters one.
+    """Named tensors that leave or reach one institution; tensors that are not shared never enter one.
 
     Attributes:
-        tensors: name -> (F, ...), folds first; views of what the sender holds, no copies.
-        samples: (F,) how many training samples they rest on. None of them: no part is taken in that fold.
+        tensors: name -> (F, ...), folds first. Views of the sender's own, no copies: valid until the next round, and
+            the noise of the wire stays on them until the server's answer.
+        samples: of a reply, (F,) the number of training samples behind it; 0: no part is taken in that fold.
         moments: names that are no learnable weights, such as a batch normalisation's; no noise is added to them.
     """
 
@@ -22,6 +23,6 @@ class Message:
     moments: frozenset[str] = frozenset()
 
     @property
-    def counted(self) -> bool:
+    def in_first_fold(self) -> bool:
         """Whether it crosses in the first fold, the one whose traffic is counted: a real federation trains once."""
         return bool(self.samples[0] > 0)

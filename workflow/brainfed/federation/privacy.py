@@ -73,6 +73,7 @@ class _Slot(NamedTuple):
 
 
 def _add(slots: Sequence[_Slot], scale: float, streams: Streams, round_index: int) -> None:
+    @torch.no_grad()
     def add(slot: _Slot) -> None:
         weights, institution, fold, name = slot
         noise = normal(streams, weights.shape, "weight-noise", institution, fold, round_index, name)

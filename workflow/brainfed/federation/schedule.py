@@ -20,7 +20,8 @@ class FederationSettings:
     weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
     proximal: float = setting(
         0.0,
-        "FedProx's mu: what draws local weights towards those that the round began with (Li et al. 2020, eq. 2).",
+        "Strength mu of FedProx's proximal term, which holds local weights near those that the round began with "
+        "(Li et al. 2020, eq. 2).",
         minimum=0,
     )
     noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)

@@ -1,8 +1,11 @@
-"""The only way between institutions and server: what leaves is privatised, recorded, or refused."""
+"""The only way between institutions and server in a round: it privatises, records and refuses."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
-from brainfed.federation.exchange import Direction, Ledger
+import torch
+
+from brainfed.federation.exchange import Direction, Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.privacy import WeightNoise
 
@@ -11,37 +14,65 @@ SIZE_BYTES = 4
 
 
 class Wire:
-    """Carries the messages of one training.
+    """Carries the messages of one training. Every tensor is checked; those of the first fold are counted.
 
     Args:
-        ledger: records them, and refuses what was not declared.
-        people: institution -> number of its subjects, for the ledger's check.
-        noise: on what leaves.
-        told: institution -> training subjects that it reports to the server before the first round, where weights or
-            the number of local steps depend on them; empty: nothing is reported.
+        ledger: records them, and refuses a tensor that was not declared.
+        subjects: institution -> number of its subjects, for the ledger's check.
+        noise: on replies; its folds are the first axis of every tensor.
+        reported: institution -> training subjects that it reports to the server before the first round, where weights
+            or the number of local steps depend on them. Empty: the server sees only who takes part.
     """
 
     def __init__(
-        self, ledger: Ledger, people: Mapping[int, int], noise: WeightNoise, told: Mapping[int, int] | None = None
+        self,
+        ledger: Ledger,
+        subjects: Mapping[int, int],
+        noise: WeightNoise,
+        reported: Mapping[int, int] | None = None,
     ) -> None:
-        self.ledger, self.people, self.noise = ledger, people, noise
-        for institution in told or {}:
+        self.ledger, self.subjects, self.noise = ledger, subjects, noise
+        self._reports = bool(reported)
+        for institution in reported or {}:
             self._record(institution, "training-subjects", (), SIZE_BYTES, "upload", 0)
 
     def up(self, number: int, replies: Mapping[int, Message]) -> Mapping[int, Message]:
-        """What reaches the server in round `number`: noise is added in place, to what the senders hold."""
+        """The replies of round `number` as the server gets them. Noise is added in place, to the senders' own tensors.
+
+        Raises:
+            UndeclaredCrossing: a tensor was not declared, has not the folds as its first axis, or looks like people.
+        """
+        self._check(replies)
         self.noise.add(number, replies)
-        self._record_all(number, replies, replies, "upload")
-        return replies
+        self._count(number, replies, replies, "upload")
+        if self._reports:
+            return replies
+        return {code: replace(reply, samples=(reply.samples > 0).to(torch.int64)) for code, reply in replies.items()}
 
     def down(self, number: int, messages: Mapping[int, Message], to: Collection[int]) -> Mapping[int, Message]:
-        """What reaches institutions. Those that took part are counted: the others need it when they are next chosen."""
-        self._record_all(number, messages, to, "download")
+        """The server's messages as institutions get them.
+
+        Those of institutions that took part are counted. A simulation hands the model to the others at once; a real
+        institution gets it when it is next chosen, in place of an older one.
+
+        Raises:
+            UndeclaredCrossing: as for `up`.
+        """
+        self._check(messages)
+        self._count(number, messages, to, "download")
         return messages
 
-    def _record_all(self, number: int, messages: Mapping[int, Message], ends: Collection[int], way: Direction) -> None:
+    def _check(self, messages: Mapping[int, Message]) -> None:
+        folds = len(self.noise.folds)
         for institution, message in messages.items():
-            if institution not in ends or not message.counted:
+            for name, tensor in message.tensors.items():
+                if tuple(tensor.shape[:1]) != (folds,):
+                    raise UndeclaredCrossing(f"{name}: expected {folds} folds first, found {(*tensor.shape,)}")
+                self.ledger.check(name, tensor.shape[1:], tensor.element_size(), self.subjects[institution])
+
+    def _count(self, number: int, messages: Mapping[int, Message], ends: Collection[int], way: Direction) -> None:
+        for institution, message in messages.items():
+            if institution not in ends or not message.in_first_fold:
                 continue
             for name, tensor in message.tensors.items():
                 self._record(institution, name, tuple(tensor.shape[1:]), tensor.element_size(), way, number)
@@ -56,5 +87,5 @@ class Wire:
             direction=way,
             round_index=number,
             institution=institution,
-            subjects=self.people[institution],
+            subjects=self.subjects[institution],
         )

@@ -64,6 +64,7 @@ class StackedClients:
         self.keeps = settings.optimiser_state == "keep" or not shared
         self.optimiser = Adam(model.parameters(), settings.learning_rate, settings.weight_decay)
         rounds = settings.rounds
+        self._alike = True
         self.curves = Curves(np.zeros((rounds, *labels.shape)), np.zeros((rounds, *labels.shape[:2])))
 
     @property
@@ -89,16 +90,20 @@ class StackedClients:
         }
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """One model for all is taken in one copy; else every institution's own."""
+        """Take one model for all in one copy, else every institution its own."""
+        if not messages:
+            return
+        views = self.model.stacks()
         sent = {id(message.tensors): message.tensors for message in messages.values()}
-        if len(sent) == 1 and len(messages) == len(self.subjects):
-            self.model.load(self.model.stacks() | dict(*sent.values()))
-        elif messages:
-            values = {name: stack.clone() for name, stack in self.model.stacks().items()}
-            for place, message in messages.items():
-                for name, tensor in message.tensors.items():
-                    values[name][place] = tensor
-            self.model.load(values)
+        self._alike = len(sent) == 1 and len(messages) == len(self.subjects)
+        if self._alike:
+            self.model.load(views | dict(*sent.values()))
+            return
+        values = {name: stack.clone() for name, stack in views.items()}
+        for place, message in messages.items():
+            for name, tensor in message.tensors.items():
+                values[name][place] = tensor
+        self.model.load(values)
 
     def score(self, number: int) -> str:
         """Keep every institution's probabilities."""
@@ -106,16 +111,15 @@ class StackedClients:
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def state(self, number: int) -> Arrays:
-        """The curves; Adam's moments where later rounds keep them; models that nobody shares."""
+        """The curves, the models, once where all hold the same, and Adam's moments where later rounds keep them."""
         arrays: Arrays = {
             "probabilities": self.curves.probabilities[: number + 1],
             "losses": self.curves.losses[: number + 1],
         }
         if self.keeps and number + 1 < self.settings.rounds:
             arrays |= {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
-        if not self.shared:
-            arrays |= {f"{MODEL}{name}": stack.cpu().numpy() for name, stack in self.model.stacks().items()}
-        return arrays
+        slots = slice(0, 1) if self.shared and self._alike else slice(None)
+        return arrays | {f"{MODEL}{name}": stack[slots].cpu().numpy() for name, stack in self.model.stacks().items()}
 
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -125,17 +129,14 @@ class StackedClients:
         moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
         if moments:
             self.optimiser.load(moments)
-        if not self.shared:
-            weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.model.stacks()}
-            self.model.load(weights)
+        self.model.load({name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.model.stacks()})
 
     def _shared(self) -> dict[str, Tensor]:
         return self.model.stacks() if self.shared else {}
 
     def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
         settings, labels = self.settings, self.labels
-        parameters = self.model.parameters()
-        starts = [parameter.detach().clone() for parameter in parameters] if settings.proximal else []
+        starts = self._starts() if settings.proximal else []
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
             batches = batches_of(labels, settings.batch, self.subjects, self.folds, self.streams, number, epoch)
@@ -143,16 +144,23 @@ class StackedClients:
                 if isinstance(self.model, DrawingModel):
                     self.model.draw_anew(number, epoch, step)
                 losses = self.model.training_step(batch, chosen).double()
-                _draw_near(parameters, starts, settings.proximal)
+                if starts:
+                    self._add_proximal_gradient(starts, chosen)
                 self.optimiser.step()
                 total += losses.nan_to_num(0.0)
                 steps += losses.isfinite()
         return np.asarray((total / steps).cpu().numpy())
 
+    def _starts(self) -> list[Tensor]:
+        """(1 or M, ...) copies of the parameters that the round begins with, one for all where all hold the same."""
+        slots = slice(0, 1) if self._alike else slice(None)
+        return [parameter.detach()[slots].clone() for parameter in self.model.parameters()]
 
-@torch.no_grad()
-def _draw_near(parameters: Sequence[torch.nn.Parameter], starts: Sequence[Tensor], strength: float) -> None:
-    """Add the gradient of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
-    for parameter, start in zip(parameters, starts, strict=False):
-        assert parameter.grad is not None
-        parameter.grad.add_(parameter - start, alpha=strength)
+    @torch.no_grad()
+    def _add_proximal_gradient(self, starts: Sequence[Tensor], chosen: Tensor) -> None:
+        """That of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
+        for parameter, start in zip(self.model.parameters(), starts, strict=True):
+            assert parameter.grad is not None
+            for place in torch.nonzero(chosen)[:, 0].tolist():
+                moved = parameter[place] - start[place if len(start) > 1 else 0]
+                parameter.grad[place].add_(moved, alpha=self.settings.proximal)

@@ -1,4 +1,4 @@
-"""What the stacked engine trains: one architecture in all institutions and folds, which lead every tensor."""
+"""Models of the stacked engine: one architecture in all institutions and folds, which lead every tensor."""
 
 from typing import Protocol, runtime_checkable
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class StackedModel(Protocol):
-    """What `StackedClients` needs of a network stacked over institutions and folds."""
+    """A network stacked over institutions and folds, as `StackedClients` sees it."""
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All learnable tensors."""

@@ -193,9 +193,12 @@ def axes_of(architecture: Architecture) -> dict[str, int]:
 
 
 def _chunks(inputs: MethodInputs, size: StackSize, dtype: torch.dtype, *, pooled: bool) -> list[tuple[int, ...]]:
-    """Folds whose weights, gradients, moments and own features fit into `STACK_BYTES` side by side, evenly dealt."""
+    """Folds whose weights, gradients, moments and own features fit into `STACK_BYTES` side by side, evenly dealt.
+
+    Beside them the server holds a model, and a round that stays near its start another.
+    """
     trainers = 1 if pooled else len(inputs.institutions)
-    numbers = 4 * trainers * size.parameters + 2 * size.designs * inputs.features[0].size
+    numbers = (4 * trainers + 2) * size.parameters + 2 * size.designs * inputs.features[0].size
     side_by_side = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // side_by_side))
     return [tuple(folds.tolist()) for folds in stacks]

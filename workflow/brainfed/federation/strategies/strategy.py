@@ -1,4 +1,4 @@
-"""The server's part of a round: who trains, what becomes of the replies, who is sent what."""
+"""The server's part of a round: the choice of institutions, the use of their replies, the answers."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,19 +9,19 @@ from brainfed.federation.message import Message
 
 
 class Strategy(Protocol):
-    """What the loop needs of a server."""
+    """A server, as the loop sees it."""
 
     def choose(self, number: int, /) -> tuple[int, ...]:
         """The institutions that train in round `number`."""
 
     def aggregate(self, replies: Mapping[int, Message]) -> None:
-        """Take the replies of the chosen."""
+        """Take the replies of the chosen; their tensors are views that the next round overwrites."""
 
     def broadcast(self) -> Mapping[int, Message]:
-        """What every institution is sent after `aggregate`; nothing where nothing is shared."""
+        """The answers after `aggregate`, by institution; none where nothing is shared."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What `broadcast` depends on."""
+        """All that later rounds depend on."""
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what `state` gave."""

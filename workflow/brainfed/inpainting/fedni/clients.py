@@ -91,17 +91,17 @@ class InpaintingClients:
                 shared[name][place].copy_(tensor[0])
 
     def score(self, number: int) -> str:
-        """The reconstruction loss of the round; what a generator is worth is measured after the last (`held_out`)."""
+        """The reconstruction loss of the round; generators are measured after the last one alone (`held_out`)."""
         values = self.measures[number, :, MEASURES.index("reconstruction")]
         seen = values[np.isfinite(values)]
         return f"reconstruction {f'{seen.mean():.5f}' if len(seen) else 'of nothing: every mask was empty'}"
 
     def state(self, number: int) -> Arrays:
-        """The measures, and modules that no message brings; Adam starts anew in every round."""
+        """The measures and the modules, a generator that all share once; Adam starts anew in every round."""
         arrays: Arrays = {"measures": self.measures[: number + 1]}
         arrays["operations"] = np.array(self.wide.products.operations)
-        if not self.shares("generator"):
-            arrays |= {f"{GENERATOR}{name}": array for name, array in self.generators.state(shared=False).items()}
+        generators = self.generators.state(shared=self.shares("generator"))
+        arrays |= {f"{GENERATOR}{name}": array for name, array in generators.items()}
         if self.discriminators is not None:
             held = self.discriminators.state(shared=False)
             arrays |= {f"{DISCRIMINATOR}{name}": array for name, array in held.items()}
@@ -111,8 +111,7 @@ class InpaintingClients:
         """Take them up."""
         self.measures[: number + 1] = arrays["measures"]
         self.wide.products.operations = int(arrays["operations"])
-        if not self.shares("generator"):
-            self.generators.load(_below(GENERATOR, arrays))
+        self.generators.load(_below(GENERATOR, arrays))
         if self.discriminators is not None:
             self.discriminators.load(_below(DISCRIMINATOR, arrays))
 

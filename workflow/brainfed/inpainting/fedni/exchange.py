@@ -1,4 +1,4 @@
-"""What institutions exchange in federated inpainting: four ways (FedNI Fig. 3)."""
+"""Names and axes on the wire in federated inpainting, in its four ways (FedNI Fig. 3)."""
 
 from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
 from brainfed.inpainting.settings import InpaintingSettings

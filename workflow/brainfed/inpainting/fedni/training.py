@@ -1,7 +1,7 @@
 """Federated network inpainting: train a generator of missing neighbours (FedNI Sec. III-C.1, Algorithm 1).
 
-A round: every institution starts from what the server sent, trains, adds noise to what it uploads; the server averages
-with equal weights.
+A round: every institution trains from the common weights, its upload gets noise, and the server averages with equal
+weights.
 """
 
 import logging

@@ -83,6 +83,7 @@ class StackedClients:
         trains = torch.zeros(len(self.subjects), dtype=torch.bool)
         trains[list(chosen)] = True
         self.curves.losses[number] = self._train(number, trains)
+        self._alike = False
         views = self._shared()
         return {
             place: Message({name: stack[place] for name, stack in views.items()}, self.samples[place])
@@ -95,9 +96,10 @@ class StackedClients:
             return
         views = self.model.stacks()
         sent = {id(message.tensors): message.tensors for message in messages.values()}
-        self._alike = len(sent) == 1 and len(messages) == len(self.subjects)
-        if self._alike:
-            self.model.load(views | dict(*sent.values()))
+        if len(sent) == 1 and len(messages) == len(self.subjects):
+            (tensors,) = sent.values()
+            self._alike = tensors.keys() == views.keys()
+            self.model.load(views | dict(tensors))
             return
         values = {name: stack.clone() for name, stack in views.items()}
         for place, message in messages.items():
@@ -118,7 +120,7 @@ class StackedClients:
         }
         if self.keeps and number + 1 < self.settings.rounds:
             arrays |= {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
-        slots = slice(0, 1) if self.shared and self._alike else slice(None)
+        slots = slice(0, 1) if self._alike else slice(None)
         return arrays | {f"{MODEL}{name}": stack[slots].cpu().numpy() for name, stack in self.model.stacks().items()}
 
     @torch.no_grad()
@@ -129,7 +131,9 @@ class StackedClients:
         moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
         if moments:
             self.optimiser.load(moments)
-        self.model.load({name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.model.stacks()})
+        weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.model.stacks()}
+        self._alike = all(len(stack) == 1 for stack in weights.values())
+        self.model.load(weights)
 
     def _shared(self) -> dict[str, Tensor]:
         return self.model.stacks() if self.shared else {}

@@ -58,7 +58,7 @@ FIGURES = {
 TWINS = {"fedgcn": "localgcn", "fedgcn-no-noise": "localgcn", "fedsage-plus": "localgcn", "fedni": "localgcn"}
 """Federated variants whose local twin is there; no pooled one is, and none of the random nodes."""
 METHODS = {
-    "majority": ("majority", "Majority class", "floor", {}),
+    "majority": ("majority", "Majority class", "baseline", {}),
     "ridge-local": ("ridge", "Ridge", "linear", {"training": "local"}),
     "ridge-central": ("ridge", "Ridge", "linear", {"training": "central"}),
     "localgcn": ("localgcn", "LocalGCN", "graph", {"epochs": 20, "curve_every": 10}),

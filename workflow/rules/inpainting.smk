@@ -85,7 +85,7 @@ rule fuse_graph:
             settings_class=lambda wc: class_path(inpainting_of(wc).inpainter.settings),
             inpainting=lambda wc: inpainting_of(wc).settings,
             settings=lambda wc: asdict(PLAN.fused[wc.fused].settings),
-            most=lambda wc: inpainting_of(wc).most,
+            max_generated=lambda wc: inpainting_of(wc).max_generated,
             random_institutions=lambda wc: PLAN.splits[
                 PLAN.fused[wc.fused].split
             ].draws_institutions,

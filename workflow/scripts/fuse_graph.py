@@ -39,7 +39,7 @@ with job(snakemake, gpu=True) as running:
         warn_of_sites(inputs, params.inpainting.get("count", "printed"))
     settings = restore(FusingSettings, params.settings)
     cut = read_cut(files.graph, inputs.subjects) if settings.nodes == "true" else None
-    fused = fuse(inputs, generator, settings, params.most, cut)
+    fused = fuse(inputs, generator, settings, params.max_generated, cut)
     write_arrays(
         snakemake.output.fused,
         {field.name: getattr(fused, field.name) for field in fields(fused)},

@@ -12,4 +12,4 @@ with job(snakemake) as running:
         [path for path in snakemake.input.results if path.startswith("results/")],
         snakemake.output.report,
     )
-    running.progress.tell(f"the report is {snakemake.output.report}")
+    running.progress.report(f"the report is {snakemake.output.report}")

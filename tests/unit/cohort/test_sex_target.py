@@ -16,8 +16,8 @@ from brainfed.graphs.population.known_phenotypes import known_phenotypes
 from brainfed.graphs.settings import GraphSettings
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.floors.phenotype import PhenotypeSettings
-from brainfed.methods.floors.train import phenotype
+from brainfed.methods.baselines.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.train import phenotype
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
@@ -116,11 +116,11 @@ def test_messages_and_captions_are_in_the_words_of_the_target():
     people = pd.DataFrame({"subject": ids, "site": "a", "diagnosis": pd.array([1] * 11 + [0], dtype="Int8")})
     with pytest.raises(UserError, match="needs at least 2 different females for 2 folds, it has 1"):
         split(included, people, SplitSettings(count=1, folds=2), Streams(1), "sex")
-    told = CLASS_WORDS["sex"].told
-    assert told("Patients minus controls: the diagnosis of a patient.") == "Males minus females: the sex of a male."
-    assert told("A patient scores higher than a control") == "A male scores higher than a female"
-    assert told("shuffled control") == "shuffled control"
-    assert CLASS_WORDS["diagnosis"].told("Patients and diagnoses") == "Patients and diagnoses"
+    worded = CLASS_WORDS["sex"].worded
+    assert worded("Patients minus controls: the diagnosis of a patient.") == "Males minus females: the sex of a male."
+    assert worded("A patient scores higher than a control") == "A male scores higher than a female"
+    assert worded("shuffled control") == "shuffled control"
+    assert CLASS_WORDS["diagnosis"].worded("Patients and diagnoses") == "Patients and diagnoses"
 
 
 def test_a_site_of_the_excluded_is_no_fold_where_sites_are_left_out(tmp_path):

@@ -115,8 +115,8 @@ def test_fusing_is_the_projects_then_the_methods_then_the_variants():
 
 def test_one_subject_gets_as_many_nodes_as_are_predicted_or_fedsages_number_of_targets():
     planned = plan(graph={"k": 7})
-    assert variant(planned, "first").fused.inpainting.most is None
-    assert variant(planned, "sage").fused.inpainting.most == 5
+    assert variant(planned, "first").fused.inpainting.max_generated is None
+    assert variant(planned, "sage").fused.inpainting.max_generated == 5
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from brainfed.engines.stacked import training as stacked
 from brainfed.federation.aggregation import average, institution_weights
-from brainfed.federation.exchange import Ledger, UndeclaredCrossing
+from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.pace import Pace
 from brainfed.federation.privacy import WeightNoise, normal
@@ -478,4 +478,4 @@ def test_moments_cross_only_where_somebody_needs_them():
     moments = {"feature-mean", "feature-sd"}
     assert moments.isdisjoint(row["name"] for row in folds.crossings)
     assert moments <= {row["name"] for row in sites.crossings}
-    assert moments <= set(FEDGCN.crosses)
+    assert moments <= set(FEDGCN.shared_tensors)

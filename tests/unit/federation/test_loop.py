@@ -7,7 +7,7 @@ import torch
 from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.stacks import members, stack_inputs
 from brainfed.engines.stacked.training import axes_of
-from brainfed.federation.exchange import Ledger, UndeclaredCrossing
+from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.pace import Pace
@@ -292,7 +292,7 @@ def test_stacked_institutions_without_an_answer_keep_their_own_also_when_resumed
 
     def trained(checkpoint=Checkpoint(None, ""), progress=lambda *_: None):
         clients = stacked(inputs)
-        ledger = Ledger(FEDGCN.crosses, axes_of(clients.model.architecture))
+        ledger = Ledger(FEDGCN.shared_tensors, axes_of(clients.model.architecture))
         line = Wire(ledger, dict.fromkeys(range(3), 20), WeightNoise(0.0, Streams(0), (0, 1)))
         federate(clients, Some(clients.institutions, clients.start()), line, ROUNDS, checkpoint, progress)
         return clients

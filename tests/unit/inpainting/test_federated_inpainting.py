@@ -14,7 +14,7 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES
 from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
-from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.fedni.institution import hide, institution_of, normalised
 from brainfed.inpainting.fedni.masking import draw_mask
 from brainfed.inpainting.fedni.starts import new_generator
@@ -93,8 +93,8 @@ def test_a_strategy_averages_what_it_names_and_nothing_else(strategy):
 def test_what_crosses_is_what_the_strategy_declares(strategy):
     result = trained(inpainting_inputs(), federated=strategy)
     names = {row["name"] for row in result.crossings}
-    generators = set(GENERATOR_CROSSES) if strategy in ("generator", "both") else set()
-    judges = set(DISCRIMINATOR_CROSSES) if strategy in ("discriminator", "both") else set()
+    generators = set(GENERATOR_TENSORS) if strategy in ("generator", "both") else set()
+    judges = set(DISCRIMINATOR_TENSORS) if strategy in ("discriminator", "both") else set()
     assert names == generators | judges
     assert all("subjects" not in row["axes"] for row in result.crossings)
     assert all(row["tensors"] == 3 * 2 for row in result.crossings)

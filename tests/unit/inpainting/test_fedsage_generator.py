@@ -13,7 +13,7 @@ from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage import visit as fedsage_visit
-from brainfed.inpainting.fedsage.crossings import RAW_CROSSES, SUMMED_CROSSES
+from brainfed.inpainting.fedsage.crossings import RAW_TENSORS, SUMMED_TENSORS
 from brainfed.inpainting.fedsage.losses import count_loss
 from brainfed.inpainting.fedsage.owner import hidden_nodes, owners_of, row_normalised, scaled_members
 from brainfed.inpainting.fedsage.settings import FedSageSettings
@@ -298,7 +298,7 @@ def test_the_losses_fall():
 def test_by_default_parameters_and_summed_gradients_cross_and_nothing_with_an_entry_a_patient():
     trained = fedsage.train(cohort(), QUICK, Run())
     rows = {(row["name"], row["direction"]): row for row in trained.crossings}
-    assert {name for name, _ in rows} == set(SUMMED_CROSSES)
+    assert {name for name, _ in rows} == set(SUMMED_TENSORS)
     sizes = {"first.weight": 256 * 128, "first.bias": 256, "second.weight": 8 * 256, "second.bias": 8}
     sizes |= {"output.weight": 3 * 6 * 8, "output.bias": 3 * 6}
     for kind in ("fgen", "fgen-gradient"):
@@ -318,7 +318,7 @@ def test_raw_exchange_is_the_same_training_and_sends_patients():
         name: value.tobytes() for name, value in summed.arrays.items()
     }
     rows = {(row["name"], row["direction"]): row for row in raw.crossings}
-    assert {name for name, _ in rows} == set(RAW_CROSSES)
+    assert {name for name, _ in rows} == set(RAW_TENSORS)
     assert all("subjects" in str(row["axes"]).split(" x ") for row in rows.values())
     missed = [len(owner.targeted) for owner in owners_of(inputs, QUICK, CPU, torch.float32)]
     assert rows["embedding", "upload"]["bytes"] == 2 * sum(missed) * 128 * 4
@@ -326,7 +326,7 @@ def test_raw_exchange_is_the_same_training_and_sends_patients():
 
 
 def test_everything_that_may_cross_is_declared():
-    assert dict(FEDSAGE.crosses) == {**SUMMED_CROSSES, **RAW_CROSSES}
+    assert dict(FEDSAGE.shared_tensors) == {**SUMMED_TENSORS, **RAW_TENSORS}
     assert FEDSAGE.settings is FedSageSettings
 
 
@@ -445,7 +445,7 @@ def test_the_generated_nodes_join_the_graph():
     trained = fedsage.train(inputs, QUICK, Run())
     generator = loaded(inputs, trained)
     settings = FusingSettings(cap=None, rounding="truncate", edges="binary")
-    fused = fuse(inputs, generator, settings, most=QUICK.targets)
+    fused = fuse(inputs, generator, settings, max_generated=QUICK.targets)
     expected = np.trunc(generator.counts()).astype(int)
     assert np.bincount(fused.parent, minlength=45).tolist() == expected.tolist()
     edges = set(zip(fused.row.tolist(), fused.column.tolist(), strict=True))

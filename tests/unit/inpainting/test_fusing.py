@@ -140,7 +140,7 @@ def line(*positions, number, features, sex=None, born_sex=(), k=2, **options):
 def test_a_generated_node_on_a_line():
     # Distances 1, 3, 7, 2, 6, 4 have the mean 23/6. The node at 2 lies 1 from its parent at 1 and 1 from the one at 3.
     inputs, generator = line(0, 1, 3, 7, number=[0, 1, 0, 0], features=[2])
-    fused = fuse(inputs, generator, NO_CAP, most=10)
+    fused = fuse(inputs, generator, NO_CAP, max_generated=10)
     sigma = 23 / 6
     near = np.exp(-1 / (2 * sigma**2))
     adjacency = dense(fused, 5)
@@ -154,7 +154,7 @@ def test_a_generated_node_on_a_line():
 def test_the_parent_is_kept_beyond_the_k_nearest_with_its_own_weight():
     # At 6 the nearest is the one at 7 (k = 1); the parent at 0 is 6 away.
     inputs, generator = line(0, 1, 3, 7, number=[1, 0, 0, 0], features=[6], k=1)
-    row = dense(fuse(inputs, generator, NO_CAP, most=10), 5)[4]
+    row = dense(fuse(inputs, generator, NO_CAP, max_generated=10), 5)[4]
     sigma = 23 / 6
     np.testing.assert_allclose(row, [np.exp(-36 / (2 * sigma**2)), 0, 0, np.exp(-1 / (2 * sigma**2)), 1], rtol=1e-6)
 
@@ -162,7 +162,7 @@ def test_the_parent_is_kept_beyond_the_k_nearest_with_its_own_weight():
 def test_a_parent_that_is_not_alike_gets_the_smallest_weight_of_the_row():
     # The node is predicted to be of sex 1, as are the subjects at 3 and 7; its parent at 0 is of sex 0.
     inputs, generator = line(0, 1, 3, 7, number=[1, 0, 0, 0], features=[2], sex=[0, 0, 1, 1], born_sex=[1])
-    row = dense(fuse(inputs, generator, NO_CAP, most=10), 5)[4]
+    row = dense(fuse(inputs, generator, NO_CAP, max_generated=10), 5)[4]
     sigma = 23 / 6
     near, far = np.exp(-1 / (2 * sigma**2)), np.exp(-25 / (2 * sigma**2))
     np.testing.assert_allclose(row, [far, 0, near, far, 1], rtol=1e-6)
@@ -171,20 +171,20 @@ def test_a_parent_that_is_not_alike_gets_the_smallest_weight_of_the_row():
 def test_equally_near_subjects_are_kept_in_order_of_id():
     # The node at 3 lies 1 from those at 2 and 4; with k = 1 the first is kept, beside its parent at 0.
     inputs, generator = line(2, 4, 0, number=[0, 0, 1], features=[3], k=1)
-    row = dense(fuse(inputs, generator, NO_CAP, most=10), 4)[3]
+    row = dense(fuse(inputs, generator, NO_CAP, max_generated=10), 4)[3]
     assert (row > 0).tolist() == [True, False, True, True]
 
 
 def test_a_node_alike_to_nobody_is_joined_to_its_parent_with_the_weakest_weight_among_subjects():
     inputs, generator = line(0, 1, 3, number=[0, 1, 0], features=[2], born_sex=[-1])
     weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
-    assert dense(fuse(inputs, generator, NO_CAP, most=10), 4)[3].tolist() == [0, weakest, 0, 1]
+    assert dense(fuse(inputs, generator, NO_CAP, max_generated=10), 4)[3].tolist() == [0, weakest, 0, 1]
 
 
 def test_a_node_too_far_for_single_precision_is_joined_to_its_parent_with_the_weakest_weight_among_subjects():
     # Sigma is 2; at 32 even the nearest, 29 away, has exp(-29^2 / 8) = 2e-46, less than single precision can hold.
     inputs, generator = line(0, 1, 3, number=[0, 1, 0], features=[32])
-    fused = fuse(inputs, generator, NO_CAP, most=10)
+    fused = fuse(inputs, generator, NO_CAP, max_generated=10)
     weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
     assert dense(fused, 4)[3].tolist() == [0, weakest, 0, 1]
     assert (fused.weight > 0).all()
@@ -193,7 +193,7 @@ def test_a_node_too_far_for_single_precision_is_joined_to_its_parent_with_the_we
 def test_generated_nodes_are_no_neighbours_of_each_other():
     # Both nodes are of sex 1, nobody else is: each keeps its parent alone.
     inputs, generator = line(0, 1, 3, 7, number=[1, 0, 0, 1], features=[2, 3], born_sex=[1, 1])
-    adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 6)
+    adjacency = dense(fuse(inputs, generator, NO_CAP, max_generated=10), 6)
     weakest = inputs.graph.weight[inputs.graph.row != inputs.graph.column].min()
     assert adjacency[4].tolist() == [weakest, 0, 0, 0, 1, 0]
     assert adjacency[5].tolist() == [0, 0, 0, weakest, 0, 1]
@@ -201,20 +201,20 @@ def test_generated_nodes_are_no_neighbours_of_each_other():
 
 def test_however_near_the_others_lie_a_generated_node_keeps_k_subjects():
     inputs, generator = line(0, 2, 5, number=[2, 0, 0], features=[2, 2], k=2)
-    adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 5)
+    adjacency = dense(fuse(inputs, generator, NO_CAP, max_generated=10), 5)
     assert ((adjacency[3:, :3] > 0).sum(axis=1) >= 2).all() and not adjacency[3, 4] and not adjacency[4, 3]
 
 
 def test_a_generated_node_is_from_its_parents_site():
     inputs = inputs_of([[0], [1], [3]], [0, 0, 0], site=[0, 1, 1], phenotypes=("site",))
-    row = dense(fuse(inputs, FakeGenerator([0, 1, 0], np.array([[0.0]])), NO_CAP, most=10), 4)[3]
+    row = dense(fuse(inputs, FakeGenerator([0, 1, 0], np.array([[0.0]])), NO_CAP, max_generated=10), 4)[3]
     assert (row > 0).tolist() == [False, True, True, True]
 
 
 def test_predicted_age_decides_as_a_subjects_age_does():
     inputs = inputs_of([[0], [1], [3]], [0, 0, 0], age=[10, 12, 15], phenotypes=("age",))
     generator = FakeGenerator([1, 0, 0], np.array([[0.0]]), age=[13.5])
-    fused = fuse(inputs, generator, NO_CAP, most=10)
+    fused = fuse(inputs, generator, NO_CAP, max_generated=10)
     # 12 and 15 lie within two years of 13.5; the parent's 10 does not.
     weights = dense(fused, 4)[3]
     sigma = 2.0
@@ -228,7 +228,7 @@ def test_the_embedding_is_the_institutions_own():
     features = [[0, 0], [1, 0], [3, 0], [0, 0], [0, 10], [0, 30]]
     inputs = inputs_of(features, [0, 0, 0, 1, 1, 1], phenotypes=())
     generator = FakeGenerator([1, 0, 0, 1, 0, 0], np.array([[0.0, 99.0], [99.0, 0.0]]))
-    adjacency = dense(fuse(inputs, generator, NO_CAP, most=10), 8)
+    adjacency = dense(fuse(inputs, generator, NO_CAP, max_generated=10), 8)
     # In both the node lies on its parent, at distance 1 (10) of the next; the mean distances are 2 and 20.
     np.testing.assert_allclose(adjacency[6], [1, np.exp(-1 / 8), 0, 0, 0, 0, 1, 0], rtol=1e-6)
     np.testing.assert_allclose(adjacency[7], [0, 0, 0, 1, np.exp(-1 / 8), 0, 0, 1], rtol=1e-6)
@@ -237,7 +237,7 @@ def test_the_embedding_is_the_institutions_own():
 def test_under_a_cut_global_graph_sigma_is_that_of_everybody():
     # Positions 0, 1, 3, 7 have the mean distance 23/6; institution 0 alone (0 and 3) has 3.
     inputs = inputs_of([[0], [1], [3], [7]], [0, 1, 0, 1], phenotypes=(), scope="global_cut")
-    row = dense(fuse(inputs, FakeGenerator([0, 0, 1, 0], np.array([[1.0]])), NO_CAP, most=10), 5)[4]
+    row = dense(fuse(inputs, FakeGenerator([0, 0, 1, 0], np.array([[1.0]])), NO_CAP, max_generated=10), 5)[4]
     sigma = 23 / 6
     # Subjects 0 and 2 are each other's only neighbours inside: a new node has one, its parent.
     np.testing.assert_allclose(row, [0, 0, np.exp(-4 / (2 * sigma**2)), 0, 1], rtol=1e-6)
@@ -258,7 +258,7 @@ def test_equals_the_plain_graph_built_pair_by_pair(seed, scope, k, phenotypes, i
     )
     # As many components as features keep every distance; that takes one subject more than features.
     assume(min(len(inputs.members(m)) for m in range(3)) >= 4)
-    fused = fuse(inputs, generator, NO_CAP, most=3)
+    fused = fuse(inputs, generator, NO_CAP, max_generated=3)
     expected = plain(inputs, fused)
     found = dense(fused, len(expected))
     np.testing.assert_array_equal(found > 0, expected > 0)
@@ -279,7 +279,7 @@ OPTIONS = {
 @hypothesis_settings(max_examples=60)
 def test_invariants_of_every_kind(seed, nodes, edges, scope, shuffle, inductive):
     inputs, generator = cohort(seed, scope=scope, shuffle=shuffle, inductive=inductive)
-    fused = fuse(inputs, generator, FusingSettings(cap=0.8, nodes=nodes, edges=edges), most=3)
+    fused = fuse(inputs, generator, FusingSettings(cap=0.8, nodes=nodes, edges=edges), max_generated=3)
     n, g = 30, len(fused.parent)
     adjacency = dense(fused, n + g)
 
@@ -320,7 +320,7 @@ def test_without_generated_nodes_it_is_the_population_graph(nodes, edges, option
     inputs, generator = cohort(3)
     if not options:
         generator.number = [0.4] * 30
-    fused = fuse(inputs, generator, FusingSettings(nodes=nodes, edges=edges, **options), most=3)
+    fused = fuse(inputs, generator, FusingSettings(nodes=nodes, edges=edges, **options), max_generated=3)
     for name in ("row", "column", "weight"):
         assert getattr(fused, name).tobytes() == getattr(inputs.graph, name).tobytes()
         assert getattr(fused, name).dtype == getattr(inputs.graph, name).dtype
@@ -333,7 +333,7 @@ def test_numbers_are_rounded_capped_and_asked_for_once_in_order():
     # Institution 0 has four subjects and wants 2 + 1 + 0 + 0; institution 1 has two and wants 3 + 1, cut to 1 of 2.
     inputs = inputs_of(np.arange(6.0)[:, None], [0, 0, 0, 0, 1, 1])
     generator = FakeGenerator([1.6, 0.7, 0.2, 0.0, 9.0, 1.0], np.zeros((9, 1)))
-    fused = fuse(inputs, generator, FusingSettings(cap=0.8), most=3)
+    fused = fuse(inputs, generator, FusingSettings(cap=0.8), max_generated=3)
     assert generator.asked == [[0, 0, 1, 4]]
     assert fused.parent.tolist() == [0, 0, 1, 4]
     assert fused.institution.tolist() == [0, 0, 0, 1]
@@ -342,12 +342,12 @@ def test_numbers_are_rounded_capped_and_asked_for_once_in_order():
 
 def test_truncating_gives_fewer():
     inputs, generator = line(0, 1, 3, number=[1.9, 0.9, 0], features=[0])
-    assert fuse(inputs, generator, FusingSettings(rounding="truncate"), most=10).parent.tolist() == [0]
+    assert fuse(inputs, generator, FusingSettings(rounding="truncate"), max_generated=10).parent.tolist() == [0]
 
 
 def test_binary_edges_join_a_node_to_its_parent_only():
     inputs, generator = line(0, 1, 3, 7, number=[0, 2, 0, 0], features=[2, 2.5], self_weight=0.5)
-    adjacency = dense(fuse(inputs, generator, FusingSettings(cap=None, edges="binary"), most=10), 6)
+    adjacency = dense(fuse(inputs, generator, FusingSettings(cap=None, edges="binary"), max_generated=10), 6)
     assert adjacency[4].tolist() == [0, 1, 0, 0, 0.5, 0]
     assert adjacency[5].tolist() == [0, 1, 0, 0, 0, 0.5]
     assert adjacency[:, 4:].T.tolist() == adjacency[4:].tolist()
@@ -355,7 +355,7 @@ def test_binary_edges_join_a_node_to_its_parent_only():
 
 def test_no_self_loops_where_the_graph_has_none():
     inputs, generator = line(0, 1, 3, number=[1, 1, 1], features=[0, 1, 2], self_weight=0.0)
-    fused = fuse(inputs, generator, NO_CAP, most=10)
+    fused = fuse(inputs, generator, NO_CAP, max_generated=10)
     assert len(fused.parent) == 3
     assert not (fused.row == fused.column).any()
 
@@ -367,7 +367,9 @@ def test_a_test_subject_moves_nothing_but_its_own_row():
     features[subject] += 7
     changed = replace(inputs, features=features)
     for nodes in ("generated", "random"):
-        before, after = (fuse(given, generator, FusingSettings(nodes=nodes), most=3) for given in (inputs, changed))
+        before, after = (
+            fuse(given, generator, FusingSettings(nodes=nodes), max_generated=3) for given in (inputs, changed)
+        )
         for name in ("row", "column", "weight", "features", "parent", "sex", "age"):
             np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
 
@@ -380,7 +382,9 @@ def test_another_institution_moves_nothing_under_local_scope():
     )
     changed.sex[elsewhere] = 1
     for nodes in ("generated", "random"):
-        before, after = (fuse(given, generator, FusingSettings(nodes=nodes), most=3) for given in (inputs, changed))
+        before, after = (
+            fuse(given, generator, FusingSettings(nodes=nodes), max_generated=3) for given in (inputs, changed)
+        )
         near = np.append(~elsewhere, before.institution != 2)
         n = len(near)
         np.testing.assert_array_equal(dense(before, n)[near], dense(after, n)[near])
@@ -392,9 +396,9 @@ RANDOM = FusingSettings(cap=None, nodes="random")
 
 def test_random_inpainting_has_as_many_nodes_and_asks_for_none():
     inputs, generator = cohort(7)
-    generated = fuse(inputs, generator, FusingSettings(), most=3)
+    generated = fuse(inputs, generator, FusingSettings(), max_generated=3)
     asked = len(generator.asked)
-    random = fuse(inputs, generator, FusingSettings(nodes="random"), most=3)
+    random = fuse(inputs, generator, FusingSettings(nodes="random"), max_generated=3)
     assert asked == len(generator.asked) == 1
     np.testing.assert_array_equal(random.parent, generated.parent)
     np.testing.assert_array_equal(random.count, generated.count)
@@ -405,7 +409,9 @@ def test_random_features_are_normal_as_in_the_institution():
     mean, sd = np.array([[-5.0, 2.0, 0.0], [40.0, 0.0, 1.0]]), np.array([[1.0, 0.1, 0.0], [3.0, 2.0, 0.5]])
     institution = np.arange(80) % 2
     features = mean[institution] + sd[institution] * rng.standard_normal((80, 3))
-    fused = fuse(inputs_of(features, institution), FakeGenerator([50.0] * 80, np.zeros((0, 3))), RANDOM, most=50)
+    fused = fuse(
+        inputs_of(features, institution), FakeGenerator([50.0] * 80, np.zeros((0, 3))), RANDOM, max_generated=50
+    )
     for m in range(2):
         drawn, real = fused.features[fused.institution == m], features[institution == m]
         assert len(drawn) == 2000
@@ -417,7 +423,7 @@ def test_random_features_are_normal_as_in_the_institution():
 
 def test_random_phenotypes_are_those_of_one_training_subject_of_the_institution():
     inputs, generator = cohort(8, inductive=True)
-    fused = fuse(inputs, generator, RANDOM, most=3)
+    fused = fuse(inputs, generator, RANDOM, max_generated=3)
     for m in range(3):
         members = inputs.members(m)
         people = {(inputs.sex[i], np.nan_to_num(inputs.age[i])) for i in members}
@@ -427,7 +433,7 @@ def test_random_phenotypes_are_those_of_one_training_subject_of_the_institution(
 
 def test_random_edges_are_k_with_weights_of_the_institution():
     inputs, generator = cohort(9, k=4)
-    fused = fuse(inputs, generator, RANDOM, most=3)
+    fused = fuse(inputs, generator, RANDOM, max_generated=3)
     adjacency = dense(fused, 30 + len(fused.parent))
     outgoing = adjacency[30:, :30]
     assert (np.count_nonzero(outgoing, axis=1) == 4).all()
@@ -444,13 +450,13 @@ def test_random_edges_are_k_with_weights_of_the_institution():
 def test_random_edges_of_a_small_institution_reach_everybody_once():
     # Nobody agrees with anybody, so there is no real edge to draw a weight from.
     inputs = inputs_of([[0], [1], [3]], [0, 0, 0], sex=[-1, -1, -1], phenotypes=("sex",), k=10)
-    adjacency = dense(fuse(inputs, FakeGenerator([0, 1, 0], np.zeros((0, 1))), RANDOM, most=10), 4)
+    adjacency = dense(fuse(inputs, FakeGenerator([0, 1, 0], np.zeros((0, 1))), RANDOM, max_generated=10), 4)
     assert adjacency[3].tolist() == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("nodes", ["generated", "random"])
 def test_the_same_inputs_give_the_same_bytes(nodes):
-    first, second = (fuse(*cohort(10), FusingSettings(nodes=nodes), most=3) for _ in range(2))
+    first, second = (fuse(*cohort(10), FusingSettings(nodes=nodes), max_generated=3) for _ in range(2))
     for name in ("row", "column", "weight", "features", "institution", "parent", "sex", "age", "count"):
         assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
 
@@ -458,7 +464,7 @@ def test_the_same_inputs_give_the_same_bytes(nodes):
 def test_random_nodes_differ_by_repeat_and_by_fold():
     inputs, generator = cohort(11)
     fold, repeat = replace(inputs, part="fold-1"), replace(inputs, streams=Streams(11, repeat=1))
-    features = [fuse(given, generator, RANDOM, most=3).features for given in (inputs, fold, repeat)]
+    features = [fuse(given, generator, RANDOM, max_generated=3).features for given in (inputs, fold, repeat)]
     assert not np.isclose(features[0], features[1]).any()
     assert not np.isclose(features[0], features[2]).any()
 
@@ -466,7 +472,7 @@ def test_random_nodes_differ_by_repeat_and_by_fold():
 def test_random_nodes_do_not_depend_on_how_edges_are_made():
     inputs, generator = cohort(12)
     binary = replace(RANDOM, edges="binary")
-    first, second = (fuse(inputs, generator, settings, most=3) for settings in (RANDOM, binary))
+    first, second = (fuse(inputs, generator, settings, max_generated=3) for settings in (RANDOM, binary))
     np.testing.assert_array_equal(first.features, second.features)
     np.testing.assert_array_equal(first.age, second.age)
 
@@ -474,7 +480,7 @@ def test_random_nodes_do_not_depend_on_how_edges_are_made():
 def test_an_institution_without_training_subjects_gets_no_nodes():
     features, institution = np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1]
     inputs = inputs_of(features, institution, fitted=np.arange(6) < 3)
-    fused = fuse(inputs, FakeGenerator([1, 0, 0, 5, 5, 5], np.array([[1.0]])), NO_CAP, most=10)
+    fused = fuse(inputs, FakeGenerator([1, 0, 0, 5, 5, 5], np.array([[1.0]])), NO_CAP, max_generated=10)
     assert fused.institution.tolist() == [0]
 
 
@@ -486,4 +492,4 @@ def test_a_diverged_generator_is_named_with_the_subject(what):
     else:
         generator.features[1] = np.inf
     with pytest.raises(UserError, match=r"sub-02.*diverged; lower `learning_rate`"):
-        fuse(inputs, generator, NO_CAP, most=10)
+        fuse(inputs, generator, NO_CAP, max_generated=10)

@@ -87,4 +87,4 @@ def test_folds_with_fewer_generated_nodes_leave_places_without_edges():
 
 def test_it_declares_its_generator():
     assert METHOD.inpainter is not None and METHOD.inpainter.name == "fedni"
-    assert all("subjects" not in axes for axes in METHOD.inpainter.crosses.values())
+    assert all("subjects" not in axes for axes in METHOD.inpainter.shared_tensors.values())

@@ -104,7 +104,7 @@ def test_what_crosses_is_counted_by_hand():
     sizes = {"weight-0": 12 * 8, "weight-own-0": 12 * 8, "weight-1": 8 * 4, "weight-own-1": 8 * 4, "weight-2": 4 * 2}
     sizes |= {"bias-0": 8, "bias-1": 4, "bias-2": 2}
     assert {name for name, _ in rows} == set(sizes)
-    assert set(sizes) <= set(METHOD.crosses)
+    assert set(sizes) <= set(METHOD.shared_tensors)
     for (name, _), row in rows.items():
         assert row["bytes"] == 3 * 3 * sizes[name] * 4
         assert "subjects" not in str(row["axes"])

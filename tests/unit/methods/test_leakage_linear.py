@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
-from brainfed.methods.floors import majority, motion, phenotype
+from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.runtime.jobs.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled

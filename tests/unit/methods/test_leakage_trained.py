@@ -99,7 +99,7 @@ def test_what_crosses_is_what_the_method_declared():
     for name in SHORT:
         outcome = outcome_of(name, method_inputs(60))
         names = {row["name"] for row in outcome.crossings}
-        assert names <= set(METHODS[name].crosses)
+        assert names <= set(METHODS[name].shared_tensors)
         with_people = {row["name"] for row in outcome.crossings if "subjects" in str(row["axes"])}
         assert with_people == ({"features", "labels"} if METHODS[name].topology == "central" else set())
     for name in ("localgcn", "localmlp"):
@@ -110,7 +110,7 @@ def test_a_site_without_training_subjects_is_helped_by_declared_tensors():
     inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
     tensors = {row["name"]: row["tensors"] for row in outcome_of("localgcn", inputs).crossings}
     assert tensors["feature-mean"] == tensors["weight-0"] == 2
-    assert tensors.keys() == METHODS["localgcn"].crosses.keys()
+    assert tensors.keys() == METHODS["localgcn"].shared_tensors.keys()
     by_fold = {(row["name"], row["direction"]): row["tensors"] for row in outcome_of("fedmlp", inputs).crossings}
     assert by_fold["weight-0", "upload"] == 3 * 2
     assert by_fold["weight-0", "download"] == 3 * 2 + 1

@@ -13,7 +13,7 @@ import pytest
 
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.engines.stacked.crossings import in_order
-from brainfed.federation.exchange import ENTRY_BYTES, Ledger, UndeclaredCrossing
+from brainfed.federation.ledger import ENTRY_BYTES, Ledger, UndeclaredCrossing
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
@@ -230,7 +230,11 @@ def test_people_of_an_unknown_site_or_of_one_site_are_compared_too():
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [(name, variant) for name, variant in VARIANTS if "labels" in METHODS[name].crosses and "local" not in variant],
+    [
+        (name, variant)
+        for name, variant in VARIANTS
+        if "labels" in METHODS[name].shared_tensors and "local" not in variant
+    ],
 )
 def test_the_same_labels_count_the_same_bytes_in_every_method(name, variant):
     """Three institutions of 40."""

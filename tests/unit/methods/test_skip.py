@@ -64,7 +64,15 @@ def test_clients_that_sit_out_leave_the_skip_as_it_is():
     trained = np.flatnonzero(np.isfinite(found.training_loss[0, :, 0]))
     assert len(trained) == 1
     alone = train_stacked(
-        inputs, settings, DOUBLE, hidden=(8, 4), graph=True, standardise=True, crosses={}, topology="local", skip=True
+        inputs,
+        settings,
+        DOUBLE,
+        hidden=(8, 4),
+        graph=True,
+        standardise=True,
+        shared_tensors={},
+        topology="local",
+        skip=True,
     )
     own = inputs.institution == trained[0]
     np.testing.assert_allclose(found.scores[:, own], alone.scores[:, own], atol=1e-12, rtol=0, equal_nan=True)
@@ -159,7 +167,7 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
     """A site's model scores site 0 as if site 0 were part of it, without labels: no edge joins the two."""
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
     options = {"hidden": (8, 4), "graph": True, "standardise": False, "topology": "local", "skip": True}
-    options |= {"crosses": METHOD.crosses}
+    options |= {"shared_tensors": METHOD.shared_tensors}
     found = train_stacked(inputs, SETTINGS, DOUBLE, **options)
     unseen = inputs.institution == 0
     by_teacher = []

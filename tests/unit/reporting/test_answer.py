@@ -25,7 +25,7 @@ from brainfed.reporting.variants import ShownVariant, Twin
 
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
 SVM = ShownVariant("svm-central", "svm", "Linear SVM", "linear", {"training": "central"}, topology="central")
-MOTION = ShownVariant("motion", "motion", "Motion", "floor", topology="central")
+MOTION = ShownVariant("motion", "motion", "Motion", "baseline", topology="central")
 RIDGE_LOCAL = ShownVariant("ridge-local", "ridge", "Ridge", "linear", {"training": "local"}, topology="local")
 LOCAL = ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}, topology="local")
 CENTRAL = ShownVariant("centralgcn", "centralgcn", "CentralGCN", "graph", {"curve_every": 10}, topology="central")

@@ -33,7 +33,7 @@ from brainfed.reporting.variants import ShownVariant, Twin
 
 TWINS = {"alone": Twin("localgcn"), "pooled": Twin("ridge-central")}
 VARIANTS = [
-    ShownVariant("majority", "majority", "Majority class", "floor"),
+    ShownVariant("majority", "majority", "Majority class", "baseline"),
     ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central"),
     ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}, topology="local"),
     ShownVariant(

@@ -36,7 +36,7 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
 
 def _most_nodes(fused: FusingStage) -> float:
     """Generated nodes a subject, at most; 2 k neighbours where nothing limits them."""
-    limits = (fused.settings.cap, fused.inpainting.most, 2 * fused.inpainting.graph.settings.k)
+    limits = (fused.settings.cap, fused.inpainting.max_generated, 2 * fused.inpainting.graph.settings.k)
     return min(limit for limit in limits if limit is not None)
 
 

@@ -22,7 +22,7 @@ class ClassWords:
     many: dict[int, str]
     targets: str
 
-    def told(self, text: str) -> str:
+    def worded(self, text: str) -> str:
         """A text about diagnoses, patients and controls in the words of this target."""
         said = {
             "diagnosis": self.target,

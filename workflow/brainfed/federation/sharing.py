@@ -5,7 +5,7 @@ Each records its tensors in the ledger. Code that reads data of another institut
 
 from collections.abc import Mapping
 
-from brainfed.federation.exchange import ENTRY_BYTES, Direction, Ledger
+from brainfed.federation.ledger import ENTRY_BYTES, Direction, Ledger
 
 Content = Mapping[str, tuple[tuple[int, ...], int]]
 """Name -> shape and bytes of one entry."""

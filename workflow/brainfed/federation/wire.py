@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 
-from brainfed.federation.exchange import Direction, Ledger, UndeclaredCrossing
+from brainfed.federation.ledger import Direction, Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.privacy import WeightNoise
 

@@ -14,7 +14,7 @@ STANDARDISE_DESCRIPTION = (
     "z-score every column with the training subjects of the fold and institution, or leave it as it is."
 )
 
-NETWORK_CROSSES: Mapping[str, tuple[str, ...]] = {
+NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
     "weight-0": ("features", "hidden-0"),
     "weight-1": ("hidden-0", "hidden-1"),
     "weight-2": ("hidden-1", "classes"),
@@ -23,7 +23,7 @@ NETWORK_CROSSES: Mapping[str, tuple[str, ...]] = {
     "bias-2": ("classes",),
 }
 
-SKIP_CROSSES: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
+SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
 """With `skip: linear` alone."""
 
 Skip = Literal["none", "linear"]
@@ -40,10 +40,10 @@ DROPOUT_DESCRIPTION = (
     "features."
 )
 
-SIZES_CROSS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
+SIZES_TENSORS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
 """With `weighting: subjects`, and with `batch`, whose number of steps the largest institution decides."""
 
-MOMENTS_CROSS: Mapping[str, tuple[str, ...]] = {
+MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
     "feature-mean": ("features",),
     "feature-sd": ("features",),
 }

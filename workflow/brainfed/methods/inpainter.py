@@ -13,13 +13,13 @@ class Inpainter:
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         train: `module:function`, `(InpaintingInputs, settings, Run) -> TrainedGenerator`.
         load: `module:function`, `(InpaintingInputs, settings, ArrayFile, Run) -> NodeGenerator`.
-        crosses: every kind of tensor that may leave an institution: name -> its axes.
-        most: the setting that bounds the generated nodes of one subject; empty: nothing does but the cap.
+        shared_tensors: every kind of tensor that may leave an institution: name -> its axes.
+        max_generated: the setting that bounds the generated nodes of one subject; empty: nothing does but the cap.
     """
 
     name: str
     settings: type
     train: str
     load: str
-    crosses: Mapping[str, tuple[str, ...]]
-    most: str = ""
+    shared_tensors: Mapping[str, tuple[str, ...]]
+    max_generated: str = ""

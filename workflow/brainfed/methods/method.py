@@ -45,7 +45,7 @@ class Method:
         inpainter: what trains the generator whose nodes it needs; then it reads the fused graph in place of the graph.
         fusing: settings of fusing that differ from the project's for this method.
         gpu: whether a GPU helps.
-        crosses: every kind of tensor that may leave an institution: name -> its axes. An axis called
+        shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
     """
@@ -54,7 +54,7 @@ class Method:
     title: str
     settings: type
     entry: str
-    family: Literal["floor", "linear", "graph", "federated"]
+    family: Literal["baseline", "linear", "graph", "federated"]
     topology: Topology | Literal["setting"]
     twins: Twins | None = None
     features: bool = True
@@ -62,5 +62,5 @@ class Method:
     inpainter: Inpainter | None = None
     fusing: Mapping[str, Any] = field(default_factory=dict)
     gpu: bool = False
-    crosses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
-from brainfed.methods.floors import majority, motion, phenotype
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
 from brainfed.methods.linear import logistic, logistic_federated, ridge, svm
 from brainfed.methods.method import Method

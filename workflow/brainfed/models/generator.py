@@ -103,11 +103,11 @@ class Generator(nn.Module):
         """Features of missing neighbours (p, d), in (-1, 1) (eq. 7)."""
         return tanh(self.feature_2(self.expand(embedding, noise)))
 
-    def tell(self, product: Tensor) -> Tensor:
+    def predict_phenotype(self, product: Tensor) -> Tensor:
         """Phenotype outputs (p, outputs) from the phenotype head's first product (p, 32)."""
         outputs: Tensor = self.phenotype_1(relu(product + self.phenotype_0.bias))
         return outputs
 
     def phenotypes(self, features: Tensor) -> Tensor:
         """Phenotype outputs (p, outputs) of generated features (p, d): sex logits, then age."""
-        return self.tell(features @ self.phenotype_0.weight.T)
+        return self.predict_phenotype(features @ self.phenotype_0.weight.T)

@@ -148,7 +148,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
-        confounds=[outline.words.told(sentence) for sentence in confounds],
+        confounds=[outline.words.worded(sentence) for sentence in confounds],
         quality=quality_words(
             people,
             read_table(outline.connections, ["r", "within_r"]),

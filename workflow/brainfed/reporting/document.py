@@ -86,7 +86,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
 
 
 def _chapter(cohort: CohortOutline, texts: Mapping[str, str], *, show_subjects: bool) -> Chapter:
-    captions = {name: cohort.words.told(text) for name, text in texts.items()}
+    captions = {name: cohort.words.worded(text) for name, text in texts.items()}
     experiments = [
         experiment_section(cohort, experiment, captions) for experiment in _each_figure_once(cohort.experiments)
     ]

@@ -6,9 +6,9 @@ from typing import Any
 
 from brainfed.reporting.sweep_titles import label_in_words, without_sweep
 
-FAMILY_COLOURS = {"floor": "#7d8590", "linear": "#0072b2", "graph": "#008f68", "federated": "#d55e00"}
+FAMILY_COLOURS = {"baseline": "#7d8590", "linear": "#0072b2", "graph": "#008f68", "federated": "#d55e00"}
 FAMILY_TITLES = {
-    "floor": "no imaging",
+    "baseline": "no imaging",
     "linear": "linear models",
     "graph": "networks, no federation",
     "federated": "federated",
@@ -42,7 +42,7 @@ class ShownVariant:
         name: as in the config.
         method: the method that it varies.
         method_title: the method's own title.
-        family: `floor`, `linear`, `graph` or `federated`.
+        family: `baseline`, `linear`, `graph` or `federated`.
         settings: the method's resolved settings.
         costs: its `cost.json` of each repeat.
         timings: its `timing.json` of each repeat.
@@ -82,7 +82,7 @@ class ShownVariant:
     def title(self) -> str:
         """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`, `FedGCN (k = 5)` in a sweep."""
         title, words = self._parted
-        return _told(title, [*words, "an oracle"] if self.setting("fusing.nodes") == "true" else words)
+        return _with_words(title, [*words, "an oracle"] if self.setting("fusing.nodes") == "true" else words)
 
     @property
     def label(self) -> str:
@@ -105,7 +105,7 @@ class ShownVariant:
         if not of_method:
             return without_sweep(f"-{self.name}", self.settings)[0].removeprefix("-") or self.method_title
         rest, _ = without_sweep(self.name.removeprefix(self.method), self.settings)
-        return _told(self.method_title, [label_in_words(rest)])
+        return _with_words(self.method_title, [label_in_words(rest)])
 
     def setting(self, key: str) -> Any:
         """A resolved setting: its own (`rounds`) or a stage's (`graph.k`); None where it has none of that name."""
@@ -152,7 +152,7 @@ def read_variant(values: Mapping[str, Any]) -> ShownVariant:
     return ShownVariant(**{**values, **paths, "twins": twins})
 
 
-def _told(title: str, words: Sequence[str]) -> str:
+def _with_words(title: str, words: Sequence[str]) -> str:
     told = ", ".join(word for word in words if word)
     return f"{title} ({told})" if told else title
 

@@ -96,7 +96,7 @@ class Progress:
         speaker = logging.getLogger(PROGRESS if self._shown else __name__)
         speaker.info(f"{self.name}: {line}" if self.name else line)
 
-    def tell(self, sentence: str) -> None:
+    def report(self, sentence: str) -> None:
         """Say something to the person at the terminal, and in the log."""
         logging.getLogger(PROGRESS).info(sentence)
 

@@ -16,7 +16,7 @@ from bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, writ
 from brainfed.cohort.settings.bids import BidsSettings, ConfoundSettings
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_subject
 from brainfed.imaging.extraction.join_runs import join_runs

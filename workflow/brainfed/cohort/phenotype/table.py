@@ -105,13 +105,15 @@ def _rows(
             continue
         rows.append(Row(line, subject, cells, str(path)))
     if not rows and passed_over:
-        raise UserError(f"{path}: expected rows with {_told(wanted)}, found none among {passed_over}; mend `rows`.")
+        raise UserError(
+            f"{path}: expected rows with {_listed_values(wanted)}, found none among {passed_over}; mend `rows`."
+        )
     if not rows:
         raise UserError(f"{path}: expected one row a subject, found a header only; is it the whole table?")
     return rows if separator == "," else _with_decimal_points(rows, [columns.age, columns.mean_fd])
 
 
-def _told(wanted: Mapping[str, Collection[str]]) -> str:
+def _listed_values(wanted: Mapping[str, Collection[str]]) -> str:
     return " and ".join(f"{name} among {', '.join(map(repr, allowed))}" for name, allowed in wanted.items())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import Content, columns, record_pool
 
 CROSSES: Mapping[str, tuple[str, ...]] = {"connectivity": ("subjects", "connections"), "checksum": ("subjects",)}

@@ -92,9 +92,9 @@ class InpaintingStage:
         return self.graph.by_fold
 
     @property
-    def most(self) -> int | None:
+    def max_generated(self) -> int | None:
         """Generated nodes of one subject at most: FedSage+'s number of targets; None where nothing limits them."""
-        named = self.inpainter.most
+        named = self.inpainter.max_generated
         return int(self.settings[named]) if named else None
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from brainfed.federation.exchange import STAGES, Ledger
+from brainfed.federation.ledger import STAGES, Ledger
 from brainfed.federation.sharing import columns, record_help, record_pool
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.samples.inputs import IntArray, MethodInputs

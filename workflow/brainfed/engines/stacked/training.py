@@ -16,7 +16,7 @@ from brainfed.engines.stacked.clients import Curves, StackedClients
 from brainfed.engines.stacked.crossings import record_help_for_unseen, record_pooling
 from brainfed.engines.stacked.model import StackedModel
 from brainfed.engines.stacked.stacks import Member, Stack, members, stack_inputs
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy import WeightNoise
 from brainfed.federation.schedule import FederationSettings, Topology
@@ -44,7 +44,7 @@ def train_stacked(
     hidden: tuple[int, ...],
     graph: bool,
     standardise: bool,
-    crosses: Mapping[str, tuple[str, ...]],
+    shared_tensors: Mapping[str, tuple[str, ...]],
     precision: Precision = "float32",
     topology: Topology = "federated",
     skip: bool = False,
@@ -57,7 +57,7 @@ def train_stacked(
     """
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     architecture = Architecture(inputs.features[0].shape[1], hidden, graph, skip)
-    ledger = Ledger(crosses, axes_of(architecture))
+    ledger = Ledger(shared_tensors, axes_of(architecture))
     pooled = topology == "central"
     if pooled:
         record_pooling(inputs, ledger)

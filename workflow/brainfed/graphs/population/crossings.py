@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import columns, record_pool
 from brainfed.graphs.population.embedding import FloatArray
 from brainfed.graphs.settings import GraphSettings

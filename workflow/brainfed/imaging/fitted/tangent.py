@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import LedoitWolf
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.imaging.series.standardise import standardised
 

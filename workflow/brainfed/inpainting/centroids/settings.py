@@ -18,7 +18,7 @@ class CentroidSettings:
     )
 
 
-CENTROIDS_CROSS: Mapping[str, tuple[str, ...]] = {
+CENTROIDS_TENSORS: Mapping[str, tuple[str, ...]] = {
     "centroid": ("features",),
     "centroid-sex": (),
     "centroid-age": (),

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_summaries
 from brainfed.graphs.neighbours.similarity import mean_pairwise_distance
 from brainfed.graphs.population.fitting import fit_parts
 from brainfed.inpainting.centroids.foreign_centroids import ForeignCentroids
 from brainfed.inpainting.centroids.microaggregation import groups_of
-from brainfed.inpainting.centroids.settings import CENTROIDS_CROSS, CentroidSettings
+from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
 from brainfed.inpainting.trained import TrainedGenerator
 from brainfed.runtime.artefacts import ArrayFile
@@ -41,7 +41,7 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
         run.progress(done, len(groups), "centroids, institution")
     members = [(code, inputs.members(code)[group]) for code, own in groups.items() for group in own]
     width = inputs.features.shape[1]
-    ledger = Ledger(CENTROIDS_CROSS, {"features": width}, "inpainting")
+    ledger = Ledger(CENTROIDS_TENSORS, {"features": width}, "inpainting")
     sent = {"centroid": ((width,), 4), "centroid-sex": ((), 1), "centroid-age": ((), 8)}
     record_summaries(ledger, {code: len(own) for code, own in groups.items()}, sizes, sent)
     return TrainedGenerator(

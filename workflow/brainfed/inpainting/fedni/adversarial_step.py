@@ -105,19 +105,19 @@ def _train_wide(
     first = None if discriminator is None else discriminator.first_weight()
     judge = None if first is None else first.original.detach()
     with torch.no_grad():
-        fake, judged, told = wide.generate(generator, source, judge)
+        fake, judged, phenotype = wide.generate(generator, source, judge)
     target = paired(fake, nodes.features, masked) if settings.pairing == "hungarian" else masked.target
     losses: dict[str, Tensor] = {}
-    told_back = None
-    if told is not None:
-        told.requires_grad_()
+    phenotype_gradient = None
+    if phenotype is not None:
+        phenotype.requires_grad_()
         told_loss = phenotype_loss(
-            generator.tell(told), nodes.phenotype.of(target), sex=generator.sex, age=generator.age
+            generator.predict_phenotype(phenotype), nodes.phenotype.of(target), sex=generator.sex, age=generator.age
         )
         losses["phenotype"] = told_loss.detach()
         if told_loss.requires_grad:
             told_loss.backward()  # type: ignore[no-untyped-call]
-        told_back = torch.zeros_like(told) if told.grad is None else told.grad
+        phenotype_gradient = torch.zeros_like(phenotype) if phenotype.grad is None else phenotype.grad
     judged_back = None
     if discriminator is not None and first is not None and judged is not None:
         adversarial, by_products = _judge(discriminator, first, judged, fake, nodes.features[masked.hidden], wide)
@@ -125,13 +125,13 @@ def _train_wide(
         losses |= adversarial
     with torch.no_grad():
         weight = 1 if settings.reconstruction == "mean" else fake.shape[1]
-        upstream = Upstream(target, weight, judged_back, told_back)
+        upstream = Upstream(target, weight, judged_back, phenotype_gradient)
         lengths = wide.lengths(generator, fake, nodes.features, judge, upstream)
         weights = _weights(settings, lengths)
         upstream = upstream.weighted(*weights)
         reconstruction, back = wide.backward(generator, source, fake, nodes.features, judge, upstream)
     entering = {name: length * by for name, length, by in zip(LENGTHS, lengths, weights, strict=True)}
-    present = (True, judged_back is not None, told_back is not None)
+    present = (True, judged_back is not None, phenotype_gradient is not None)
     shown = {name: length for (name, length), there in zip(entering.items(), present, strict=True) if there}
     return {"reconstruction": reconstruction, **losses, **shown}, back
 

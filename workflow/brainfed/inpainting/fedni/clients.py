@@ -15,9 +15,9 @@ from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.inpainting.fedni.adversarial_step import train_step
-from brainfed.inpainting.fedni.exchange import wire_name
 from brainfed.inpainting.fedni.institution import hide, institution_of
 from brainfed.inpainting.fedni.records import MEASURES
+from brainfed.inpainting.fedni.shared_tensors import wire_name
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.fedni.starts import new_discriminator, new_generator
 from brainfed.inpainting.fedni.wide_layers import CPU_BLOCK, WideLayers

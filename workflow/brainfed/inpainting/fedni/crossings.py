@@ -13,7 +13,7 @@ def _normal(name: str, axis: str) -> dict[str, tuple[str, ...]]:
     return {f"{name}.{part}": (axis,) for part in ("weight", "bias", "running_mean", "running_var")}
 
 
-GENERATOR_CROSSES: Mapping[str, tuple[str, ...]] = {
+GENERATOR_TENSORS: Mapping[str, tuple[str, ...]] = {
     **_layer("encoder_0", "features", "encoder-0"),
     **_layer("encoder_1", "encoder-0", "encoder-1"),
     **_layer("count", "embedding-and-degree", "one"),
@@ -26,7 +26,7 @@ GENERATOR_CROSSES: Mapping[str, tuple[str, ...]] = {
     **_layer("phenotype_1", "phenotype-0", "phenotypes"),
 }
 
-DISCRIMINATOR_CROSSES: Mapping[str, tuple[str, ...]] = {
+DISCRIMINATOR_TENSORS: Mapping[str, tuple[str, ...]] = {
     **_layer("judge_0", "features", "judge-0"),
     **_layer("judge_1", "judge-0", "judge-1"),
     **_layer("judge_2", "judge-1", "one"),

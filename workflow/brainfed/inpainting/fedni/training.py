@@ -7,16 +7,16 @@ weights.
 import logging
 from dataclasses import asdict
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
 from brainfed.federation.privacy import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.inpainting.fedni.clients import GENERATOR, InpaintingClients
-from brainfed.inpainting.fedni.exchange import axes_of, crossings_by
 from brainfed.inpainting.fedni.held_out import NOTHING_HIDDEN, held_out
 from brainfed.inpainting.fedni.records import history_of
+from brainfed.inpainting.fedni.shared_tensors import axes_of, crossings_by
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.trained import TrainedGenerator

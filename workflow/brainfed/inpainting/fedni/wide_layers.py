@@ -27,24 +27,24 @@ class Upstream:
         target: (p,) rows of X that the generated features (p, d) are to meet.
         weight: of the squared error's mean over pairs and features, a number or a tensor ().
         judged: (p, 128) of the generator's losses by fake @ judge.T; None without a discriminator.
-        told: (p, 32) of them by the phenotype head's first product; None without one.
+        phenotype: (p, 32) of them by the phenotype head's first product; None without one.
         taught: (p, 32) the same as the head itself learns from it, whatever its weight beside the other losses.
     """
 
     target: Tensor
     weight: float | Tensor
     judged: Tensor | None
-    told: Tensor | None
+    phenotype: Tensor | None
     taught: Tensor | None = None
 
-    def weighted(self, reconstruction: Tensor, judged: Tensor, told: Tensor) -> "Upstream":
+    def weighted(self, reconstruction: Tensor, judged: Tensor, phenotype: Tensor) -> "Upstream":
         """The same with each of the three multiplied by a number ()."""
         return Upstream(
             self.target,
             self.weight * reconstruction,
             None if self.judged is None else self.judged * judged,
-            None if self.told is None else self.told * told,
-            self.told,
+            None if self.phenotype is None else self.phenotype * phenotype,
+            self.phenotype,
         )
 
 
@@ -73,16 +73,16 @@ class WideLayers:
         weight, bias = generator.feature_2.weight, generator.feature_2.bias
         fake = self._room(len(source), weight)
         judged = None if judge is None else source.new_zeros(len(source), len(judge))
-        told = source.new_zeros(len(source), PHENOTYPE) if generator.predicts_phenotypes else None
+        phenotype = source.new_zeros(len(source), PHENOTYPE) if generator.predicts_phenotypes else None
         for block in self._blocks(len(weight)):
             made = fake[:, block]
             self.products.write(source, weight[block].T, made)
             made.add_(bias[block]).tanh_()
             if judged is not None and judge is not None:
                 self.products.add(made, judge[:, block].T, judged)
-            if told is not None:
-                self.products.add(made, generator.phenotype_0.weight[:, block].T, told)
-        return fake, judged, told
+            if phenotype is not None:
+                self.products.add(made, generator.phenotype_0.weight[:, block].T, phenotype)
+        return fake, judged, phenotype
 
     def lengths(
         self, generator: Generator, fake: Tensor, features: Tensor, judge: Tensor | None, upstream: Upstream
@@ -104,8 +104,8 @@ class WideLayers:
             if upstream.judged is not None and judge is not None:
                 self.products.write(upstream.judged, judge[:, block], asked)
                 squared[1] += torch.linalg.vector_norm(asked) ** 2
-            if upstream.told is not None:
-                self.products.write(upstream.told, generator.phenotype_0.weight[:, block], asked)
+            if upstream.phenotype is not None:
+                self.products.write(upstream.phenotype, generator.phenotype_0.weight[:, block], asked)
                 squared[2] += torch.linalg.vector_norm(asked) ** 2
         lengths = squared.sqrt()
         lengths[0] *= 2 * upstream.weight / fake.numel()
@@ -145,10 +145,10 @@ class WideLayers:
             error.mul_(scale)
             if upstream.judged is not None and judge is not None:
                 self.products.add(upstream.judged, judge[:, block], error)
-            if upstream.told is not None:
+            if upstream.phenotype is not None:
                 head = generator.phenotype_0.weight
-                self.products.add(upstream.told, head[:, block], error)
-                taught = upstream.told if upstream.taught is None else upstream.taught
+                self.products.add(upstream.phenotype, head[:, block], error)
+                taught = upstream.phenotype if upstream.taught is None else upstream.taught
                 self.products.write(taught.T, made, gradient_of(head)[:, block])
             error.addcmul_(error, made.square(), value=-1)
             self.products.write(error.T, source, gradient[block])

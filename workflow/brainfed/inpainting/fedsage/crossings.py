@@ -21,12 +21,12 @@ def _parameters(name: str) -> dict[str, tuple[str, ...]]:
     return axes
 
 
-SUMMED_CROSSES: Mapping[str, tuple[str, ...]] = {**_parameters("fgen"), **_parameters("fgen-gradient")}
+SUMMED_TENSORS: Mapping[str, tuple[str, ...]] = {**_parameters("fgen"), **_parameters("fgen-gradient")}
 
-RAW_CROSSES: Mapping[str, tuple[str, ...]] = {
+RAW_TENSORS: Mapping[str, tuple[str, ...]] = {
     "embedding": ("subjects", "latent"),
     "generated": ("subjects", "slots", "features"),
     "generated-gradient": ("subjects", "slots", "features"),
 }
 
-FEDSAGE_CROSSES: Mapping[str, tuple[str, ...]] = {**SUMMED_CROSSES, **RAW_CROSSES}
+FEDSAGE_TENSORS: Mapping[str, tuple[str, ...]] = {**SUMMED_TENSORS, **RAW_TENSORS}

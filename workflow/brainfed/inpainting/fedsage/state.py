@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from brainfed.federation.adam import Adam
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.models.fedsage_generator import MissingNeighbourGenerator
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 

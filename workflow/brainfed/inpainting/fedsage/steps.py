@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.privacy import normal
 from brainfed.inpainting.fedsage.losses import count_loss
 from brainfed.inpainting.fedsage.owner import Owner

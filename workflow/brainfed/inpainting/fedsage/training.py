@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from brainfed.federation.adam import Adam
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.pace import Pace
 from brainfed.inpainting.fedsage.nodes import ImaginedNeighbours
 from brainfed.inpainting.fedsage.owner import Owner, owners_of

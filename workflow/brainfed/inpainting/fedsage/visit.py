@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 from torch import Tensor
 
-from brainfed.federation.exchange import Direction, Ledger
+from brainfed.federation.ledger import Direction, Ledger
 from brainfed.federation.privacy import noisy_copy
-from brainfed.inpainting.fedsage.crossings import RAW_CROSSES, SUMMED_CROSSES
+from brainfed.inpainting.fedsage.crossings import RAW_TENSORS, SUMMED_TENSORS
 from brainfed.inpainting.fedsage.owner import Owner
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.models.fedsage_generator import LATENT, FeatureGenerator
@@ -22,7 +22,7 @@ from brainfed.runtime.streams import Streams
 
 def crosses_of(settings: FedSageSettings) -> Mapping[str, tuple[str, ...]]:
     """What a training with these settings may send."""
-    return SUMMED_CROSSES if settings.exchange == "gradients" else RAW_CROSSES
+    return SUMMED_TENSORS if settings.exchange == "gradients" else RAW_TENSORS
 
 
 def sent_copy(

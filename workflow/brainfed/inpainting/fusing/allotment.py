@@ -11,16 +11,17 @@ def allot(
     count: NDArray[np.float64],
     *,
     rounding: Literal["round", "truncate"],
-    most: int | None,
+    max_generated: int | None,
     cap: float | None,
     lot: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
 
-    Each is made whole (`round`: halves to the even side) and brought into 0 ... `most` (None: no limit). Where all
-    together exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of its share,
-    and the largest remainders one more. Of equal remainders the larger predicted number comes first, of equal
-    numbers the smaller `lot` (n,), drawn at random: ids are often in the order of the diagnosis and decide nothing.
+    Each is made whole (`round`: halves to the even side) and brought into 0 ... `max_generated` (None: no limit).
+    Where all together exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of
+    its share, and the largest remainders one more. Of equal remainders the larger predicted number comes first, of
+    equal numbers the smaller `lot` (n,), drawn at random: ids are often in the order of
+    the diagnosis and decide nothing.
 
     Raises:
         ValueError: a count is not finite.
@@ -28,7 +29,7 @@ def allot(
     if not np.isfinite(count).all():
         raise ValueError("predicted numbers of missing neighbours are not finite")
     whole = np.rint(count) if rounding == "round" else np.trunc(count)
-    wanted = np.clip(whole, 0, most).astype(np.int64)
+    wanted = np.clip(whole, 0, max_generated).astype(np.int64)
     total = int(wanted.sum())
     # Rounding first mends products such as 0.29 * 100 = 28.999...
     limit = total if cap is None else math.floor(round(cap * len(count), 9))

@@ -28,7 +28,7 @@ def fuse(
     inputs: InpaintingInputs,
     generator: NodeGenerator,
     settings: FusingSettings,
-    most: int | None,
+    max_generated: int | None,
     cut: Edges | None = None,
 ) -> FusedGraph:
     """Ask the generator for missing neighbours and join them to the subjects.
@@ -37,7 +37,7 @@ def fuse(
         inputs: subjects and their graph; only those that are `fitted` get generated neighbours.
         generator: under `nodes: random` and `true` it says how many, not what they look like.
         settings: cap, rounding, edges and nodes.
-        most: generated nodes of one subject; None: as many as are predicted.
+        max_generated: generated nodes of one subject; None: as many as are predicted.
         cut: the edges that the graph's cut removed; `nodes: true` needs them.
 
     Raises:
@@ -45,7 +45,7 @@ def fuse(
     """
     count = generator.counts()
     _require_finite(count, inputs.subjects)
-    parents = _parents(inputs, count, settings, most)
+    parents = _parents(inputs, count, settings, max_generated)
     if settings.nodes == "true":
         if cut is None:
             raise ValueError("nodes: true needs the edges that were cut away")
@@ -96,13 +96,17 @@ def _require_finite(answers: NDArray[np.float32] | FloatArray, subjects: tuple[s
         )
 
 
-def _parents(inputs: InpaintingInputs, count: FloatArray, settings: FusingSettings, most: int | None) -> IntArray:
+def _parents(
+    inputs: InpaintingInputs, count: FloatArray, settings: FusingSettings, max_generated: int | None
+) -> IntArray:
     """(g,) whose missing neighbour each new node is, ascending."""
     number = np.zeros(len(inputs.subjects), dtype=np.int64)
     for institution in range(len(inputs.institutions)):
         members = inputs.members(institution)
         lot = inputs.streams.numpy("allotment", inputs.part, institution).permutation(len(members))
-        number[members] = allot(count[members], rounding=settings.rounding, most=most, cap=settings.cap, lot=lot)
+        number[members] = allot(
+            count[members], rounding=settings.rounding, max_generated=max_generated, cap=settings.cap, lot=lot
+        )
     return np.repeat(np.arange(len(number)), number)
 
 

@@ -6,7 +6,7 @@ A simulation alone can have it, for their features cross institutions. It shows 
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import columns, record_loan
 from brainfed.graphs.neighbours.search import Edges
 from brainfed.inpainting.fusing.fused import FusedGraph

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SIZES_CROSS, SKIP_CROSSES
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS, SKIP_TENSORS
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method, Twins
@@ -20,7 +20,7 @@ FEDNI = Inpainter(
     settings=InpaintingSettings,
     train="brainfed.inpainting.fedni.training:train",
     load="brainfed.inpainting.fedni.drawing:load",
-    crosses={**GENERATOR_CROSSES, **DISCRIMINATOR_CROSSES},
+    shared_tensors={**GENERATOR_TENSORS, **DISCRIMINATOR_TENSORS},
 )
 
 METHOD = Method(
@@ -39,6 +39,6 @@ METHOD = Method(
     graph="local",
     inpainter=FEDNI,
     gpu=True,
-    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
+    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )

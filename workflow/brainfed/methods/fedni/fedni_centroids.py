@@ -1,6 +1,6 @@
 """FedGCN on graphs that are completed by means of small groups of other institutions' subjects, without a generator."""
 
-from brainfed.inpainting.centroids.settings import CENTROIDS_CROSS, CentroidSettings
+from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.methods.fedni.fedni import METHOD as FEDNI
 from brainfed.methods.fedni.fedni import FedNISettings
 from brainfed.methods.inpainter import Inpainter
@@ -11,7 +11,7 @@ CENTROIDS = Inpainter(
     settings=CentroidSettings,
     train="brainfed.inpainting.centroids.training:train",
     load="brainfed.inpainting.centroids.training:load",
-    crosses=CENTROIDS_CROSS,
+    shared_tensors=CENTROIDS_TENSORS,
 )
 
 METHOD = Method(
@@ -26,6 +26,6 @@ METHOD = Method(
     inpainter=CENTROIDS,
     fusing={"cap": None, "edges": "k"},
     gpu=True,
-    crosses=FEDNI.crosses,
+    shared_tensors=FEDNI.shared_tensors,
     variants={"fedni-centroids": {}},
 )

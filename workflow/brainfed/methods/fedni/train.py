@@ -12,7 +12,7 @@ def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
     """Train FedNI's classifier on one repeat's fused graphs; without generated nodes it is FedGCN to the bit."""
     fused = with_generated(inputs)
     if settings.neighbours:
-        return without_generated(train_sampled(fused, settings, run, METHOD.crosses), len(inputs.subjects))
+        return without_generated(train_sampled(fused, settings, run, METHOD.shared_tensors), len(inputs.subjects))
     outcome = train_stacked(
         fused,
         settings,
@@ -20,7 +20,7 @@ def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
         hidden=settings.hidden,
         graph=True,
         standardise=settings.standardise == "institution",
-        crosses=METHOD.crosses,
+        shared_tensors=METHOD.shared_tensors,
         precision=settings.precision,
         dropout=settings.dropout,
         skip=settings.skip == "linear",

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.inpainting.fedsage.crossings import FEDSAGE_CROSSES
+from brainfed.inpainting.fedsage.crossings import FEDSAGE_TENSORS
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.methods.classifier_settings import (
     DROPOUT_DESCRIPTION,
     HIGHEST_DROPOUT,
-    MOMENTS_CROSS,
-    NETWORK_CROSSES,
-    SIZES_CROSS,
+    MOMENTS_TENSORS,
+    NETWORK_TENSORS,
+    SIZES_TENSORS,
     STANDARDISE_DESCRIPTION,
     Standardise,
 )
@@ -35,8 +35,8 @@ FEDSAGE = Inpainter(
     settings=FedSageSettings,
     train="brainfed.inpainting.fedsage.training:train",
     load="brainfed.inpainting.fedsage.training:load",
-    crosses=FEDSAGE_CROSSES,
-    most="targets",
+    shared_tensors=FEDSAGE_TENSORS,
+    max_generated="targets",
 )
 
 METHOD = Method(
@@ -56,12 +56,12 @@ METHOD = Method(
     inpainter=FEDSAGE,
     fusing={"cap": None, "rounding": "truncate", "edges": "binary"},
     gpu=True,
-    crosses={
-        **NETWORK_CROSSES,
+    shared_tensors={
+        **NETWORK_TENSORS,
         "weight-own-0": ("features", "hidden-0"),
         "weight-own-1": ("hidden-0", "hidden-1"),
-        **SIZES_CROSS,
-        **MOMENTS_CROSS,
+        **SIZES_TENSORS,
+        **MOMENTS_TENSORS,
     },
     variants={"fedsage-plus": {}},
 )

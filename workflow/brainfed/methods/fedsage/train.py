@@ -7,7 +7,7 @@ import torch
 
 from brainfed.engines.stacked.stacks import Stack, members, stack_graphs, stack_inputs
 from brainfed.engines.stacked.training import StackSize, dropout_of, train_stacks
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.graphs.neighbour_mean import neighbour_mean
 from brainfed.methods.fedsage.fedsage_plus import METHOD, FedSagePlusSettings
 from brainfed.models.sage_network import SageNetwork
@@ -32,7 +32,9 @@ def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) ->
     if len(inputs.graphs) > len(inputs.features):
         inputs = replace(inputs, features=inputs.features * inputs.folds)
     d, (hidden_0, hidden_1) = inputs.features[0].shape[1], settings.hidden
-    ledger = Ledger(METHOD.crosses, {"features": d, "hidden-0": hidden_0, "hidden-1": hidden_1, "classes": CLASSES})
+    ledger = Ledger(
+        METHOD.shared_tensors, {"features": d, "hidden-0": hidden_0, "hidden-1": hidden_1, "classes": CLASSES}
+    )
 
     def build(folds: Sequence[int]) -> tuple[Stack, SageNetwork]:
         trained = members(inputs, folds, pooled=False, standardise=settings.standardise == "institution")

@@ -20,6 +20,6 @@ METHOD = Method(
     topology="central",
     graph="global",
     gpu=True,
-    crosses={"features": ("subjects", "features"), "labels": ("subjects",)},
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
     variants={"centralgcn": {}},
 )

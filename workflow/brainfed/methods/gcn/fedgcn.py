@@ -6,11 +6,11 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import (
     DROPOUT_DESCRIPTION,
     HIGHEST_DROPOUT,
-    MOMENTS_CROSS,
-    NETWORK_CROSSES,
-    SIZES_CROSS,
-    SKIP_CROSSES,
+    MOMENTS_TENSORS,
+    NETWORK_TENSORS,
+    SIZES_TENSORS,
     SKIP_DESCRIPTION,
+    SKIP_TENSORS,
     STANDARDISE_DESCRIPTION,
     Skip,
     Standardise,
@@ -58,6 +58,6 @@ METHOD = Method(
     twins=Twins("localgcn", "centralgcn"),
     graph="local",
     gpu=True,
-    crosses={**NETWORK_CROSSES, **SKIP_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
+    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

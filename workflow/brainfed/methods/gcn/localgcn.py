@@ -6,7 +6,7 @@ score the unseen one.
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SoloSettings
 from brainfed.methods.method import Method
 
 
@@ -24,6 +24,6 @@ METHOD = Method(
     topology="local",
     graph="local",
     gpu=True,
-    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
+    shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
     variants={"localgcn": {}},
 )

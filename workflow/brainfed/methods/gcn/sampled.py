@@ -8,7 +8,7 @@ from torch import Tensor
 
 from brainfed.engines.stacked.stacks import Member, Stack, members, normalised, stack_labels
 from brainfed.engines.stacked.training import StackSize, axes_of, train_stacks
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.graphs.propagation import block_edges
 from brainfed.graphs.sampling import Incoming
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
@@ -19,12 +19,12 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 
 
 def train_sampled(
-    inputs: MethodInputs, settings: FedGCNSettings, run: Run, crosses: Mapping[str, tuple[str, ...]]
+    inputs: MethodInputs, settings: FedGCNSettings, run: Run, shared_tensors: Mapping[str, tuple[str, ...]]
 ) -> Outcome:
     """Train with at most `settings.neighbours` of a node's neighbours a step; see `Outcome` for the shapes."""
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     architecture = Architecture(inputs.features[0].shape[1], settings.hidden, graph=True)
-    ledger = Ledger(crosses, axes_of(architecture))
+    ledger = Ledger(shared_tensors, axes_of(architecture))
     first, second = settings.neighbours
 
     def build(folds: Sequence[int]) -> tuple[Stack, SampledNetwork]:

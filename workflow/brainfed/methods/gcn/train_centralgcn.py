@@ -15,7 +15,7 @@ def train(inputs: MethodInputs, settings: CentralGCNSettings, run: Run) -> Outco
         hidden=settings.hidden,
         graph=True,
         standardise=settings.standardise == "institution",
-        crosses=METHOD.crosses,
+        shared_tensors=METHOD.shared_tensors,
         precision=settings.precision,
         dropout=settings.dropout,
         topology="central",

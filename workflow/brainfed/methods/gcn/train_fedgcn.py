@@ -10,7 +10,7 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:
     """Train FedGCN on one repeat."""
     if settings.neighbours:
-        return train_sampled(inputs, settings, run, METHOD.crosses)
+        return train_sampled(inputs, settings, run, METHOD.shared_tensors)
     return train_stacked(
         inputs,
         settings,
@@ -18,7 +18,7 @@ def train(inputs: MethodInputs, settings: FedGCNSettings, run: Run) -> Outcome:
         hidden=settings.hidden,
         graph=True,
         standardise=settings.standardise == "institution",
-        crosses=METHOD.crosses,
+        shared_tensors=METHOD.shared_tensors,
         precision=settings.precision,
         dropout=settings.dropout,
         skip=settings.skip == "linear",

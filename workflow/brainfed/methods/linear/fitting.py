@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from brainfed.engines.stacked.crossings import record_pooling, sizes_of
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
 from brainfed.runtime.jobs.run import Run
@@ -58,14 +58,14 @@ class LinearTask:
         kind: `probability` passes the model's score through the logistic function.
         training: `local` or `central`.
         standardise: `institution` or `none`.
-        crosses: what the method declares to leave an institution.
+        shared_tensors: what the method declares to leave an institution.
     """
 
     fit: Fit
     kind: ScoreKind
     training: Literal["local", "central"]
     standardise: Literal["institution", "none"]
-    crosses: Mapping[str, tuple[str, ...]]
+    shared_tensors: Mapping[str, tuple[str, ...]]
 
 
 def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
@@ -75,7 +75,7 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
         UserError: a fold has no training subject.
     """
     dimensions = int(inputs.fold_features(0).shape[1])
-    ledger = Ledger(task.crosses, {"features": dimensions, "parameters": dimensions + 1})
+    ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": dimensions + 1})
     pools = _pools(task, inputs, ledger)
     scores = np.full(inputs.labels.shape, np.nan)
     for fold in range(inputs.folds):

@@ -39,6 +39,6 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_logistic:train",
     family="linear",
     topology="setting",
-    crosses={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )

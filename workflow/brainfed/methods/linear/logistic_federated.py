@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, SIZES_CROSS, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, SIZES_TENSORS, STANDARDISE_DESCRIPTION, Standardise
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
@@ -31,6 +31,6 @@ METHOD = Method(
         "gradient steps as its rounds allow, without that choice.",
     ),
     gpu=True,
-    crosses={"weight-0": ("features", "classes"), "bias-0": ("classes",), **SIZES_CROSS, **MOMENTS_CROSS},
+    shared_tensors={"weight-0": ("features", "classes"), "bias-0": ("classes",), **SIZES_TENSORS, **MOMENTS_TENSORS},
     variants={"logistic-federated": {}},
 )

@@ -24,7 +24,7 @@ def train(inputs: MethodInputs, settings: LogisticSettings, run: Run) -> Outcome
     def fit(subjects: TrainingSet) -> LinearModel:
         return fit_logistic(subjects, settings.costs)
 
-    task = LinearTask(fit, "probability", settings.training, settings.standardise, METHOD.crosses)
+    task = LinearTask(fit, "probability", settings.training, settings.standardise, METHOD.shared_tensors)
     return train_linear(task, inputs, run)
 
 

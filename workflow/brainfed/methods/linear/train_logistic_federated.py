@@ -15,6 +15,6 @@ def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -
         hidden=(),
         graph=False,
         standardise=settings.standardise == "institution",
-        crosses=METHOD.crosses,
+        shared_tensors=METHOD.shared_tensors,
         precision=settings.precision,
     )

@@ -27,7 +27,9 @@ def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
     def fit(subjects: TrainingSet) -> LinearModel:
         return fit_ridge(subjects, settings.alphas)
 
-    return train_linear(LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.crosses), inputs, run)
+    return train_linear(
+        LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.shared_tensors), inputs, run
+    )
 
 
 def fit_ridge(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:

@@ -24,7 +24,9 @@ def train(inputs: MethodInputs, settings: SVMSettings, run: Run) -> Outcome:
     def fit(subjects: TrainingSet) -> LinearModel:
         return fit_svm(subjects, settings.costs)
 
-    return train_linear(LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.crosses), inputs, run)
+    return train_linear(
+        LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.shared_tensors), inputs, run
+    )
 
 
 def fit_svm(subjects: TrainingSet, costs: Sequence[float]) -> LinearModel:

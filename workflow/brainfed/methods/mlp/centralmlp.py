@@ -19,6 +19,6 @@ METHOD = Method(
     family="graph",
     topology="central",
     gpu=True,
-    crosses={"features": ("subjects", "features"), "labels": ("subjects",)},
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
     variants={"centralmlp": {}},
 )

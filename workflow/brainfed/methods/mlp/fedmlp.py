@@ -6,9 +6,9 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import (
     DROPOUT_DESCRIPTION,
     HIGHEST_DROPOUT,
-    MOMENTS_CROSS,
-    NETWORK_CROSSES,
-    SIZES_CROSS,
+    MOMENTS_TENSORS,
+    NETWORK_TENSORS,
+    SIZES_TENSORS,
     STANDARDISE_DESCRIPTION,
     Standardise,
 )
@@ -36,6 +36,6 @@ METHOD = Method(
     topology="federated",
     twins=Twins("localmlp", "centralmlp"),
     gpu=True,
-    crosses={**NETWORK_CROSSES, **SIZES_CROSS, **MOMENTS_CROSS},
+    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
     variants={"fedmlp": {}},
 )

@@ -5,7 +5,7 @@ Only under leave-one-site-out does anything cross: the other sites' models score
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_CROSS, NETWORK_CROSSES, SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SoloSettings
 from brainfed.methods.method import Method
 
 
@@ -22,6 +22,6 @@ METHOD = Method(
     family="graph",
     topology="local",
     gpu=True,
-    crosses={**NETWORK_CROSSES, **MOMENTS_CROSS},
+    shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
     variants={"localmlp": {}},
 )

@@ -15,7 +15,7 @@ def train(inputs: MethodInputs, settings: LocalMLPSettings, run: Run) -> Outcome
         hidden=settings.hidden,
         graph=False,
         standardise=settings.standardise == "institution",
-        crosses=METHOD.crosses,
+        shared_tensors=METHOD.shared_tensors,
         precision=settings.precision,
         dropout=settings.dropout,
         topology="local",

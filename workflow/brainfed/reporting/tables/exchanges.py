@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from brainfed.federation.exchange import STAGES
+from brainfed.federation.ledger import STAGES
 from brainfed.reporting.variants import PATIENT_LEVEL, ShownVariant, by_family
 
 GPU_MEMORY = "peak_gpu_memory_mb"

@@ -29,7 +29,7 @@ class Count:
     patients: int
     controls: int
 
-    def told(self, words: ClassWords) -> str:
+    def described(self, words: ClassWords) -> str:
         """`7 patients, 5 controls`; empty where nobody has a label."""
         unknown = self.subjects - self.patients - self.controls
         parts = [(self.patients, 1), (self.controls, 0)]

@@ -70,12 +70,12 @@ def find_answer(tests: PageTests) -> Answer:
     if name is None:
         return Answer(None, None, len(federated), (), unseen)
     shown = {variant.name: variant for variant in variants}
-    imaging = [variant for variant in variants if variant.family != "floor"]
+    imaging = [variant for variant in variants if variant.family != "baseline"]
     others = {role: _twin(tests, shown[name], side) for side, role in SIDES.items()}
     others |= {
         ALONE: best(runs, [variant.name for variant in imaging if variant.trains_alone], METRIC),
         POOLED: best(runs, [variant.name for variant in imaging if variant.pools], METRIC),
-        NO_IMAGING: best(runs, [variant.name for variant in variants if variant.family == "floor"], METRIC),
+        NO_IMAGING: best(runs, [variant.name for variant in variants if variant.family == "baseline"], METRIC),
         REFERENCE: best(runs, [tests.reference], METRIC),
     }
     roles: dict[str, tuple[str, ...]] = {}

@@ -46,7 +46,7 @@ def quality_words(
         _unlike(kept, flag),
         _unknown(kept, MEASURED_OF_STRUCTURE if morphometry else MEASURED),
     ]
-    return [words.told(sentence) for sentence in said if sentence]
+    return [words.worded(sentence) for sentence in said if sentence]
 
 
 def _qc_fc(connections: pd.DataFrame) -> str:

@@ -29,7 +29,7 @@ def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Fi
     axes = figure.add_axes((0, 0, 1, 1))
     bare(axes)
     axes.set(xlim=(0, WIDE), ylim=(total, 0))
-    _box(axes, MARGIN, everybody.subjects, everybody.told(words), "in the phenotype table", FAINT)
+    _box(axes, MARGIN, everybody.subjects, everybody.described(words), "in the phenotype table", FAINT)
     top = MARGIN + BOX
     for index, (lines, height) in enumerate(zip(sides, heights, strict=True)):
         middle = top + GAP + height / 2
@@ -38,8 +38,8 @@ def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Fi
         _side(axes, middle, height, lines, steps[index] if steps else None)
         remaining = steps[index].remaining if steps else everybody
         last = index == len(sides) - 1
-        title = "analysed" if last else words.told(steps[index].passed)
-        _box(axes, bottom, remaining.subjects, remaining.told(words), title, KEPT if last else FAINT)
+        title = "analysed" if last else words.worded(steps[index].passed)
+        _box(axes, bottom, remaining.subjects, remaining.described(words), title, KEPT if last else FAINT)
         top = bottom + BOX
     return figure
 
@@ -48,7 +48,7 @@ def _side_lines(step: FlowStep, words: ClassWords) -> list[str]:
     """Every reason with its number; long ones go on in an indented line."""
     lines = []
     for why, count in step.reasons:
-        told = count.told(words)
+        told = count.described(words)
         lines += textwrap.wrap(
             f"{count.subjects}  {why}" + (f" ({told})" if told else ""), LETTERS, subsequent_indent="      "
         )

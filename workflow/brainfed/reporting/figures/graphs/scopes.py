@@ -105,7 +105,7 @@ def finding(graphs: ScopeGraphs) -> str:
     )
 
 
-def _told(piece: Piece, panel: Panel) -> str:
+def _caption(piece: Piece, panel: Panel) -> str:
     """`Ringed subject: 3 neighbours, 10 removed`, and how many of them are drawn where not all are."""
     count = int(panel.degrees[piece.subject])
     drawn = len(np.unique(np.concatenate([piece.neighbours(edges) for edges in panel.edges])))
@@ -118,7 +118,7 @@ def _draw(axes: Axes, graphs: ScopeGraphs, piece: Piece, places: Places, discs: 
     bare(axes)
     axes.set_aspect("equal", anchor="NW")
     axes.set_title(f"{panel.title}\n", pad=3)
-    axes.text(0, 1, _told(piece, panel), transform=axes.transAxes, va="bottom", fontsize=8)
+    axes.text(0, 1, _caption(piece, panel), transform=axes.transAxes, va="bottom", fontsize=8)
     for edges in panel.edges:
         _lines(axes, places, piece.pairs(edges), OWN_LINE, OTHERS_LINE, "-")
     if panel.removed is not None:

@@ -1,6 +1,6 @@
 """Names and axes on the wire in federated inpainting, in its four ways (FedNI Fig. 3)."""
 
-from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_CROSSES, GENERATOR_CROSSES
+from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import WIDTHS
 from brainfed.models.generator import ENCODER, FEATURE, NOISE, PHENOTYPE, Generator
@@ -8,12 +8,12 @@ from brainfed.models.generator import ENCODER, FEATURE, NOISE, PHENOTYPE, Genera
 
 def crossings_by(settings: InpaintingSettings) -> dict[str, tuple[str, ...]]:
     """What may cross under these settings: name -> axes."""
-    crosses: dict[str, tuple[str, ...]] = {}
+    shared_tensors: dict[str, tuple[str, ...]] = {}
     if settings.federated in ("generator", "both"):
-        crosses |= GENERATOR_CROSSES
+        shared_tensors |= GENERATOR_TENSORS
     if settings.federated in ("discriminator", "both"):
-        crosses |= DISCRIMINATOR_CROSSES
-    return crosses
+        shared_tensors |= DISCRIMINATOR_TENSORS
+    return shared_tensors
 
 
 def axes_of(features: int, generator: Generator) -> dict[str, int]:

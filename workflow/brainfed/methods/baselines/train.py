@@ -13,14 +13,14 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from brainfed.engines.stacked.crossings import record_pooling, sizes_of
-from brainfed.federation.exchange import Ledger
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
-from brainfed.methods.floors.majority import METHOD as MAJORITY
-from brainfed.methods.floors.majority import MajoritySettings
-from brainfed.methods.floors.motion import METHOD as MOTION
-from brainfed.methods.floors.motion import MotionSettings
-from brainfed.methods.floors.phenotype import METHOD as PHENOTYPE
-from brainfed.methods.floors.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.majority import METHOD as MAJORITY
+from brainfed.methods.baselines.majority import MajoritySettings
+from brainfed.methods.baselines.motion import METHOD as MOTION
+from brainfed.methods.baselines.motion import MotionSettings
+from brainfed.methods.baselines.phenotype import METHOD as PHENOTYPE
+from brainfed.methods.baselines.phenotype import PhenotypeSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
@@ -39,7 +39,7 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
     Raises:
         UserError: a fold has no training subject.
     """
-    ledger = Ledger(MAJORITY.crosses)
+    ledger = Ledger(MAJORITY.shared_tensors)
     scores = np.full(inputs.labels.shape, np.nan)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
@@ -69,7 +69,7 @@ def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Ou
     """
     known = inputs.phenotypes
     columns = np.column_stack([known.site, known.sex, known.age]).astype(np.float64)
-    ledger = Ledger(PHENOTYPE.crosses)
+    ledger = Ledger(PHENOTYPE.shared_tensors)
     record_pooling(inputs, ledger, "site", "sex", "age")
     return _logistic(inputs, columns, [0, 1], [2], settings.cost, ledger, run)
 
@@ -82,7 +82,7 @@ def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
     Raises:
         UserError: a fold has no training subject.
     """
-    ledger = Ledger(MOTION.crosses)
+    ledger = Ledger(MOTION.shared_tensors)
     record_pooling(inputs, ledger, "mean_fd")
     return _logistic(inputs, inputs.phenotypes.mean_fd[:, None], [], [0], settings.cost, ledger, run)
 

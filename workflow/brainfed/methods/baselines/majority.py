@@ -17,10 +17,10 @@ METHOD = Method(
     name="majority",
     title="Majority",
     settings=MajoritySettings,
-    entry="brainfed.methods.floors.train:majority",
-    family="floor",
+    entry="brainfed.methods.baselines.train:majority",
+    family="baseline",
     topology="local",
     features=False,
-    crosses={"prevalence": ()},
+    shared_tensors={"prevalence": ()},
     variants={"majority": {}},
 )

@@ -20,10 +20,10 @@ METHOD = Method(
     name="phenotype",
     title="Phenotype + site",
     settings=PhenotypeSettings,
-    entry="brainfed.methods.floors.train:phenotype",
-    family="floor",
+    entry="brainfed.methods.baselines.train:phenotype",
+    family="baseline",
     topology="central",
     features=False,
-    crosses=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
+    shared_tensors=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
     variants={"phenotype": {}},
 )

@@ -20,10 +20,10 @@ METHOD = Method(
     name="motion",
     title="Motion",
     settings=MotionSettings,
-    entry="brainfed.methods.floors.train:motion",
-    family="floor",
+    entry="brainfed.methods.baselines.train:motion",
+    family="baseline",
     topology="central",
     features=False,
-    crosses={"mean_fd": ("subjects",), "labels": ("subjects",)},
+    shared_tensors={"mean_fd": ("subjects",), "labels": ("subjects",)},
     variants={"motion": {}},
 )

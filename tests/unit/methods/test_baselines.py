@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from brainfed.methods.floors.majority import MajoritySettings
-from brainfed.methods.floors.motion import MotionSettings
-from brainfed.methods.floors.phenotype import PhenotypeSettings
-from brainfed.methods.floors.train import majority, motion, phenotype
+from brainfed.methods.baselines.majority import MajoritySettings
+from brainfed.methods.baselines.motion import MotionSettings
+from brainfed.methods.baselines.phenotype import PhenotypeSettings
+from brainfed.methods.baselines.train import majority, motion, phenotype
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from method_inputs import diagnosis_of, method_inputs, relabelled
 
-FLOORS = {
+BASELINES = {
     "majority": (majority, MajoritySettings()),
     "phenotype": (phenotype, PhenotypeSettings()),
     "motion": (motion, MotionSettings()),
@@ -20,7 +20,7 @@ FLOORS = {
 
 
 def scores_of(name, inputs):
-    entry, settings = FLOORS[name]
+    entry, settings = BASELINES[name]
     return entry(inputs, settings, Run()).scores
 
 
@@ -126,14 +126,14 @@ def test_displacement_unknown_for_everybody_tells_nothing():
     np.testing.assert_allclose(scores[np.isfinite(scores)], 0.5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", FLOORS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_training_subjects_of_one_class_give_that_class(name):
     inputs = relabelled(method_inputs(), np.ones(60, dtype=np.int64))
     scores = scores_of(name, inputs)
     assert set(scores[np.isfinite(scores)].tolist()) == {1.0}
 
 
-@pytest.mark.parametrize("name", FLOORS)
+@pytest.mark.parametrize("name", BASELINES)
 def test_fold_without_training_subjects_is_the_users_to_mend(name):
     with pytest.raises(UserError, match=r"Fold 0: expected training subjects .* found none"):
         scores_of(name, method_inputs(institutions=1, split="leave-one-site-out"))

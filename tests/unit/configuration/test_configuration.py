@@ -11,6 +11,8 @@ import yaml
 
 from brainfed.configuration.loading import extended, load_plan
 from brainfed.configuration.manual import manual, schema
+from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.validation import mistakes
 from brainfed.runtime.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -149,6 +151,14 @@ def test_settings_that_contradict_each_other_name_their_variant():
     assert_says(complaint(config(variants__quick__fraction=0.5, variants__quick__optimiser_state="keep")), "quick")
     assert_says(complaint(config(variants__r={"method": "ridge", "alphas": [1, 0.1]})), "variants.r", "ascending")
     assert_says(complaint(config(variants__l={"method": "localgcn", "epochs": 7})), "variants.l", "curve_every", "7")
+
+
+def test_contradictions_are_listed_after_wrong_values():
+    band = {"high_pass": 0.2, "low_pass": 0.1}
+    content = config(cohorts__ours__extraction=band, split__folds=1)
+    first, second = mistakes(ProjectSettings, content, "config")
+    assert_says(first, "split.folds", "at least 2")
+    assert_says(second, "extraction", "high_pass below low_pass")
 
 
 @pytest.mark.parametrize(
@@ -348,6 +358,7 @@ def test_there_are_shipped_configs():
     [
         {"cohort": {}},
         {"split__folds": 1},
+        {"split__share": 2},
         {"protocol": "inductiv"},
         {"variants__quick__nois": 1},
         {"variants__quick__method": "fedgnc"},

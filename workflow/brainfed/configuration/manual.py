@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin
 
 from brainfed.configuration.manual_texts import EXPERIMENTS, EXTENDS, PREAMBLE, VARIANTS
 from brainfed.configuration.planning.sweeps import STAGE_KEYS
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.validation import literal_choices, model_of
+from brainfed.configuration.validation import adapter, type_hints
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
@@ -32,17 +32,19 @@ def main() -> None:
 
 def schema() -> str:
     """JSON schema of one config file, for editors; a file that extends another may leave everything out."""
-    model = model_of(ProjectSettings).model_json_schema()
-    properties = model["properties"]
+    definitions = adapter(ProjectSettings).json_schema()["$defs"]
+    project = definitions.pop("ProjectSettings")
+    properties = project["properties"]
     properties["extends"] = {"description": EXTENDS, "title": "Extends", "type": "string"}
     properties["variants"]["additionalProperties"] = _variant_schema()
     for key in ("cohorts", "variants", "experiments"):
         properties[key]["additionalProperties"] = {"anyOf": [properties[key]["additionalProperties"], {"type": "null"}]}
     content = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model,
+        "$defs": definitions,
+        **project,
         "required": [],
-        "anyOf": [{"required": ["extends"]}, {"required": model["required"]}],
+        "anyOf": [{"required": ["extends"]}, {"required": project["required"]}],
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -59,7 +61,7 @@ def manual() -> str:
     """The page that lists every key, its type, its default and its meaning."""
     extends = f"| `extends` | text | none | {EXTENDS} |"
     sections = [_section("The project", "", ProjectSettings, extends)]
-    hints = get_type_hints(ProjectSettings)
+    hints = type_hints(ProjectSettings)
     for field in fields(ProjectSettings):
         inner = _dataclass_in(hints[field.name])
         if field.name == "variants":
@@ -104,7 +106,7 @@ def _link(inpainter: Inpainter) -> str:
 
 def _nested(path: str, kind: type, lead: str = "") -> Iterator[str]:
     yield _section(path, lead, kind)
-    hints = get_type_hints(kind)
+    hints = type_hints(kind)
     for field in fields(kind):
         inner = _dataclass_in(hints[field.name])
         if inner is not None:
@@ -112,7 +114,7 @@ def _nested(path: str, kind: type, lead: str = "") -> Iterator[str]:
 
 
 def _section(title: str, lead: str, kind: type, *rows: str) -> str:
-    hints = get_type_hints(kind)
+    hints = type_hints(kind)
     path = "" if kind is ProjectSettings else f"{title}."
     listed = [
         f"| `{field.name}` | {_type_of(path, field, hints[field.name])} | {_default(field)} | "
@@ -150,7 +152,7 @@ def _type_of(path: str, field: "Field[Any]", hint: Any) -> str:
         return f"keys of [{target}](#{_anchor(target)})"
     if field in fields(ExperimentSettings) and field.name == "split":
         return "keys of [split](#split)"
-    low, high = field.metadata.get("minimum"), field.metadata.get("maximum")
+    low, high = field.metadata.get("ge"), field.metadata.get("le")
     bounds = [f"at least {low:g}"] if low is not None else []
     bounds = [f"{low:g} to {high:g}"] if low is not None and high is not None else bounds
     optional = type(None) in get_args(hint)
@@ -159,10 +161,10 @@ def _type_of(path: str, field: "Field[Any]", hint: Any) -> str:
 
 
 def _type(hint: Any) -> str:
-    choices = [f"`{choice}`" for choice in literal_choices(hint)]
-    if choices:
-        return " or ".join([", ".join(choices[:-1]), choices[-1]] if choices[1:] else choices)
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        choices = [f"`{choice}`" for choice in arguments]
+        return " or ".join([", ".join(choices[:-1]), choices[-1]] if choices[1:] else choices)
     if origin is tuple and Ellipsis in arguments:
         return f"list of {_type(arguments[0])}"
     if origin is tuple:

@@ -20,7 +20,8 @@ def setting(
     factory: Callable[[], Any] | None = None,
 ) -> Any:
     """A dataclass field with its description and inclusive bounds (no default: required)."""
-    metadata = {"description": description, "minimum": minimum, "maximum": maximum}
+    bounds = {"ge": minimum, "le": maximum}
+    metadata = {"description": description} | {name: bound for name, bound in bounds.items() if bound is not None}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)

@@ -1,4 +1,4 @@
-"""What a method's score means, and above which value it calls a subject a patient."""
+"""Kinds of scores, and the threshold above which a subject is predicted to be a patient."""
 
 from typing import Literal
 

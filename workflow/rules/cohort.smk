@@ -95,7 +95,7 @@ rule include_subjects:
             ),
         ),
     message:
-        "Deciding who is included ({wildcards.cohort})"
+        "Selecting included subjects ({wildcards.cohort})"
     script:
         "../scripts/include_subjects.py"
 
@@ -134,7 +134,7 @@ rule list_issues:
             strangers=subjects_not_in_the_table,
         ),
     message:
-        "Listing what is worth knowing of the data ({wildcards.cohort})"
+        "Listing issues of the data ({wildcards.cohort})"
     script:
         "../scripts/list_issues.py"
 

@@ -136,6 +136,6 @@ rule score_fidelity:
             repeat=lambda wc: int(wc.repeat),
         ),
     message:
-        "Comparing {wildcards.fused} with what was cut away, repeat {wildcards.repeat} ({wildcards.cohort})"
+        "Comparing {wildcards.fused} with true neighbours, repeat {wildcards.repeat} ({wildcards.cohort})"
     script:
         "../scripts/score_fidelity.py"

@@ -162,7 +162,7 @@ def test_who_the_rules_leave_out_is_told_before_the_run(tree):
     assert [one.subject for one in checked.people if one.subject == "sub-03"] == []
     assert any("were not judged here" in sentence for sentence in said(checked, "notes"))
     (stopped,) = said(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
-    assert "expected a subject that the rules under `exclude` leave in, found none among 8" in stopped
+    assert "expected a subject that the rules under `exclude` keep, found none among 8" in stopped
 
 
 def test_a_row_without_a_freesurfer_id_stops_nobody(tmp_path):

@@ -1,4 +1,4 @@
-"""Every mistake of a config, and as much of it as can be used to look at its cohorts."""
+"""Every mistake of a config, and its valid parts, by which its cohorts are checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class UsableConfig:
 
 
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
-    """Validate a config as the workflow does, past its first mistake."""
+    """Validate a config as the workflow does, and collect all mistakes."""
     try:
         content = extended(read_config(path))
     except UserError as error:

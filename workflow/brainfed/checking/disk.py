@@ -1,4 +1,4 @@
-"""Room on the disk: what the large artefacts of a plain run take, against what is free."""
+"""Room on the disk: the size of the large artefacts of a plain run, against the free space."""
 
 import math
 import shutil
@@ -15,7 +15,7 @@ FLOAT = 4
 
 
 def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
-    """Bytes of series, features and generated nodes (as many as there may be) of the experiments that always run."""
+    """Bytes of series, features and generated nodes (at most) of the experiments that always run."""
     sites, subjects = len(checked.sites), len(checked.people)
     total = sum(person.timepoints for person in checked.people) * checked.regions
     counted: set[str] = set()
@@ -29,19 +29,19 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
             if variant.features and variant.fused and variant.fused.name not in counted:
                 counted.add(variant.fused.name)
                 width = _width(variant.features.settings, checked.regions)
-                generated = math.ceil(subjects * _most_nodes(variant.fused))
+                generated = math.ceil(subjects * _max_generated(variant.fused))
                 total += generated * width * (runs if variant.fused.by_fold else experiment.repeats)
     return FLOAT * total
 
 
-def _most_nodes(fused: FusingStage) -> float:
+def _max_generated(fused: FusingStage) -> float:
     """Generated nodes a subject, at most; 2 k neighbours where nothing limits them."""
     limits = (fused.settings.cap, fused.inpainting.max_generated, 2 * fused.inpainting.graph.settings.k)
     return min(limit for limit in limits if limit is not None)
 
 
 def check_disk(needed: dict[str, int], results: Path, place: str) -> list[Finding]:
-    """Compare what the cohorts need, less what they already hold, with what is free where results are written."""
+    """Compare the bytes that the cohorts need, less those that they hold, with the free space for results."""
     missing = sum(max(0, size - _held(results / cohort)) for cohort, size in needed.items())
     standing = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(standing).free

@@ -50,7 +50,7 @@ def schema() -> str:
 
 
 def _variant_schema() -> dict[str, Any]:
-    """Any method with any of the methods' keys: what fits together is checked when the config is read."""
+    """Any method with any of the methods' keys: combinations are checked when the config is read."""
     keys = {field.name for method in METHODS.values() for field in fields(method.settings)}
     open_keys: dict[str, Any] = {key: {} for key in sorted(keys | set(STAGE_KEYS))}
     properties = {"method": {"enum": sorted(METHODS), "type": "string"}} | open_keys
@@ -95,7 +95,7 @@ def _inpainter_section(inpainter: Inpainter) -> str:
 
 
 def _is_fednis(inpainter: Inpainter) -> bool:
-    """Whether its settings are those that the project has defaults for."""
+    """Whether its settings are those with defaults in the project."""
     return inpainter.settings is InpaintingSettings
 
 
@@ -136,7 +136,7 @@ def _dataclass_in(hint: Any) -> type | None:
 
 
 def _many(hint: Any) -> str:
-    """Nothing, or the part of a path that stands for each of several names."""
+    """The placeholder in a path for each of several names; empty for a single one."""
     return ".NAME" if get_origin(hint) in (dict, Mapping) else ""
 
 

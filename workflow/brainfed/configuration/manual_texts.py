@@ -1,4 +1,4 @@
-"""What `config/README.md` says beside the tables of keys."""
+"""Text of `config/README.md` around the tables of keys."""
 
 EXTENDS = (
     "Another config (a path from the working directory) that this one is laid over, key by key; lists are replaced, "

@@ -2,7 +2,7 @@
 
 python -m brainfed.configuration.prune config/*.yaml [--yes]
 
-Files without a project, which only others extend, count through those.
+Files without a project count through the configs that extend them.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Delete what is stale and say so."""
+    """List stale folders, and delete them with --yes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configs", nargs="+", type=Path)
     parser.add_argument("--results", type=Path, default=Path("results"))
@@ -58,7 +58,7 @@ def main() -> None:
             content = extended(read_config(path))
             plans += [load_plan(content)] if "project" in content else []
         except UserError as error:
-            parser.exit(1, f"{path}: {error} Nothing is removed as long as a config does not say what it uses.\n")
+            parser.exit(1, f"{path}: {error} Nothing is removed before every config is valid.\n")
     stale = stale_folders(plans, arguments.results)
     for path in stale:
         print(path)

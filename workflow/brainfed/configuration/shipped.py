@@ -1,4 +1,4 @@
-"""A method as shipped: what tells an ablation, or a number that a paper printed, from a changed setting."""
+"""The shipped settings of a method, which distinguish ablations and a paper's numbers from changed settings."""
 
 from dataclasses import asdict
 from typing import Any

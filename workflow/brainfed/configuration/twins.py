@@ -1,4 +1,4 @@
-"""Which variants of an experiment are a federated variant's twins: the same model, alone and on pooled data.
+"""The twins of a federated variant in its experiment: the same model, trained alone and on pooled data.
 
 A twin reads the same features, compares people in the same graph but for its scope, and has the same settings of the
 model. Settings of the federation (rounds, noise, selection) are no part of a model. A variant without a twin in
@@ -87,7 +87,7 @@ def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: 
 
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
-    """The settings that a twin must share, and what it cannot be set to; empty where it can be set to all."""
+    """The settings that a twin must share, and those that it lacks; empty where it has all."""
     federation = {field.name for field in fields(FederationSettings)} - OPTIMISER
     known, usual = {field.name for field in fields(method.settings)}, asdict(variant.method.settings())
     model = {key: value for key, value in variant.settings.items() if key not in federation}
@@ -131,7 +131,7 @@ def _definition(
     settings: Mapping[str, Any],
     own: Mapping[str, Any],
 ) -> str:
-    """What to write into a config: the shipped variant, or a line that defines one."""
+    """The entry to add to a config: the name of the shipped variant, or a line that defines one."""
     usual = asdict(method.settings())
     changed = {key: value for key, value in own.items() if usual[key] != value}
     stages = _changed_stages(variant, plain, method)

@@ -1,6 +1,6 @@
-"""Typed validation of settings dataclasses, with sentences that a person can act on.
+"""Typed validation of settings dataclasses, with sentences that name the remedy.
 
-The only place that knows pydantic, which validates the rooms' own dataclasses: it reads bounds and descriptions from
+The only module that imports pydantic, which validates the rooms' own dataclasses and reads bounds and descriptions from
 the metadata of their fields (`runtime.settings.setting`).
 """
 
@@ -26,11 +26,11 @@ def validate(kind: type[Settings], values: Any, where: str) -> Settings:
 
     Args:
         kind: a settings dataclass.
-        values: what the YAML file held.
-        where: how the message names the place, for example `config.yaml: variants.fedgcn`.
+        values: the content of the YAML file.
+        where: the place, as the message names it, for example `config.yaml: variants.fedgcn`.
 
     Raises:
-        UserError: names the key, the value found, what is allowed and the nearest valid name.
+        UserError: names the key, the value found, the allowed ones and the nearest valid name.
     """
     try:
         return cast(Settings, _validator(cast(type, kind)).validate_python([values])[0])
@@ -65,7 +65,7 @@ def _validator(kind: type) -> SchemaValidator:
 
 
 def _reading_yaml(schema: Any) -> Any:
-    """A core schema that allows for the words that YAML reads in its own way."""
+    """A core schema that accepts YAML's words `none`, `off` and `true`, and no booleans as numbers."""
     if isinstance(schema, list):
         return [_reading_yaml(part) for part in schema]
     if not isinstance(schema, dict):
@@ -76,7 +76,7 @@ def _reading_yaml(schema: Any) -> Any:
 
 
 def _reader(schema: Mapping[str, Any]) -> Callable[[Any], Any] | None:
-    """What turns YAML's reading of a word into the value that this part of a core schema expects."""
+    """The function that turns YAML's reading of a word into the value that this part of a core schema expects."""
     match schema:
         case {"type": "int"}:
             return lambda value: _no_boolean(value, "int_type")
@@ -142,7 +142,7 @@ EXPECTED = {
     "dict": "keys with values",
     "dataclass": "keys with values",
 }
-"""What the first word of pydantic's error type means."""
+"""First word of pydantic's error type -> the expected value."""
 
 
 def _expected(problem: ErrorDetails) -> str:

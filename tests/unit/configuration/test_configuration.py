@@ -1,4 +1,4 @@
-"""What a config may say, and the one sentence that answers one that may not."""
+"""Valid configs, and the one sentence that answers an invalid one."""
 
 import copy
 import json

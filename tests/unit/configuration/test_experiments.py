@@ -47,7 +47,7 @@ def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
     assert not twin.default
 
 
-def test_targets_are_the_experiments_and_all_of_those_that_no_plain_run_has():
+def test_targets_are_the_experiments_and_the_set_that_no_plain_run_has():
     targets = targets_of(plan())
     assert targets == {
         "methods": ("methods",),
@@ -88,7 +88,7 @@ def test_the_projects_own_report_has_the_default_experiments_and_each_target_one
     ],
     ids=str,
 )
-def test_an_experiment_that_cannot_be_is_refused(experiments, words):
+def test_an_invalid_experiment_is_refused(experiments, words):
     with pytest.raises(UserError, match=words):
         plan(experiments=experiments)
 
@@ -369,7 +369,7 @@ def test_a_report_shows_the_config_of_its_own_experiments():
     assert shown["split"] == config_of(planned, planned.group("methods"))["split"]
 
 
-def test_the_experiments_of_a_group_are_told_apart_by_what_is_swept():
+def test_the_experiments_of_a_group_are_distinguished_by_their_swept_values():
     planned = plan()
     assert swept_split(planned, planned.experiments["clients-count4"]) == {"count": 4}
     assert swept_split(planned, planned.experiments["clients-quick-count2"]) == {"count": 2}

@@ -1,4 +1,4 @@
-"""Which names a change moves: a name stands for its own settings and those above it, and for nothing else."""
+"""Names of stages: each stands for its own settings and those above it, and for nothing else."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ def variant(planned, name, experiment="methods"):
 
 
 def names(planned, name="first"):
-    """What a variant's files are called: split, features, graph, regime."""
+    """The names of a variant's files: split, features, graph, regime."""
     regime, found = planned.experiments["methods"].regime, variant(planned, name)
     return {
         "split": regime.split,
@@ -47,7 +47,7 @@ def names(planned, name="first"):
 
 
 def moved(**changes):
-    """The kinds of names that a change moves."""
+    """The kinds of names that a change affects."""
     before, after = names(plan()), names(plan(**changes))
     return {kind for kind in before if before[kind] != after[kind]}
 
@@ -210,7 +210,7 @@ def test_features_that_labels_select_are_taken_from_those_that_all_folds_share()
     assert set(planned.features) == {chosen.name, shared.name}
 
 
-def test_what_labels_select_from_is_a_stage_though_no_variant_reads_it():
+def test_unselected_features_are_a_stage_though_no_variant_reads_them():
     planned = plan(features={"selection": "rfe", "fisher_z": True})
     whole = variant(planned, "first").features.whole
     assert (whole.settings.selection, whole.settings.fisher_z, whole.fitted) == ("none", True, False)
@@ -381,7 +381,7 @@ def test_a_list_valued_setting_is_no_sweep():
         ({"wide": {"method": "fedgcn", "rounds": [2, 2]}}, "variants.wide: .* twice"),
     ],
 )
-def test_a_sweep_that_cannot_be_is_refused(variants, words):
+def test_an_invalid_sweep_is_refused(variants, words):
     with pytest.raises(UserError, match=words):
         plan(variants=variants)
 

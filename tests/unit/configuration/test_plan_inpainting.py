@@ -1,4 +1,4 @@
-"""Which generators and fused graphs a config asks for, who shares them, and who may not have one."""
+"""Generators and fused graphs of a config: their names, the variants that share them, and those without."""
 
 import pytest
 import yaml
@@ -30,7 +30,7 @@ def variant(planned, name, experiment="methods"):
 
 
 def names(planned, name="first"):
-    """What a variant's files are called, from the top down."""
+    """The names of a variant's files, from the top down."""
     found = variant(planned, name)
     return {
         "features": found.features.name,
@@ -41,7 +41,7 @@ def names(planned, name="first"):
 
 
 def moved(name="first", **changes):
-    """The kinds of names that a change moves."""
+    """The kinds of names that a change affects."""
     before, after = names(plan(), name), names(plan(**changes), name)
     return {kind for kind in before if before[kind] != after[kind]}
 

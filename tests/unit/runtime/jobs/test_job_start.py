@@ -1,4 +1,4 @@
-"""What a training job imports before its first round: seconds that each of hundreds of jobs pays."""
+"""Imports of a training job before its first round: seconds that each of hundreds of jobs pays."""
 
 import json
 import subprocess

@@ -41,7 +41,7 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("relate_motion", COMPARES | {"quality/qc_fc"}),
     ],
 )
-def test_a_script_imports_what_it_runs(script, modules):
+def test_a_script_imports_the_modules_that_it_runs(script, modules):
     files = closure_of(f"scripts/{script}.py")
     assert {file.removeprefix("imaging/") for file in files if file.startswith("imaging/")} == modules
 

@@ -281,7 +281,7 @@ def stacked(inputs):
     place = {"device": torch.device("cpu"), "dtype": torch.float32}
     stack = stack_inputs(inputs, trained, (0, 1), graph=True, **place)
     network = StackedNetwork(architecture, stack.designs, stack.propagation, (0, 1), inputs.streams, *place.values())
-    return StackedClients(network, stack.labels, [20, 20, 20], settings, (0, 1), inputs.streams, shared=True)
+    return StackedClients(network, stack.labels, 2, [20, 20, 20], settings, (0, 1), inputs.streams, shared=True)
 
 
 @pytest.mark.parametrize("answered", [(0, 1), ()], ids=str)

@@ -145,7 +145,7 @@ def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
     found = []
     for seed in range(cohorts):
         inputs, diagnosis = inputs_for(name, seed, effect)
-        scores = train(inputs, method.settings(**SHORT.get(name, {})), Run()).scores
+        scores = train(inputs, method.settings(**SHORT.get(name, {})), Run()).scores[..., 1]
         cells = [
             (fold, inputs.tested(fold) & (inputs.institution == institution))
             for fold in range(4)

@@ -75,11 +75,11 @@ class Apart(Alone):
         super().__init__(CODES)
         self.answer, self.replies = answer, {}
 
-    def aggregate(self, replies):
+    def aggregate(self, _number, replies):
         names = next(iter(replies.values())).tensors
         self.replies = {name: torch.stack([replies[code].tensors[name] for code in CODES]) for name in names}
 
-    def broadcast(self):
+    def broadcast(self, _number):
         answers = {name: self.answer(name, stack) for name, stack in self.replies.items()}
         return {code: Message({name: stack[code] for name, stack in answers.items()}) for code in CODES}
 
@@ -91,10 +91,10 @@ class Descent(Alone):
         super().__init__(CODES)
         self.body = torch.zeros(1, 2)
 
-    def aggregate(self, replies):
+    def aggregate(self, _number, replies):
         self.body = self.body - torch.stack([reply.tensors["gradient"] for reply in replies.values()]).mean(dim=0) / 4
 
-    def broadcast(self):
+    def broadcast(self, _number):
         return dict.fromkeys(CODES, Message({"body": self.body}))
 
     def state(self):
@@ -257,7 +257,7 @@ def test_numbers_of_subjects_reach_the_server_only_where_they_are_reported():
 def test_noise_goes_on_every_fold_of_a_reply_and_on_no_answer():
     line = wire(noise=1.0)
     parameter = torch.nn.Parameter(torch.zeros(2, 3))
-    sent = line.up(0, {0: Message({"body": parameter, "head": torch.zeros(2, 3)}, moments=frozenset({"head"}))})
+    sent = line.up(0, {0: Message({"body": parameter, "head": torch.zeros(2, 3)}, plain=frozenset({"head"}))})
     assert (sent[0].tensors["body"] != 0).all()
     assert (sent[0].tensors["head"] == 0).all()
     assert not torch.equal(sent[0].tensors["body"][0], sent[0].tensors["body"][1])
@@ -269,9 +269,9 @@ class Some(FedAvg):
 
     answered: tuple[int, ...] = ()
 
-    def broadcast(self):
-        sent = super().broadcast()
-        return {code: sent[code] for code in self.answered}
+    def broadcast(self, number):
+        sent = super().broadcast(number)
+        return {code: sent[code] for code in self.answered if code in sent}
 
 
 def stacked(inputs):

@@ -120,6 +120,10 @@ class Ledger:
         """One row for each kind of tensor that crossed; `institutions` lists the codes of its senders or receivers."""
         return tuple(self._rows[key] for key in sorted(self._rows))
 
+    def blank(self) -> "Ledger":
+        """A ledger with the same declarations that has counted nothing."""
+        return Ledger(self.declared, self.axes, self.stage)
+
     def restore(self, rows: Iterable[Mapping[str, int | str]]) -> None:
         """Take up the count of an interrupted run."""
         self._rows = {(str(row["name"]), str(row["direction"])): dict(row) for row in rows}

@@ -1,4 +1,4 @@
-"""Kinds of scores, and the threshold above which a subject is predicted to be a patient."""
+"""Kinds of scores, and the threshold above which a subject of two classes is predicted to be a patient."""
 
 from typing import Literal
 

@@ -148,9 +148,9 @@ def test_intensities_of_another_asegstats_table_are_no_volumes(tmp_path):
     ("cell", "words"),
     [
         ("12,5", "found '12,5' in .*aseg.tsv, line 3, column 'Left-Caudate'; it has a decimal comma, write a point"),
-        ("x", "found 'x' in .*line 3, column 'Left-Caudate'; mend it or list it in `missing`"),
+        ("x", "found 'x' in .*line 3, column 'Left-Caudate'; fix it or list it in `missing`"),
         ("inf", "found 'inf' in .*line 3"),
-        ("-4000", "found '-4000' in .*line 3, column 'Left-Caudate'; mend it"),
+        ("-4000", "found '-4000' in .*line 3, column 'Left-Caudate'; fix it"),
         ("1e39", "found '1e39' in .*line 3"),
         ("NaN", "found an empty cell in .*line 3, column 'Left-Caudate'; fill it in"),
         ("-9", "found an empty cell in .*line 3"),
@@ -179,7 +179,7 @@ def test_a_column_that_is_empty_for_everybody_is_no_measure(tmp_path):
         ("id\tx\n1\t2\n", "expected a table of asegstats2table or aparcstats2table.*found 'id'"),
         ("", "expected a header and one row a subject, found an empty file"),
         (b"PK\x03\x04 a workbook", "found an Excel workbook; save the sheet as `CSV UTF-8`"),
-        ('Measure:volume\tx\n1\t"' + "2" * 200_000 + "\n", "expected cells of a table.*mend its quotation marks"),
+        ('Measure:volume\tx\n1\t"' + "2" * 200_000 + "\n", "expected cells of a table.*fix its quotation marks"),
         (b"Measure:volume\t\xff\n", "expected UTF-8 text"),
     ],
 )
@@ -201,7 +201,7 @@ def test_separators_marks_and_leading_zeros_are_kept_in_mind(tmp_path, text):
 
 def test_subjects_of_other_names_are_a_wrong_id(tmp_path):
     with pytest.raises(
-        UserError, match=r"\('sub-1' \.\.\.\), found none among 3 \('001' \.\.\.\); mend `freesurfer.id`"
+        UserError, match=r"\('sub-1' \.\.\.\), found none among 3 \('001' \.\.\.\); fix `freesurfer.id`"
     ):
         joined(small(tmp_path), identities={"a": "sub-1"})
     with pytest.raises(UserError, match="found '001' for a and b"):

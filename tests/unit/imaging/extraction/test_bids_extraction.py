@@ -279,7 +279,7 @@ def test_without_a_sidecar_the_header_counts_and_the_nearest_sidecar_wins(deriva
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "expected a JSON sidecar, found none that reads"),
+        ("{", "expected a JSON sidecar, found none"),
         ("[2.0]", "expected a JSON object, found list"),
         ('{"RepetitionTime": "2 s"}', "expected RepetitionTime as a number of seconds above 0, found '2 s'"),
         ('{"RepetitionTime": 0}', "expected RepetitionTime as a number of seconds above 0, found 0"),

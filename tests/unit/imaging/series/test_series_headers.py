@@ -260,7 +260,7 @@ def test_the_line_of_a_bad_cell_counts_blank_lines(tmp_path):
         (b"1,2\n3,\x00\x00\x00\x00\n", "found a binary file"),
         (b"\x1f\x8b\x08\x00\x00", "found a gzip file; unpack it"),
         (b"PK\x03\x04\x00\x00", "found an Excel workbook or a zip archive"),
-        ("V\u00e91,B\n1,2\n".encode("latin-1"), "expected a text file of region series, found none that reads"),
+        ("V\u00e91,B\n1,2\n".encode("latin-1"), "expected a text file of region series, found an unreadable one"),
     ],
 )
 def test_what_is_no_table_of_numbers_is_named_for_what_it_is(tmp_path, content, words):

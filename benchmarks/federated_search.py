@@ -51,7 +51,7 @@ class Found:
     Attributes:
         inner: (candidates, F) validation AUC.
         chosen: (F,) the candidate of each outer fold.
-        outcome: scores (F, n) of the chosen ones.
+        outcome: scores (F, n, C) of the chosen ones.
     """
 
     inner: FloatArray
@@ -89,7 +89,7 @@ def validation_auc(inputs: MethodInputs, inner: MethodInputs, outcome: Outcome) 
     """
     values = np.full(inputs.folds, np.nan)
     for fold in range(inputs.folds):
-        tested, labels, scores = inner.tested(fold), inputs.labels[fold], outcome.scores[fold]
+        tested, labels, scores = inner.tested(fold), inputs.labels[fold], outcome.scores[fold, :, 1]
         groups = [tested & (inputs.institution == code) for code in range(len(inputs.institutions))]
         both = [group for group in groups if len(np.unique(labels[group])) == 2]
         if both and np.isfinite(scores[tested]).all():
@@ -107,7 +107,7 @@ def search(competing: Sequence[Candidate], inputs: MethodInputs, run: Run) -> Fo
             "training that converges, found a fold without any validation AUC; use fewer folds or institutions."
         )
     chosen = np.nanargmax(figures, axis=0)
-    scores = np.full(inputs.labels.shape, np.nan)
+    scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     for index in np.unique(chosen).tolist():
         outcome = competing[index].train(inputs, competing[index].settings, run)
         scores[chosen == index] = outcome.scores[chosen == index]

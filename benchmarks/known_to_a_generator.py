@@ -41,7 +41,7 @@ Features = NDArray[np.float64]
 
 def accuracy(outcome: Outcome, inputs: MethodInputs, truth: NDArray[np.int64]) -> float:
     """Mean over institutions and folds."""
-    right = (outcome.scores > 0.5) == truth
+    right = (outcome.scores[..., 1] > 0.5) == truth
     cells = [
         right[fold, inputs.tested(fold) & (inputs.institution == institution)].mean()
         for fold in range(inputs.folds)

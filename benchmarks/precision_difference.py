@@ -67,11 +67,11 @@ def main() -> None:
     for name in ("fedmlp", "fedgcn"):
         method = METHODS[name]
         train, settings = resolve(method.entry), method.settings()
-        exact = train(inputs, settings, device).scores
+        exact = train(inputs, settings, device).scores[..., 1]
         plain = metrics(exact, inputs, truth)
         print(f"{name:8} {'(nothing)':14} {0:15.4f} {plain[0]:9.4f} {plain[1]:9.4f} {plain[2]:8.4f}")
         for change, (precision, given, run) in changes.items():
-            scores = train(given, replace(settings, precision=precision), run).scores
+            scores = train(given, replace(settings, precision=precision), run).scores[..., 1]
             moved = metrics(scores, inputs, truth) - plain
             farthest = np.nanmax(np.abs(scores - exact))
             print(f"{name:8} {change:14} {farthest:15.4f} {moved[0]:9.4f} {moved[1]:9.4f} {moved[2]:8.4f}", flush=True)

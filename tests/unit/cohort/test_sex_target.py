@@ -61,7 +61,7 @@ def artefacts(folder, settings):
 def baseline_auc(folder, settings):
     paths = artefacts(folder, settings)
     inputs, truth = assemble(**paths, features=[], graphs=[], labels="true", streams=Streams(1))
-    scores = phenotype(inputs, PhenotypeSettings(), Run()).scores
+    scores = phenotype(inputs, PhenotypeSettings(), Run()).scores[..., 1]
     return np.mean([roc_auc_score(truth[inputs.tested(f)], scores[f, inputs.tested(f)]) for f in range(4)])
 
 

@@ -55,8 +55,8 @@ def test_a_fold_to_which_nobody_contributes_keeps_its_model():
     start = {"w": torch.tensor([[1.0], [2.0]])}
     server = FedAvg((0, 1, 2), start)
     reply = Message({"w": torch.full((2, 1), 5.0)}, torch.tensor([0, 3]))
-    server.aggregate({1: reply})
-    sent = server.broadcast()
+    server.aggregate(0, {1: reply})
+    sent = server.broadcast(1)
     assert [sent[code].tensors["w"].tolist() for code in (0, 1, 2)] == [[[1.0], [5.0]]] * 3
     assert start["w"].tolist() == [[1.0], [2.0]]
 
@@ -277,7 +277,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, numbe
     resumed = train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
 
     assert seen == list(range(number + 1, 5))
-    assert resumed.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert resumed.training_loss.tobytes() == expected.training_loss.tobytes()
     assert resumed.crossings == expected.crossings
 
@@ -307,7 +307,7 @@ def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, mo
         [f"fold {fold}", "round"] for fold in 2 * [2] + 4 * [3] + 4 * [4]
     ]
     assert caplog.messages == ["goes on after round 2 of 4, which an earlier run kept"]
-    assert resumed.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert resumed.crossings == expected.crossings
 
 
@@ -318,7 +318,7 @@ def test_a_finished_training_resumes_without_training(tmp_path):
     seen = []
     again = fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: seen.append(what)))
     assert seen == []
-    assert again.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 
 
 @pytest.mark.parametrize("case", list(CASES))
@@ -334,7 +334,7 @@ def test_folds_trained_in_chunks_give_the_same_scores(case, monkeypatch):
     monkeypatch.setattr(stacked, "stack_inputs", lambda *args, **named: chunks.append(args[2]) or known(*args, **named))
     found = train(inputs, settings, Run(precision="float64"))
     assert chunks == [(0, 1), (2, 3)]
-    np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     np.testing.assert_allclose(found.training_loss, expected.training_loss, atol=1e-12, rtol=0)
     assert found.counts == expected.counts
     assert found.crossings == expected.crossings
@@ -347,7 +347,7 @@ def test_sites_left_out_in_chunks_give_the_same_scores(train, monkeypatch):
     expected = train(inputs, settings, Run(precision="float64"))
     monkeypatch.setattr(stacked, "STACK_BYTES", 1)
     found = train(inputs, settings, Run(precision="float64"))
-    np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings
 
 
@@ -359,7 +359,7 @@ def only(inputs, institution):
 def test_an_unseen_site_is_scored_by_the_federated_global_model():
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
     settings = replace(QUICK, standardise="none", noise=0.0)
-    found = fedgcn.train(inputs, settings, Run(precision="float64")).scores
+    found = fedgcn.train(inputs, settings, Run(precision="float64")).scores[..., 1]
     for fold in range(3):
         unseen, seen = only(inputs, fold)
         expected = global_model_scores(inputs, fold, seen, settings)
@@ -414,7 +414,7 @@ class FoldStreams(Streams):
 @pytest.mark.parametrize("standardise", ["none", "institution"])
 def test_an_unseen_site_is_scored_by_the_mean_of_the_local_models_each_with_its_own_scaling(standardise):
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
-    found = localgcn.train(inputs, replace(ALONE, standardise=standardise), Run(precision="float64")).scores
+    found = localgcn.train(inputs, replace(ALONE, standardise=standardise), Run(precision="float64")).scores[..., 1]
     for fold in range(3):
         unseen, _ = only(inputs, fold)
         by_each = [visitor_scores(inputs, fold, teacher, standardise) for teacher in range(3) if teacher != fold]

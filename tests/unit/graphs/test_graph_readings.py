@@ -185,5 +185,5 @@ def test_without_self_loops_a_subject_without_neighbours_has_a_score():
         for features in (inputs.features[0], changed)
     ]
     tested = np.arange(len(inputs.subjects))
-    assert np.isfinite(scores[0].scores[inputs.fold, tested]).all()
-    np.testing.assert_array_equal(scores[0].scores, scores[1].scores)
+    assert np.isfinite(scores[0].scores[..., 1][inputs.fold, tested]).all()
+    np.testing.assert_array_equal(scores[0].scores[..., 1], scores[1].scores[..., 1])

@@ -314,14 +314,16 @@ class TestLeakage:
             plain = method_inputs(100, institutions=5, diagnosis=labels, features=noise, seed=draw)
             honest = with_rfe(plain, plain.labels)
             for name, scores in (
-                ("ridge", ridge.train(honest, RidgeSettings(alphas=(1.0,)), Run()).scores),
-                ("fedgcn", fedgcn.train(honest, QUICK, Run()).scores),
+                ("ridge", ridge.train(honest, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1]),
+                ("fedgcn", fedgcn.train(honest, QUICK, Run()).scores[..., 1]),
             ):
                 inside[name].append(mean_auc(honest, labels, scores))
             if draw >= 5:
                 continue
             cheating = with_rfe(plain, np.tile(labels, (5, 1)))
-            outside.append(mean_auc(plain, labels, ridge.train(cheating, RidgeSettings(alphas=(1.0,)), Run()).scores))
+            outside.append(
+                mean_auc(plain, labels, ridge.train(cheating, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1])
+            )
         for aucs in inside.values():
             margin = student.ppf(0.975, 19) * np.std(aucs, ddof=1) / np.sqrt(20)
             assert abs(np.mean(aucs) - 0.5) <= margin

@@ -64,7 +64,7 @@ def test_what_is_generated_on_a_cut_graph_reaches_the_scores_of_real_subjects(na
     read = method_inputs(features=inputs.features, dimensions=40)
     noise = np.random.default_rng(0).uniform(-1, 1, fused.features.shape).astype(np.float32)
     scores = [
-        classify(replace(read, graphs=(), fused=(graph,)), classifier, Run()).scores
+        classify(replace(read, graphs=(), fused=(graph,)), classifier, Run()).scores[..., 1]
         for graph in (fused, replace(fused, features=noise))
     ]
     shown = ~np.isnan(scores[0])

@@ -38,8 +38,8 @@ def test_federated_training_equals_the_loop(train, settings, graph, options):
     inputs = method_inputs(**SIZES)
     found = train(inputs, settings(**SCHEDULE, **options, hidden=(8, 4), dropout=0.3), DOUBLE)
     loop = {"hidden": (8, 4), "graph": graph, "standardise": True, "noise": 0.01, **SCHEDULE, **options}
-    np.testing.assert_allclose(found.scores, train_by_loops(inputs, **loop, dropout=0.3), atol=1e-8, rtol=0)
-    assert np.nanmax(np.abs(found.scores - train_by_loops(inputs, **loop))) > 1e-4
+    np.testing.assert_allclose(found.scores[..., 1], train_by_loops(inputs, **loop, dropout=0.3), atol=1e-8, rtol=0)
+    assert np.nanmax(np.abs(found.scores[..., 1] - train_by_loops(inputs, **loop))) > 1e-4
 
 
 @pytest.mark.parametrize("every", [1, 2, 6])
@@ -54,7 +54,7 @@ def test_solo_training_equals_the_loop_however_often_its_curve_is_drawn(train, s
         inputs, hidden=(8, 4), graph=graph, standardise=True, rounds=1, local_epochs=6, learning_rate=0.01,
         exchange=False, pooled=pooled, dropout=0.5,
     )  # fmt: skip
-    np.testing.assert_allclose(train(inputs, chosen, DOUBLE).scores, expected, atol=1e-8, rtol=0)
+    np.testing.assert_allclose(train(inputs, chosen, DOUBLE).scores[..., 1], expected, atol=1e-8, rtol=0)
 
 
 def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
@@ -72,7 +72,7 @@ def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
         fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_two))
     resumed = fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
     assert seen == [2, 3]
-    assert resumed.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 
 
 def test_factors_drop_their_share_and_keep_the_mean():
@@ -108,7 +108,7 @@ def test_nothing_is_dropped_while_scoring():
     inputs = method_inputs(**SIZES)
     still = {"rounds": 1, "local_epochs": 1, "learning_rate": 0.0, "noise": 0.0, "hidden": (8, 4)}
     whole, dropped = (fedgcn.train(inputs, FedGCNSettings(**still, dropout=rate), DOUBLE) for rate in (0.0, 0.9))
-    np.testing.assert_array_equal(dropped.scores, whole.scores)
+    np.testing.assert_array_equal(dropped.scores[..., 1], whole.scores[..., 1])
     assert (dropped.training_loss != whole.training_loss).all()
 
 
@@ -116,8 +116,8 @@ def test_graphsage_drops_too():
     inputs = method_inputs(**SIZES)
     schedule = {**SCHEDULE, "hidden": (8, 4)}
     whole, dropped = (train_sage(inputs, FedSagePlusSettings(**schedule, dropout=rate), DOUBLE) for rate in (0.0, 0.5))
-    assert np.isfinite(dropped.scores[inputs.fold, np.arange(47)]).all()
-    assert (dropped.scores != whole.scores)[inputs.fold, np.arange(47)].all()
+    assert np.isfinite(dropped.scores[..., 1][inputs.fold, np.arange(47)]).all()
+    assert (dropped.scores[..., 1] != whole.scores[..., 1])[inputs.fold, np.arange(47)].all()
 
 
 def test_drawn_neighbours_go_without():

@@ -26,8 +26,8 @@ def test_without_generated_nodes_it_is_fedgcn_to_the_bit(protocol, skip):
     plain = method_inputs(60, 24, protocol=protocol)
     expected = fedgcn.train(plain, FedGCNSettings(**SHORT, skip=skip), Run())
     found = fedni.train(without_nodes(with_fused(plain)), FedNISettings(**SHORT, skip=skip), Run())
-    assert found.scores.tobytes() == expected.scores.tobytes()
-    assert found.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert found.scores[..., 1].tobytes() == expected.scores[..., 1].tobytes()
+    assert found.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert found.training_loss.tobytes() == expected.training_loss.tobytes()
     assert found.counts == expected.counts and found.crossings == expected.crossings
 
@@ -39,7 +39,10 @@ def test_noise_in_place_of_generated_features_changes_the_scores_of_real_subject
     noisy = tuple(
         replace(fused, features=rng.standard_normal(fused.features.shape).astype(np.float32)) for fused in inputs.fused
     )
-    found = [fedni.train(case, FedNISettings(**SHORT), Run()).scores for case in (inputs, replace(inputs, fused=noisy))]
+    found = [
+        fedni.train(case, FedNISettings(**SHORT), Run()).scores[..., 1]
+        for case in (inputs, replace(inputs, fused=noisy))
+    ]
     tested = np.isfinite(found[0])
     assert (found[0][tested] != found[1][tested]).mean() > 0.9
 
@@ -47,15 +50,15 @@ def test_noise_in_place_of_generated_features_changes_the_scores_of_real_subject
 def test_every_real_subject_and_nobody_else_is_scored():
     inputs = with_fused(method_inputs(60, 24))
     outcome = fedni.train(inputs, FedNISettings(**SHORT), Run())
-    assert outcome.scores.shape == (5, 60) and outcome.round_scores.shape == (3, 5, 60)
-    assert np.array_equal(np.isfinite(outcome.scores), np.arange(5)[:, None] == inputs.fold)
+    assert outcome.scores.shape == (5, 60, 2) and outcome.round_scores.shape == (3, 5, 60, 2)
+    assert np.array_equal(np.isfinite(outcome.scores[..., 1]), np.arange(5)[:, None] == inputs.fold)
 
 
 @both_protocols
 def test_stacked_training_on_fused_graphs_equals_a_plain_loop(protocol):
     inputs = with_fused(method_inputs(subjects=61, dimensions=12, folds=4, effect=0.5, seed=3, protocol=protocol))
     settings = FedNISettings(**SHORT, hidden=(8, 4))
-    found = fedni.train(inputs, settings, Run(precision="float64")).scores
+    found = fedni.train(inputs, settings, Run(precision="float64")).scores[..., 1]
     expected = train_by_loops(with_generated(inputs), hidden=(8, 4), graph=True, standardise=True, noise=0.01, **SHORT)
     np.testing.assert_allclose(found, expected[:, :61], atol=1e-8, rtol=0, equal_nan=True)
 

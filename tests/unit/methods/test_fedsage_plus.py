@@ -52,7 +52,7 @@ def test_the_mean_is_over_neighbours_without_weights_and_self_loops():
 def test_stacked_training_equals_the_loop(protocol):
     plain = method_inputs(subjects=61, dimensions=12, institutions=3, folds=4, effect=0.5, seed=3, protocol=protocol)
     inputs = with_fused(plain)
-    found = fedsage_plus.train(inputs, SETTINGS, DOUBLE).scores
+    found = fedsage_plus.train(inputs, SETTINGS, DOUBLE).scores[..., 1]
     expected = train_sage_by_loops(with_generated(inputs), hidden=(8, 4), noise=0.01, **SCHEDULE)[:, :61]
     assert np.array_equal(np.isnan(found), np.isnan(expected))
     np.testing.assert_allclose(found, expected, atol=1e-8, rtol=0, equal_nan=True)
@@ -63,7 +63,7 @@ def test_a_subject_without_neighbours_is_scored_from_its_own_features():
     graph = plain.graphs[0]
     apart = (graph.row == graph.column) | ((graph.row != 4) & (graph.column != 4))
     lonely = replace(plain, graphs=(Graph(graph.row[apart], graph.column[apart], graph.weight[apart], 30),))
-    found = fedsage_plus.train_sage(lonely, SETTINGS, DOUBLE).scores
+    found = fedsage_plus.train_sage(lonely, SETTINGS, DOUBLE).scores[..., 1]
     expected = train_sage_by_loops(lonely, hidden=(8, 4), noise=0.01, **SCHEDULE)
     np.testing.assert_allclose(found, expected, atol=1e-8, rtol=0, equal_nan=True)
 
@@ -75,7 +75,7 @@ def test_generated_features_reach_real_nodes_through_edges_to_them_alone(protoco
 
     def scores(change):
         fused = tuple(change(graph) for graph in inputs.fused)
-        return fedsage_plus.train(replace(inputs, fused=fused), SETTINGS, Run()).round_scores
+        return fedsage_plus.train(replace(inputs, fused=fused), SETTINGS, Run()).round_scores[..., 1]
 
     def noisy(graph):
         return replace(graph, features=random.standard_normal(graph.features.shape).astype(np.float32))
@@ -93,9 +93,9 @@ def test_generated_features_reach_real_nodes_through_edges_to_them_alone(protoco
 def test_it_scores_the_subjects_and_nobody_else():
     inputs = with_fused(method_inputs(60, 12))
     outcome = fedsage_plus.train(inputs, SETTINGS, Run())
-    assert outcome.scores.shape == (5, 60)
-    assert outcome.round_scores.shape == (3, 5, 60)
-    assert np.array_equal(np.isfinite(outcome.scores), inputs.fold == np.arange(5)[:, None])
+    assert outcome.scores.shape == (5, 60, 2)
+    assert outcome.round_scores.shape == (3, 5, 60, 2)
+    assert np.array_equal(np.isfinite(outcome.scores[..., 1]), inputs.fold == np.arange(5)[:, None])
 
 
 def test_what_crosses_is_counted_by_hand():
@@ -123,7 +123,7 @@ def test_folds_trained_in_chunks_give_the_same_scores(protocol, monkeypatch):
     expected = fedsage_plus.train(inputs, SETTINGS, DOUBLE)
     monkeypatch.setattr(stacked, "STACK_BYTES", 1)
     found = fedsage_plus.train(inputs, SETTINGS, DOUBLE)
-    np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings
 
 
@@ -146,7 +146,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(tmp_path, monkeypatch
     rounds = []
     resumed = fedsage_plus.train(inputs, SETTINGS, Run(checkpoint=checkpoint, progress=lambda n, *_: rounds.append(n)))
     assert rounds == [3]
-    assert resumed.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert resumed.crossings == expected.crossings
 
 
@@ -154,7 +154,7 @@ def test_an_unseen_site_is_scaled_by_the_others_moments_and_scored_by_the_global
     inputs = with_fused(method_inputs(45, 9, institutions=3, split="leave-one-site-out"))
     outcome = fedsage_plus.train(inputs, SETTINGS, Run())
     tensors = {(row["name"], row["direction"]): row["tensors"] for row in outcome.crossings}
-    assert np.isfinite(outcome.scores[inputs.fold, np.arange(45)]).all()
+    assert np.isfinite(outcome.scores[..., 1][inputs.fold, np.arange(45)]).all()
     assert tensors["feature-mean", "upload"] == tensors["feature-sd", "upload"] == 2
     assert tensors["weight-own-0", "upload"] == 2 * 3
 
@@ -163,6 +163,6 @@ def test_an_unseen_site_is_scaled_by_the_others_moments_and_scored_by_the_global
 def test_without_generated_nodes_every_fold_still_has_its_own_graph(protocol):
     plain = method_inputs(subjects=61, dimensions=12, folds=4, effect=0.5, seed=3, protocol=protocol)
     inputs = without_nodes(with_fused(plain))
-    found = fedsage_plus.train(inputs, SETTINGS, DOUBLE).scores
+    found = fedsage_plus.train(inputs, SETTINGS, DOUBLE).scores[..., 1]
     expected = train_sage_by_loops(with_generated(inputs), hidden=(8, 4), noise=0.01, **SCHEDULE)
     np.testing.assert_allclose(found, expected, atol=1e-8, rtol=0, equal_nan=True)

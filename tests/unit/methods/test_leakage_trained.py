@@ -61,12 +61,12 @@ def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, proto
 @both_splits
 def test_features_of_a_tested_subject_move_its_own_inductive_prediction_only(name, split):
     inputs = method_inputs(90, 200, split=split, protocol="inductive")
-    before = outcome_of(name, inputs).scores[1]
+    before = outcome_of(name, inputs).scores[..., 1][1]
     subject = int(np.flatnonzero(inputs.tested(1))[0])
     features = inputs.features[0].copy()
     features[subject] = 3 - 2 * features[subject]
     changed = method_inputs(90, 200, split=split, protocol="inductive", features=features)
-    after = outcome_of(name, replace(changed, labels=inputs.labels, fold=inputs.fold)).scores[1]
+    after = outcome_of(name, replace(changed, labels=inputs.labels, fold=inputs.fold)).scores[..., 1][1]
     others = np.arange(90) != subject
     assert after[others].tobytes() == before[others].tobytes()
     assert after[subject] != before[subject]
@@ -80,7 +80,7 @@ def test_permuted_labels_leave_nothing_to_learn(name, protocol):
     for permutation in range(20):
         labels = balanced(plain.institution, np.random.default_rng(100 + permutation))
         null = method_inputs(90, 20, diagnosis=labels, features=plain.features[0], seed=permutation, protocol=protocol)
-        scores = outcome_of(name, null).scores
+        scores = outcome_of(name, null).scores[..., 1]
         tested = [null.tested(fold) for fold in range(null.folds)]
         aucs.append(np.mean([roc_auc_score(labels[mask], scores[fold, mask]) for fold, mask in enumerate(tested)]))
     margin = student.ppf(0.975, 19) * np.std(aucs, ddof=1) / np.sqrt(20)
@@ -91,7 +91,7 @@ def test_permuted_labels_leave_nothing_to_learn(name, protocol):
 def test_an_effect_is_found(name):
     inputs = method_inputs(90, 20, effect=1.5, seed=0)
     truth, outcome = diagnosis_of(inputs), outcome_of(name, inputs)
-    scores = outcome.scores[inputs.fold, np.arange(90)]
+    scores = outcome.scores[..., 1][inputs.fold, np.arange(90)]
     assert roc_auc_score(truth, scores) > 0.6
 
 

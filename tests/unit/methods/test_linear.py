@@ -170,8 +170,8 @@ def test_finds_an_effect_that_is_there(name, training):
     outcome = TRAIN[name](inputs, settings_of(name, training), Run())
     for fold in range(inputs.folds):
         tested = inputs.tested(fold)
-        assert np.isfinite(outcome.scores[fold]).tolist() == tested.tolist()
-        assert roc_auc_score(diagnosis_of(inputs)[tested], outcome.scores[fold, tested]) > 0.85
+        assert np.isfinite(outcome.scores[..., 1][fold]).tolist() == tested.tolist()
+        assert roc_auc_score(diagnosis_of(inputs)[tested], outcome.scores[..., 1][fold, tested]) > 0.85
     assert outcome.counts == {"parameters": 31}
 
 
@@ -179,7 +179,7 @@ def test_finds_an_effect_that_is_there(name, training):
 def test_one_institution_alone_is_its_own_centre(name):
     inputs = method_inputs(institutions=1)
     local, central = (TRAIN[name](inputs, settings_of(name, kind), Run()) for kind in ("local", "central"))
-    assert local.scores.tobytes() == central.scores.tobytes()
+    assert local.scores[..., 1].tobytes() == central.scores[..., 1].tobytes()
     assert local.crossings == central.crossings == ()
 
 
@@ -192,8 +192,8 @@ def test_a_local_model_knows_nothing_of_the_other_institutions(name):
         replace(inputs, features=(features,)), np.where(there, diagnosis_of(inputs), 1 - diagnosis_of(inputs))
     )
     here, moved = (TRAIN[name](cohort, settings_of(name, "local"), Run()) for cohort in (inputs, other))
-    assert here.scores[:, there].tobytes() == moved.scores[:, there].tobytes()
-    assert here.scores[:, ~there].tobytes() != moved.scores[:, ~there].tobytes()
+    assert here.scores[..., 1][:, there].tobytes() == moved.scores[..., 1][:, there].tobytes()
+    assert here.scores[..., 1][:, ~there].tobytes() != moved.scores[..., 1][:, ~there].tobytes()
 
 
 @pytest.mark.parametrize("name", TRAIN)
@@ -203,7 +203,7 @@ def test_standardised_features_have_no_unit(name, training):
     units = 2.0 ** (np.arange(30) % 7 - 3)
     other = replace(inputs, features=((inputs.features[0] * units + 4).astype(np.float64),))
     settings = settings_of(name, training)
-    scores = [TRAIN[name](cohort, settings, Run()).scores for cohort in (inputs, other)]
+    scores = [TRAIN[name](cohort, settings, Run()).scores[..., 1] for cohort in (inputs, other)]
     np.testing.assert_allclose(*scores, rtol=1e-3, atol=1e-4)
 
 
@@ -217,9 +217,9 @@ def test_unseen_institution_gets_the_mean_of_the_local_models(name):
         labels = np.where(trained, inputs.labels, -1)[[0]]
         fold = np.where(inputs.institution == 0, 0, 1)
         only = replace(inputs, labels=labels, fold=fold)
-        alone.append(TRAIN[name](only, settings_of(name, "local"), Run()).scores[0])
+        alone.append(TRAIN[name](only, settings_of(name, "local"), Run()).scores[..., 1][0])
     tested = inputs.tested(0)
-    np.testing.assert_allclose(outcome.scores[0, tested], np.mean(alone, axis=0)[tested], rtol=1e-12)
+    np.testing.assert_allclose(outcome.scores[..., 1][0, tested], np.mean(alone, axis=0)[tested], rtol=1e-12)
     assert np.ptp(alone[0][tested]) > 0
 
 
@@ -227,7 +227,7 @@ def test_unseen_institution_gets_the_mean_of_the_local_models(name):
 def test_institution_with_one_class_has_a_constant_score(name, constants):
     inputs = method_inputs()
     diagnosis = np.select([inputs.institution == 0, inputs.institution == 1], [0, 1], diagnosis_of(inputs))
-    scores = TRAIN[name](relabelled(inputs, diagnosis), settings_of(name, "local"), Run()).scores
+    scores = TRAIN[name](relabelled(inputs, diagnosis), settings_of(name, "local"), Run()).scores[..., 1]
     for institution, constant in enumerate(constants):
         found = scores[:, inputs.institution == institution]
         assert set(found[np.isfinite(found)].tolist()) == {constant}
@@ -241,7 +241,7 @@ def test_identical_training_subjects_score_their_share_of_patients(name, constan
     for fold in range(4):
         diagnosis[np.flatnonzero(inputs.fold == fold)[0]] = 1
     alike = replace(relabelled(inputs, diagnosis), features=(np.ones((16, 3), dtype=np.float32),))
-    scores = TRAIN[name](alike, settings_of(name), Run()).scores
+    scores = TRAIN[name](alike, settings_of(name), Run()).scores[..., 1]
     np.testing.assert_allclose(scores[np.isfinite(scores)], constant, rtol=1e-12)
 
 
@@ -269,9 +269,9 @@ def test_local_models_cross_only_to_an_institution_without_one(name):
 def test_features_of_a_fold_are_used_in_that_fold():
     inputs = method_inputs()
     noise = np.random.default_rng(5).standard_normal((60, 30)).astype(np.float32)
-    shared = ridge.train(inputs, RidgeSettings(), Run()).scores
+    shared = ridge.train(inputs, RidgeSettings(), Run()).scores[..., 1]
     features = tuple(noise if fold == 2 else inputs.features[0] for fold in range(5))
-    scores = ridge.train(replace(inputs, features=features), RidgeSettings(), Run()).scores
+    scores = ridge.train(replace(inputs, features=features), RidgeSettings(), Run()).scores[..., 1]
     for fold in range(5):
         assert (scores[fold].tobytes() == shared[fold].tobytes()) == (fold != 2)
 

@@ -59,8 +59,8 @@ def test_all_neighbours_train_as_the_stack_does(protocol, options):
     full = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, **options), DOUBLE)
     for neighbours in ((0, 0), (46, 46)):
         found = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, **options, neighbours=neighbours), DOUBLE)
-        np.testing.assert_allclose(found.scores, full.scores, atol=1e-8, rtol=0)
-        np.testing.assert_allclose(found.round_scores, full.round_scores, atol=1e-8, rtol=0)
+        np.testing.assert_allclose(found.scores[..., 1], full.scores[..., 1], atol=1e-8, rtol=0)
+        np.testing.assert_allclose(found.round_scores[..., 1], full.round_scores[..., 1], atol=1e-8, rtol=0)
         np.testing.assert_allclose(found.training_loss, full.training_loss, atol=1e-8, rtol=0)
         assert found.crossings == full.crossings
 
@@ -70,13 +70,13 @@ def test_an_unseen_site_is_scored_as_by_the_stack():
     full, found = (
         fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, neighbours=neighbours), DOUBLE) for neighbours in ((), (0, 0))
     )
-    np.testing.assert_allclose(found.scores, full.scores, atol=1e-8, rtol=0)
+    np.testing.assert_allclose(found.scores[..., 1], full.scores[..., 1], atol=1e-8, rtol=0)
 
 
 def test_few_neighbours_learn_an_effect():
     inputs = method_inputs(subjects=90, dimensions=20, institutions=3, folds=3, effect=2.0)
     settings = FedGCNSettings(rounds=3, local_epochs=4, batch=16, neighbours=(2, 1), learning_rate=0.02)
-    scores = np.nansum(fedgcn.train(inputs, settings, Run()).scores, axis=0)
+    scores = np.nansum(fedgcn.train(inputs, settings, Run()).scores[..., 1], axis=0)
     assert ((scores > 0.5) == inputs.labels.max(axis=0)).mean() > 0.8
 
 
@@ -84,9 +84,9 @@ def test_few_neighbours_learn_an_effect():
 def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(protocol):
     inputs = method_inputs(subjects=30, dimensions=7, institutions=2, folds=2, protocol=protocol)
     settings = FedGCNSettings(rounds=2, local_epochs=1, batch=8, neighbours=(2, 2))
-    before = fedgcn.train(inputs, settings, Run()).round_scores
+    before = fedgcn.train(inputs, settings, Run()).round_scores[..., 1]
     for fold in range(2):
-        after = fedgcn.train(scrambled(inputs, fold), settings, Run()).round_scores
+        after = fedgcn.train(scrambled(inputs, fold), settings, Run()).round_scores[..., 1]
         assert after[:, fold].tobytes() == before[:, fold].tobytes()
 
 
@@ -98,7 +98,7 @@ def test_a_resumed_run_draws_the_same_neighbours(tmp_path, monkeypatch):
     monkeypatch.setattr("brainfed.federation.pace.Pace.due", lambda self: True)
     inputs = method_inputs(subjects=45, dimensions=7, institutions=3, folds=3)
     settings = FedGCNSettings(**SCHEDULE, batch=5, neighbours=(2, 1))
-    expected = fedgcn.train(inputs, settings, Run()).round_scores
+    expected = fedgcn.train(inputs, settings, Run()).round_scores[..., 1]
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
 
     def stop(done, total, what):
@@ -109,7 +109,7 @@ def test_a_resumed_run_draws_the_same_neighbours(tmp_path, monkeypatch):
         fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=stop))
     seen = []
     run = Run(checkpoint=checkpoint, progress=lambda done, total, what: seen.append(done))
-    assert fedgcn.train(inputs, settings, run).round_scores.tobytes() == expected.tobytes()
+    assert fedgcn.train(inputs, settings, run).round_scores[..., 1].tobytes() == expected.tobytes()
     assert seen == [2, 3]
 
 

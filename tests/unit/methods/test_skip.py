@@ -38,7 +38,7 @@ def test_training_with_a_skip_equals_the_loop(protocol, by_fold):
     inputs = method_inputs(subjects=61, dimensions=12, institutions=3, folds=4, effect=0.5, seed=3, protocol=protocol)
     inputs = features_by_fold(inputs) if by_fold else inputs
     expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=True, noise=0.01, skip=True, **SCHEDULE)
-    assert_same(fedgcn.train(inputs, SETTINGS, DOUBLE).scores, expected)
+    assert_same(fedgcn.train(inputs, SETTINGS, DOUBLE).scores[..., 1], expected)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_every_setting_reaches_the_skip(options):
     expected = train_by_loops(
         inputs, hidden=(8, 4), graph=True, standardise=standardise, noise=0.01, skip=True, **SCHEDULE, **loop
     )
-    assert_same(fedgcn.train(inputs, replace(SETTINGS, **options), DOUBLE).scores, expected)
+    assert_same(fedgcn.train(inputs, replace(SETTINGS, **options), DOUBLE).scores[..., 1], expected)
 
 
 def test_clients_that_sit_out_leave_the_skip_as_it_is():
@@ -75,7 +75,9 @@ def test_clients_that_sit_out_leave_the_skip_as_it_is():
         skip=True,
     )
     own = inputs.institution == trained[0]
-    np.testing.assert_allclose(found.scores[:, own], alone.scores[:, own], atol=1e-12, rtol=0, equal_nan=True)
+    np.testing.assert_allclose(
+        found.scores[..., 1][:, own], alone.scores[..., 1][:, own], atol=1e-12, rtol=0, equal_nan=True
+    )
 
 
 @both_protocols
@@ -84,15 +86,15 @@ def test_a_skip_on_silent_features_is_the_plain_gcn(protocol):
     inputs = method_inputs(subjects=45, dimensions=7, institutions=3, folds=3, seed=2, protocol=protocol)
     silent = replace(inputs, features=(np.zeros_like(inputs.features[0]),))
     plain = fedgcn.train(silent, replace(SETTINGS, skip="none"), DOUBLE)
-    assert fedgcn.train(silent, SETTINGS, DOUBLE).scores.tobytes() == plain.scores.tobytes()
+    assert fedgcn.train(silent, SETTINGS, DOUBLE).scores[..., 1].tobytes() == plain.scores[..., 1].tobytes()
 
 
 @both_protocols
 def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(protocol):
     inputs = method_inputs(60, protocol=protocol)
-    before = fedgcn.train(inputs, SETTINGS, Run()).round_scores
+    before = fedgcn.train(inputs, SETTINGS, Run()).round_scores[..., 1]
     for fold in range(inputs.folds):
-        after = fedgcn.train(scrambled(inputs, fold), SETTINGS, Run()).round_scores
+        after = fedgcn.train(scrambled(inputs, fold), SETTINGS, Run()).round_scores[..., 1]
         assert after[:, fold].tobytes() == before[:, fold].tobytes()
         assert after.tobytes() != before.tobytes()
 
@@ -107,10 +109,9 @@ def test_a_graph_that_misleads_is_bypassed():
     truth, position = diagnosis_of(inputs), np.arange(150)
     schedule = {"rounds": 5, "local_epochs": 10, "learning_rate": 0.01, "noise": 0.0}
     auc = {
-        skip: roc_auc_score(
-            truth, fedgcn.train(misled, FedGCNSettings(**schedule, skip=skip), Run()).scores[inputs.fold, position]
-        )
+        skip: roc_auc_score(truth, outcome.scores[inputs.fold, position, 1])
         for skip in ("none", "linear")
+        for outcome in [fedgcn.train(misled, FedGCNSettings(**schedule, skip=skip), Run())]
     }
     assert auc["none"] < 0.65
     assert auc["linear"] > 0.85
@@ -147,7 +148,7 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(protocol, optimiser_s
         fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_three))
     resumed = fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
     assert seen == [3]
-    assert resumed.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
     assert resumed.crossings == expected.crossings
 
 
@@ -159,7 +160,7 @@ def test_folds_trained_in_chunks_give_the_same_scores(protocol, by_fold, monkeyp
     expected = fedgcn.train(inputs, SETTINGS, DOUBLE)
     monkeypatch.setattr(stacked, "STACK_BYTES", 1)
     found = fedgcn.train(inputs, SETTINGS, DOUBLE)
-    np.testing.assert_allclose(found.round_scores, expected.round_scores, atol=1e-12, rtol=0)
+    np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings
 
 
@@ -174,8 +175,8 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
     for teacher in (1, 2):
         other = inputs.institution == 3 - teacher
         joined = replace(inputs, institutions=("teacher-and-unseen", "other"), institution=other.astype(np.int64))
-        by_teacher.append(train_stacked(joined, SETTINGS, DOUBLE, **options).scores[0][unseen])
-    np.testing.assert_allclose(found.scores[0][unseen], np.mean(by_teacher, axis=0), atol=1e-8, rtol=0)
+        by_teacher.append(train_stacked(joined, SETTINGS, DOUBLE, **options).scores[..., 1][0][unseen])
+    np.testing.assert_allclose(found.scores[..., 1][0][unseen], np.mean(by_teacher, axis=0), atol=1e-8, rtol=0)
     assert {row["name"]: row["tensors"] for row in found.crossings}["weight-skip"] == 2
 
 
@@ -191,7 +192,7 @@ def test_a_training_step_stays_on_its_device(protocol):
     )
     losses = network.training_step(stack.labels, torch.ones(2, dtype=torch.bool))
     assert losses.device == network.skip.weight.grad.device == meta
-    assert network.probabilities().shape == stack.labels.shape
+    assert network.probabilities().shape == (*stack.labels.shape, 2)
 
 
 def assert_same(found, expected):

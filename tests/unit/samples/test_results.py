@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from brainfed.runtime.streams import Streams
+from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.people import Phenotypes
 from brainfed.samples.results import check, history_table, predictions_table
@@ -42,7 +43,8 @@ def outcome():
         ]
     )
     losses = np.array([[[0.7, 0.71], [0.72, 0.73]], [[0.4, 0.41], [0.42, 0.43]]])
-    return Outcome(rounds[-1], "probability", rounds, losses)
+    scores = of_two_classes(rounds, "probability")
+    return Outcome(scores[-1], "probability", scores, losses)
 
 
 def test_predictions_have_one_row_a_subject(inputs, outcome):
@@ -83,14 +85,14 @@ def test_history_has_one_row_a_fold_institution_and_round(inputs, outcome):
 
 def test_a_certain_mistake_costs_much_but_not_infinitely(inputs, outcome):
     certain = outcome.round_scores.copy()
-    certain[:, 0, 0] = 0.0
+    certain[:, 0, 0] = [1.0, 0.0]
     found = history_table(inputs, replace(outcome, round_scores=certain), TRUTH)
     np.testing.assert_allclose(found["test_loss"].iloc[0], -np.log(1e-12))
 
 
 def test_an_institution_that_tests_nobody_in_a_fold_has_no_test_loss(inputs, outcome):
     alone = replace(inputs, fold=np.array([0, 1, 0, 1]))
-    rounds = np.full((2, 2, 4), NAN)
+    rounds = np.full((2, 2, 4, 2), NAN)
     rounds[:, 0, [0, 2]], rounds[:, 1, [1, 3]] = 0.5, 0.5
     found = history_table(alone, replace(outcome, scores=rounds[-1], round_scores=rounds), TRUTH)
     undefined = found[found["test_loss"].isna()]
@@ -118,5 +120,5 @@ def test_a_method_without_rounds_has_an_empty_history_with_the_same_columns(inpu
     ids=["unscored", "infinite", "scored outside its fold", "a fold too few", "no folds"],
 )
 def test_a_method_that_breaks_its_contract_is_stopped(inputs, broken):
-    with pytest.raises(ValueError, match="one finite score for every tested subject"):
-        check(inputs, Outcome(broken, "probability"))
+    with pytest.raises(ValueError, match="one finite score a class for every tested subject"):
+        check(inputs, Outcome(of_two_classes(broken, "probability"), "probability"))

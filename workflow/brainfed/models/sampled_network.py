@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy, elu
 
 from brainfed.graphs.sampling import Hop, Incoming, draw_hop
 from brainfed.models.propagation import compressed_rows
-from brainfed.models.stacked_network import Architecture, initial_weight
+from brainfed.models.stacked_network import Architecture, class_probabilities, initial_weight
 from brainfed.runtime.streams import Streams
 
 SCORED_ROWS = 2048
@@ -132,9 +132,11 @@ class SampledNetwork:
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
-        """(M, F, n) probability of the patient class on the whole graph, features read block by block."""
+        """(M, F, n, C) of every class on the whole graph, features read block by block."""
         width = max(part.nodes for parts in self.parts for part in parts)
-        found = self.weights[0].new_full((len(self.parts), len(self.folds), width), 0.5)
+        classes = self.architecture.widths[-1]
+        shape = (len(self.parts), len(self.folds), width, classes)
+        found = torch.full(shape, 1 / classes, dtype=torch.float64, device=self.weights[0].device)
         for institution, parts in enumerate(self.parts):
             for position, part in enumerate(parts):
                 w_0, w_1, w_2, b_0, b_1, b_2 = (parameter[institution, position] for parameter in self.parameters())
@@ -144,7 +146,7 @@ class SampledNetwork:
                 product = torch.cat([part.rows(everybody[start : start + SCORED_ROWS]) @ w_0 for start in starts])
                 hidden = elu(propagation @ product + b_0)
                 logits = (propagation @ (hidden @ w_1) + b_1) @ w_2 + b_2
-                found[institution, position, : part.nodes] = torch.softmax(logits, dim=-1)[:, 1]
+                found[institution, position, : part.nodes] = class_probabilities(logits)
         return found
 
     @torch.no_grad()

@@ -20,6 +20,13 @@ from brainfed.runtime.streams import Streams
 
 CLASSES = 2
 
+
+def class_probabilities(logits: Tensor) -> Tensor:
+    """Softmax of logits (..., C) in float64; of two classes the first is the rest of the second."""
+    found = torch.softmax(logits, dim=-1).double()
+    return torch.stack([1 - found[..., 1], found[..., 1]], dim=-1) if found.shape[-1] == 2 else found
+
+
 FirstProducts = tuple[Tensor, Tensor | None]
 """What the first layer makes of the features, (M, F, n, h), and the skip connection, (M, F, n, 2)."""
 
@@ -173,12 +180,12 @@ class StackedNetwork:
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
-        """(M, F, n) probability of the patient class, every institution by its own weights.
+        """(M, F, n, C) of every class, every institution by its own weights; float64.
 
         The next training step starts from these products unless `load` comes between.
         """
         self._scored = self._products()
-        return torch.softmax(self.logits(*self._scored), dim=-1)[..., 1]
+        return class_probabilities(self.logits(*self._scored))
 
     @torch.no_grad()
     def load(self, values: dict[str, Tensor]) -> None:

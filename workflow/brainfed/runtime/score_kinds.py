@@ -1,4 +1,4 @@
-"""What a method's score means, and above which value it calls a subject a patient."""
+"""The meaning of a method's scores, and the value above which a subject of two classes is called a patient."""
 
 from typing import Literal
 

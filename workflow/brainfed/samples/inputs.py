@@ -28,12 +28,13 @@ class MethodInputs:
         subjects: n ids.
         institutions: M names; `institution` (n,) indexes them.
         fold: (n,) the fold in which each subject is tested, 0 ... F - 1; `UNLABELLED`, `GENERATED`.
-        labels: (F, n) in {0, 1}, and -1 where the subject is tested in that fold, or in none: a method
+        labels: (F, n) in {0, ..., C - 1}, and -1 where the subject is tested in that fold, or in none: a method
             never holds the label of a subject that it is about to score.
         features: (n, d) imaging features shared by the folds, or one such array a fold.
         graphs: one graph shared by the folds, one a fold, or none.
         streams: the repeat's random streams.
         fused: one graph with generated nodes shared by the folds, one a fold, or none.
+        classes: C; of two, 1 is the patient.
     """
 
     subjects: tuple[str, ...]
@@ -46,6 +47,7 @@ class MethodInputs:
     phenotypes: Phenotypes
     streams: Streams
     fused: tuple[FusedGraph, ...] = ()
+    classes: int = 2
 
     @property
     def folds(self) -> int:
@@ -78,10 +80,10 @@ class Outcome:
     """What a method returns.
 
     Attributes:
-        scores: (F, n), finite where the subject is tested in that fold, NaN elsewhere; larger means
-            patient.
-        kind: `probability` (threshold 0.5) or `margin` (threshold 0).
-        round_scores: (T, F, n) the same after every round, for the curves; None without rounds.
+        scores: (F, n, C), finite where the subject is tested in that fold, NaN elsewhere; the largest is of the
+            predicted class.
+        kind: `probability`, or `margin`, which a patient of two classes has above 0.
+        round_scores: (T, F, n, C) the same after every round, for the curves; None without rounds.
         training_loss: (T, M, F) mean local training loss of the round; None without rounds.
         counts: what was counted: parameters, floating-point operations, rounds.
         crossings: one row for each kind of tensor that crossed institutions.

@@ -17,8 +17,11 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
         ValueError: the method broke its contract.
     """
     tested = np.arange(inputs.folds)[:, None] == inputs.fold[None, :]
-    if outcome.scores.shape != tested.shape or not np.array_equal(np.isfinite(outcome.scores), tested):
-        raise ValueError("a method must return one finite score for every tested subject of every fold, NaN elsewhere")
+    expected = np.repeat(tested[..., None], inputs.classes, axis=-1)
+    if outcome.scores.shape != expected.shape or not np.array_equal(np.isfinite(outcome.scores), expected):
+        raise ValueError(
+            "a method must return one finite score a class for every tested subject of every fold, NaN elsewhere"
+        )
 
 
 def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
@@ -30,7 +33,7 @@ def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -
             "subject": [inputs.subjects[index] for index in position],
             "institution": [inputs.institutions[code] for code in inputs.institution[position]],
             "fold": fold.astype(np.int16),
-            "score": outcome.scores[fold, position],
+            "score": outcome.scores[fold, position, 1],
             "kind": outcome.kind,
             "label": truth[position].astype(np.int8),
         }
@@ -65,7 +68,8 @@ def _history(
                 yield fold, name, index + 1, float(outcome.training_loss[index, number, fold]), loss, accuracy
 
 
-def _fit(probability: NDArray[np.float64], label: IntArray, threshold: float) -> tuple[float, float]:
+def _fit(scores: NDArray[np.float64], label: IntArray, threshold: float) -> tuple[float, float]:
+    probability = scores[:, 1]
     if len(label) == 0 or not np.isfinite(probability).all():
         return float("nan"), float("nan")
     right = np.clip(np.where(label == 1, probability, 1 - probability), 1e-12, 1)

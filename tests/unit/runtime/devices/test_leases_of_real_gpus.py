@@ -40,7 +40,7 @@ from method_inputs import diagnosis_of, method_inputs
 inputs = method_inputs(240, 400, effect=0.3)
 outcome = train(inputs, FedGCNSettings(rounds=10, local_epochs=5, learning_rate=0.001), Run(running.device))
 told = [
-    metrics(diagnosis_of(inputs)[mask], outcome.scores[fold][mask], 0.5)
+    metrics(diagnosis_of(inputs)[mask], outcome.scores[..., 1][fold][mask], 0.5)
     for fold, mask in ((fold, inputs.tested(fold)) for fold in range(inputs.folds))
 ]
 print(json.dumps({"metrics": told, "uuids": running.lease.uuids, "timing": running.timing()}))

@@ -25,7 +25,7 @@ class Curves:
     """What the rounds leave behind.
 
     Attributes:
-        probabilities: (T, M, F, n) after every round, each institution by the model that it then holds.
+        probabilities: (T, M, F, n, C) after every round, each institution by the model that it then holds.
         losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
             institution had none, or sat out.
     """
@@ -39,7 +39,8 @@ class StackedClients:
 
     Args:
         model: weights of all institutions, equal at the start.
-        labels: (M, F, n) in {0, 1}, -1 where a node has no training label.
+        labels: (M, F, n) in {0, ..., C - 1}, -1 where a node has no training label.
+        classes: C.
         subjects: (M,) number of subjects of each institution.
         settings: of the federation.
         folds: the numbers of the stacked folds, which key the random streams.
@@ -51,6 +52,7 @@ class StackedClients:
         self,
         model: StackedModel,
         labels: Tensor,
+        classes: int,
         subjects: Sequence[int],
         settings: FederationSettings,
         folds: Sequence[int],
@@ -65,7 +67,7 @@ class StackedClients:
         self.optimiser = Adam(model.parameters(), settings.learning_rate, settings.weight_decay)
         rounds = settings.rounds
         self._alike = True
-        self.curves = Curves(np.zeros((rounds, *labels.shape)), np.zeros((rounds, *labels.shape[:2])))
+        self.curves = Curves(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
 
     @property
     def institutions(self) -> tuple[int, ...]:

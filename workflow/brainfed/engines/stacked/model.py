@@ -19,7 +19,7 @@ class StackedModel(Protocol):
         """Fill every gradient; (M, F) losses."""
 
     def probabilities(self) -> Tensor:
-        """(M, F, n) by each institution's own model."""
+        """(M, F, n, C) of every class by each institution's own model; float64."""
 
     def load(self, values: dict[str, Tensor]) -> None:
         """Take tensors (F, ...) or (M, F, ...)."""

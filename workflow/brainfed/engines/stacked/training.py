@@ -5,7 +5,7 @@ pools everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -125,14 +125,16 @@ def train_stacks(
         topology: who trains with whom.
     """
     shared, pooled = topology == "federated", topology == "central"
-    round_scores = np.full((settings.rounds, inputs.folds, len(inputs.subjects)), np.nan)
+    round_scores = np.full((settings.rounds, inputs.folds, len(inputs.subjects), inputs.classes), np.nan)
     losses = np.full((settings.rounds, len(inputs.institutions), inputs.folds), np.nan)
     stacks = _chunks(inputs, size, getattr(torch, run.precision), pooled=pooled)
     for index, folds in enumerate(stacks):
         stack, network = build(folds)
-        chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
+        chunk_ledger = ledger if folds[0] == 0 else ledger.blank()
         subjects = [inputs.subjects_among(member.nodes) for member in stack.members]
-        clients = StackedClients(network, stack.labels, subjects, settings, folds, inputs.streams, shared=shared)
+        clients = StackedClients(
+            network, stack.labels, inputs.classes, subjects, settings, folds, inputs.streams, shared=shared
+        )
         federate(
             clients,
             _strategy(clients) if shared else Alone(clients.institutions),
@@ -225,7 +227,7 @@ def _collect(
     round_scores: NDArray[np.float64],
     losses: NDArray[np.float64],
 ) -> None:
-    """Write what the rounds of `folds` left into round_scores (T, F, n) and losses (T, M, F)."""
+    """Write what the rounds of `folds` left into round_scores (T, F, n, C) and losses (T, M, F)."""
     for position, fold in enumerate(folds):
         losses[:, :, fold] = curves.losses[:, :, position]
         for index, member in enumerate(stack.members):
@@ -265,7 +267,7 @@ def _score_elsewhere(
     position: int,
     fold: int,
 ) -> NDArray[np.float64]:
-    """(n,) probabilities of institution `unseen`'s subjects by the model of institution `teacher`."""
+    """(n, C) probabilities of institution `unseen`'s subjects by the model of institution `teacher`."""
     device, dtype = network.first.weight.device, network.first.weight.dtype
     scaling = stack.members[teacher]
     mean = None if scaling.mean is None else scaling.mean[position : position + 1]

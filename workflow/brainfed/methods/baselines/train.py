@@ -1,4 +1,4 @@
-"""The floors: what can be told without a brain (`evaluation.md` item 5).
+"""Baselines without any imaging (`evaluation.md` item 5).
 
 Majority knows the institution, phenotype the site, sex and age, motion the mean framewise
 displacement. The last two are logistic regressions on everybody's pooled training subjects.
@@ -22,6 +22,7 @@ from brainfed.methods.baselines.motion import MotionSettings
 from brainfed.methods.baselines.phenotype import METHOD as PHENOTYPE
 from brainfed.methods.baselines.phenotype import PhenotypeSettings
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
 
@@ -55,7 +56,8 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
                 record_help(ledger, helpers, {institution: sizes[institution]}, {"prevalence": ((), PREVALENCE_BYTES)})
             scores[fold, rows] = shares.get(institution, np.mean(list(shares.values())))
         run.progress(fold + 1, inputs.folds, "fold")
-    return Outcome(scores, "probability", counts={"parameters": 1}, crossings=ledger.rows())
+    counts = {"parameters": 1}
+    return Outcome(of_two_classes(scores, "probability"), "probability", counts=counts, crossings=ledger.rows())
 
 
 def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Outcome:
@@ -108,7 +110,8 @@ def _logistic(
             scores[fold, tested] = regression.predict_proba(columns[tested])[:, 1]
             parameters = max(parameters, regression[-1].coef_.size + 1)
         run.progress(fold + 1, inputs.folds, "fold")
-    return Outcome(scores, "probability", counts={"parameters": parameters}, crossings=ledger.rows())
+    counts = {"parameters": parameters}
+    return Outcome(of_two_classes(scores, "probability"), "probability", counts=counts, crossings=ledger.rows())
 
 
 def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:

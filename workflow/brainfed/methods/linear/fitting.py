@@ -21,6 +21,7 @@ from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.score_kinds import ScoreKind
+from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inner_folds import twin_groups
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
@@ -83,7 +84,8 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
         models = {pool: _model(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
         _score(task, inputs, fold, pools, models, scores[fold], ledger)
         run.progress(fold + 1, inputs.folds, "fold")
-    return Outcome(scores, task.kind, counts={"parameters": dimensions + 1}, crossings=ledger.rows())
+    counts = {"parameters": dimensions + 1}
+    return Outcome(of_two_classes(scores, task.kind), task.kind, counts=counts, crossings=ledger.rows())
 
 
 def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:

@@ -1,0 +1,16 @@
+"""Scores with one entry a class."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.score_kinds import ScoreKind
+
+COMPLEMENT: dict[Literal["probability", "margin"], float] = {"probability": 1.0, "margin": 0.0}
+"""Sum of the two classes' scores."""
+
+
+def of_two_classes(score: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.float64]:
+    """Scores (..., 2) of both classes from those (...) of the patient class: 1 - p and p, or -m and m."""
+    return np.stack([COMPLEMENT[kind] - score, score], axis=-1)

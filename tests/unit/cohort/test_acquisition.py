@@ -76,7 +76,7 @@ class TestReading:
         for values in found.covariates.values():
             assert np.flatnonzero(np.isnan(values)).tolist() == [3]
 
-    def test_a_covariate_that_nobody_has_is_nan_throughout(self, cohort):
+    def test_a_covariate_unknown_for_all_subjects_is_nan_throughout(self, cohort):
         """Sex is such a covariate under the target sex."""
         cohort.write(cohort.people.assign(sex=pd.array([None] * COUNT, dtype="string")))
         found = read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, ["sex"])

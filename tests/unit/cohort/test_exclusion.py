@@ -125,14 +125,14 @@ def test_the_flow_chart_adds_up(size, seed, chosen):
     people, scans, seen = cohort(size, seed)
     limits = ExclusionSettings(**{name: LIMITS[name] for name in chosen})
     included, _ = decide(people, scans, seen, CohortSettings(source="timeseries", exclude=limits))
-    everybody, steps = flow_steps(people.merge(included, on="subject"))
-    assert everybody.subjects == size
+    listed, steps = flow_steps(people.merge(included, on="subject"))
+    assert listed.subjects == size
     for field in ("subjects", "patients", "controls"):
-        left = getattr(everybody, field)
+        left = getattr(listed, field)
         for step in steps:
             left -= sum(getattr(count, field) for _, count in step.reasons)
             assert getattr(step.remaining, field) == left
-    assert (steps[-1].remaining if steps else everybody).subjects == included["included"].sum()
+    assert (steps[-1].remaining if steps else listed).subjects == included["included"].sum()
     assert all(bool(reason) != kept for reason, kept in included[["reason", "included"]].to_numpy())
 
 

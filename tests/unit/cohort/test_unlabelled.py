@@ -158,10 +158,10 @@ def test_a_hidden_label_reaches_no_input_and_no_fit(tmp_path, settings, labels):
         paths = artefacts.paths
         seen = training_labels(paths["split"], paths["participants"], inputs.subjects, 0)
         found.append((inputs.labels.tobytes(), truth.tobytes(), seen.tobytes()))
-        nobody = inputs.fold < 0
-        assert nobody.any()
-        assert (inputs.labels[:, nobody] == -1).all()
-        assert (truth[nobody] == -1).all() and (seen[nobody] == -1).all()
+        hidden = inputs.fold < 0
+        assert hidden.any()
+        assert (inputs.labels[:, hidden] == -1).all()
+        assert (truth[hidden] == -1).all() and (seen[hidden] == -1).all()
     assert found[0] == found[1]
 
 
@@ -189,8 +189,8 @@ def test_a_generator_is_trained_on_the_unlabelled_too(tmp_path, protocol, part):
 
 def unlabelled(inputs, count=9):
     """Inputs without the labels of the last subjects."""
-    nobody = np.arange(len(inputs.subjects)) >= len(inputs.subjects) - count
-    return replace(inputs, fold=np.where(nobody, -1, inputs.fold), labels=np.where(nobody, -1, inputs.labels))
+    hidden = np.arange(len(inputs.subjects)) >= len(inputs.subjects) - count
+    return replace(inputs, fold=np.where(hidden, -1, inputs.fold), labels=np.where(hidden, -1, inputs.labels))
 
 
 GRAPH_METHODS = {
@@ -227,12 +227,12 @@ def test_the_unlabelled_are_neighbours_and_are_not_scored(name, protocol, way):
 
 def test_an_institution_of_unlabelled_subjects_alone_is_not_scored():
     inputs = method_inputs(60)
-    nobody = inputs.institution == 2
-    inputs = replace(inputs, fold=np.where(nobody, -1, inputs.fold), labels=np.where(nobody, -1, inputs.labels))
+    hidden = inputs.institution == 2
+    inputs = replace(inputs, fold=np.where(hidden, -1, inputs.fold), labels=np.where(hidden, -1, inputs.labels))
     for name in ("localgcn", "fedgcn"):
         method = METHODS[name]
         found = resolve(method.entry)(inputs, method.settings(**GRAPH_METHODS[name]), Run())
         check(inputs, found)
-        table = predictions_table(inputs, found, np.where(nobody, -1, 0))
-        assert set(table["subject"]) == set(np.array(inputs.subjects)[~nobody])
+        table = predictions_table(inputs, found, np.where(hidden, -1, 0))
+        assert set(table["subject"]) == set(np.array(inputs.subjects)[~hidden])
         assert np.isfinite(table["score"]).all()

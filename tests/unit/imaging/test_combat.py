@@ -94,7 +94,7 @@ class TestKnownAnswer:
 
 
 class TestIndependence:
-    def test_a_test_subject_moves_nobody_else(self):
+    def test_a_test_subject_moves_no_other(self):
         cohort = Cohort(institutions=("a", "b"))
         before = cohort.harmonised(covariates=("age",)).features
         for tested in np.flatnonzero(~cohort.training)[:6]:
@@ -104,7 +104,7 @@ class TestIndependence:
             moved = (before != after).any(axis=1)
             assert moved.nonzero()[0].tolist() == [tested]
 
-    def test_a_test_subjects_covariates_move_nobody_else(self):
+    def test_a_test_subjects_covariates_move_no_other(self):
         cohort = Cohort()
         before = cohort.harmonised(covariates=("age",)).features
         tested = int(np.flatnonzero(~cohort.training)[0])
@@ -216,7 +216,7 @@ class TestScarcity:
         names = [f"more{number}" for number in range(9)]
         for name, values in zip(names, np.random.default_rng(3).normal(size=(9, 10)), strict=True):
             setattr(cohort, name, values)
-        everybody = np.ones(10, dtype=bool)
-        found = cohort.harmonised(training=everybody, covariates=("age", *names)).features
-        assert np.array_equal(found, cohort.harmonised(training=everybody, covariates=("age", *names[:6])).features)
+        all_subjects = np.ones(10, dtype=bool)
+        found = cohort.harmonised(training=all_subjects, covariates=("age", *names)).features
+        assert np.array_equal(found, cohort.harmonised(training=all_subjects, covariates=("age", *names[:6])).features)
         assert np.isfinite(found).all()

@@ -163,10 +163,10 @@ class TestGraph:
     def test_the_selection_alone_gives_the_same_embedding_without_a_label(self):
         inputs = method_inputs(60, 25, seed=4)
         graph = built(inputs, inputs.labels[1])
-        everybody = np.ones(60, dtype=bool)
+        all_subjects = np.ones(60, dtype=bool)
         settings = GraphSettings(k=3, scope="local", embedding="rfe", embedding_dimensions=4)
         embedding, parts = fit_parts(
-            inputs.features[0], inputs.institution, everybody, settings, selected=graph.selected
+            inputs.features[0], inputs.institution, all_subjects, settings, selected=graph.selected
         )
         np.testing.assert_array_equal(embedding.astype(np.float32), graph.embedding)
         assert tuple(part.sigma for part in parts) == graph.sigma

@@ -77,10 +77,10 @@ def _rows(
 ) -> list[Row]:
     rows: list[Row] = []
     separator, records = _records(path, columns, refuse, list(wanted), alone=alone)
-    passed_over = 0
+    ignored = 0
     for line, values in records:
         if not all(values[name].strip() in allowed for name, allowed in wanted.items()):
-            passed_over += 1
+            ignored += 1
             continue
         cells = {name: None if value.strip() in absent else value.strip() for name, value in values.items()}
         subject = cells.get(columns.subject)
@@ -103,10 +103,8 @@ def _rows(
             )
             continue
         rows.append(Row(line, subject, cells, str(path)))
-    if not rows and passed_over:
-        raise UserError(
-            f"{path}: expected rows with {_listed_values(wanted)}, found none among {passed_over}; fix `rows`."
-        )
+    if not rows and ignored:
+        raise UserError(f"{path}: expected rows with {_listed_values(wanted)}, found none among {ignored}; fix `rows`.")
     if not rows:
         raise UserError(f"{path}: expected one row a subject, found a header only; is it the whole table?")
     return rows if separator == "," else _with_decimal_points(rows, [columns.age, columns.mean_fd])

@@ -91,9 +91,9 @@ def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | No
         rows.append((name, len(part), float(part.mean()), float(others.mean()), cohen(part, others), p))
     sites = pd.DataFrame(rows, columns=["site", "subjects", "mean", "others", "effect", "p_holm"])
     sites["p_holm"] = multipletests(sites["p_holm"].fillna(1.0), method="holm")[1]
-    everybody = np.concatenate(parts)
-    between = sum(len(part) * (part.mean() - everybody.mean()) ** 2 for part in parts)
-    total = ((everybody - everybody.mean()) ** 2).sum()
+    pooled = np.concatenate(parts)
+    between = sum(len(part) * (part.mean() - pooled.mean()) ** 2 for part in parts)
+    total = ((pooled - pooled.mean()) ** 2).sum()
     return SiteDifferences(float(between / total), float(stats.f_oneway(*parts).pvalue), sites)
 
 

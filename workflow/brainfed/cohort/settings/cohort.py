@@ -33,7 +33,7 @@ class ColumnSettings:
     age: str = setting("age", "Column with the age in years.")
     sex: str = setting("sex", "Column with the sex code.")
     diagnosis: str | None = setting(
-        "diagnosis", "Column with the diagnosis code; none: nobody has one, for `target: sex`."
+        "diagnosis", "Column with the diagnosis code; none: no diagnosis, for `target: sex`."
     )
     mean_fd: str | None = setting(None, "Column with the mean framewise displacement in mm; none: motion is unknown.")
 

@@ -45,9 +45,9 @@ class SplitSettings:
         if self.share is None:
             return
         if self.share == 0:
-            raise ValueError("share: expected more than 0, found 0, which leaves nobody; raise it, or choose none")
+            raise ValueError("share: expected more than 0, found 0, an empty institution; raise it, or choose none")
         if self.institutions != "random" or self.validation != "folds":
-            raise ValueError("share: it is of random institutions with folds; leave it out, or choose those")
+            raise ValueError("share: expected random institutions with folds beside it; leave it out, or choose these")
         if round(self.count * self.share, 9) > 1:
             raise ValueError(f"share: {self.count} institutions of {self.share} are more than the cohort; lower it")
 

@@ -61,8 +61,8 @@ def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortS
     named = [listed.series for listed in subjects if listed.series]
     if not settings.rows:
         return named
-    everybody = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
-    return [*named, *(path for row in everybody if (path := _series(name, row, settings)))]
+    all_rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
+    return [*named, *(path for row in all_rows if (path := _series(name, row, settings)))]
 
 
 def _series(name: str, row: Row, settings: CohortSettings) -> str | None:

@@ -40,12 +40,12 @@ def write_extracted(
     """Load subjects, in ascending order of id, with nilearn and write their part. A resampling of the atlas is logged
     once. Errors as in `write_shard`.
     """
-    said: set[str] = set()
+    logged: set[str] = set()
 
     def load_and_log(subject: str) -> RegionSeries:
         found = load(subject)
-        if found.resampled and found.resampled not in said:
-            said.add(found.resampled)
+        if found.resampled and found.resampled not in logged:
+            logged.add(found.resampled)
             logger.info("Atlas %s resampled %s (first for %s)", atlas.name, found.resampled, subject)
         if found.suspicion:
             logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)

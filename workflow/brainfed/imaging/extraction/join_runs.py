@@ -31,14 +31,14 @@ def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSer
         mean_fd=_mean([run.mean_fd for run in runs], runs),
         tsnr=_mean([run.tsnr for run in runs], runs),
         runs=tuple(len(run.series) for run in runs),
-        resampled=_said(run.resampled for run in runs),
-        suspicion=_said(run.suspicion for run in runs),
+        resampled=_joined(run.resampled for run in runs),
+        suspicion=_joined(run.suspicion for run in runs),
         header_tr=next((run.header_tr for run in runs if not np.isnan(run.header_tr)), float("nan")),
     )
 
 
-def _said(of_runs: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(said for said in of_runs if said))
+def _joined(remarks: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(remark for remark in remarks if remark))
 
 
 def _mean(values: Sequence[float], runs: Sequence[RegionSeries]) -> float:

@@ -62,11 +62,11 @@ def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDA
     """
     _, code = np.unique(site.astype(str), return_inverse=True)
     by_site = np.eye(code.max() + 1)[code]
-    everybody = np.ones((len(mean_fd), 1))
+    one_group = np.ones((len(mean_fd), 1))
     parts = []
     for start in range(0, features.shape[1], BLOCK):
         values = features[:, start : start + BLOCK].astype(np.float64)
-        r, p = _correlations(values, mean_fd, everybody)
+        r, p = _correlations(values, mean_fd, one_group)
         within_r, within_p = _correlations(values, mean_fd, by_site)
         parts.append(pd.DataFrame(dict(zip(COLUMNS, (r, p, within_r, within_p), strict=True))))
     return pd.concat(parts, ignore_index=True)

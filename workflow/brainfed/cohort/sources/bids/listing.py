@@ -35,7 +35,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     if all(listed.absence == EXCLUDED for listed in subjects):
         raise all_excluded(name, len(subjects))
     _check_files(where, folder, subjects, settings)
-    known = {_label(row, settings) for row in _everybody(tables, settings, rows)}
+    known = {_label(row, settings) for row in _all_rows(tables, settings, rows)}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
     _check_space(where, settings, runs)
     files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
@@ -87,7 +87,7 @@ def _participants_table(where: str, folder: Path) -> str:
     return str(found)
 
 
-def _everybody(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
+def _all_rows(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
     """All rows of the tables: files of rows that `rows` ignores are not strangers."""
     return read_phenotype_table(tables, settings.columns, settings.missing, pass_over) if settings.rows else rows
 
@@ -136,10 +136,10 @@ def _check_labels(
         if label is not None:
             first[label] = row
     if not set(first) & set(runs):
-        asked, there = ", ".join(list(first)[:3]), ", ".join(f"sub-{label}" for label in list(runs)[:3])
+        named, present = ", ".join(list(first)[:3]), ", ".join(f"sub-{label}" for label in list(runs)[:3])
         raise UserError(
-            f"{where}: expected images of the {len(rows)} subjects of {rows[0].table} ({asked} ...), found only those "
-            f"of {there} ...; fix the ids (are leading zeros lost?) or set columns.file to the column that has them."
+            f"{where}: expected images of the {len(rows)} subjects of {rows[0].table} ({named} ...), found only those "
+            f"of {present} ...; fix the ids (are leading zeros lost?) or set columns.file to the column that has them."
         )
 
 

@@ -15,9 +15,9 @@ from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
+from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.simulated.listing import simulated_subjects
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
-from brainfed.cohort.sources.unmet import unmet
 from brainfed.imaging.scans.atlas import Atlas, load_atlas
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import Refuse, UserError
@@ -84,7 +84,7 @@ SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
 def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Remarks | None, regions: int) -> Checked:
     """The table, the files that it names, and the header of each."""
     files = _place(name, "files")
-    findings = [Finding("stops", files, str(mistake)) for mistake in unmet(name, settings)]
+    findings = [Finding("stops", files, str(mistake)) for mistake in missing_inputs(name, settings)]
     if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
         return Checked(tuple(findings), (), (), regions)
     place = _place(name, "phenotype table")
@@ -97,19 +97,19 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
     looks, wrong = _look_at_all(roster.listed, look)
     severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
     findings += [Finding(severity, content, str(error), (subject,)) for subject, error in wrong]
-    mended = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
-    everybody = people_of(roster.participants, mended | looks if settings.on_invalid == "error" else looks)
+    fixed = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
+    everybody = people_of(roster.participants, fixed | looks if settings.on_invalid == "error" else looks)
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
     if wrong and not everybody:
         sentence = (
             f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(wrong)}; "
-            "mend the files, or the settings that they are checked against."
+            "fix the files, or the settings that they are checked against."
         )
         findings.append(Finding("stops", content, sentence))
     if everybody and not people:
         sentence = (
             f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among "
-            f"{len(everybody)}; mend columns.{settings.target}, its codes or the table."
+            f"{len(everybody)}; fix columns.{settings.target}, its codes or the table."
         )
         findings.append(Finding("stops", place, sentence))
     findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]

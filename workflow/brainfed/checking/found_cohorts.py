@@ -99,9 +99,9 @@ def _people(
     looks: Mapping[str, Look],
     settings: CohortSettings,
 ) -> tuple[Person, ...]:
-    """The people who take part once the mistakes that stop the run are mended."""
-    mended = {one.subject: Look(0, one.subject) for one in listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
-    known = mended | dict(looks) if settings.on_invalid == "error" else looks
+    """The people who take part once the mistakes that stop the run are fixed."""
+    fixed = {one.subject: Look(0, one.subject) for one in listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
+    known = fixed | dict(looks) if settings.on_invalid == "error" else looks
     rows = participants.set_index("subject").loc[sorted(known), ["site", "diagnosis"]].astype({"diagnosis": "float64"})
     return tuple(
         Person(subject, site, int(label) if label in (0, 1) else None, known[subject].twin, known[subject].timepoints)
@@ -132,7 +132,7 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
             "notes",
             place,
             f"{len(listing.unlisted)} subjects with files have no row in the table, the first is "
-            f"{listing.unlisted[0]}; add rows, or mend the ids if they should be found.",
+            f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found.",
         )
 
 

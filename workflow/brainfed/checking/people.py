@@ -40,7 +40,7 @@ class Checked:
 
     Attributes:
         findings: all of them, not yet gathered.
-        people: participants once mistakes that stop the run are mended; none where rows of the table cannot be used.
+        people: participants once mistakes that stop the run are fixed; none where rows of the table cannot be used.
         sites: of everybody in the table.
         regions: of the parcellation, 0 where it is not known.
         leavers: those with a label who do not take part.
@@ -102,7 +102,7 @@ def twins_among(place: str, people: Sequence[Person]) -> list[Finding]:
             "notes",
             place,
             f"Subjects {', '.join(group)}: expected data of their own, found the same in all; they will share an "
-            "institution and a fold; remove all but one if they are one person, or mend a file that was copied.",
+            "institution and a fold; remove all but one if they are one person, or fix a file that was copied.",
             tuple(group),
         )
         for group in groups.values()

@@ -1,4 +1,4 @@
-"""The exception for mistakes that a user can mend, and two ways to handle it."""
+"""The exception for mistakes that a user can fix, and two ways to handle it."""
 
 from collections.abc import Callable
 

@@ -198,7 +198,7 @@ def _open_log(log: str | None) -> None:
 
 
 def _is_bug(error: Exception) -> bool:
-    """Whether only a programmer can mend it, with the traceback."""
+    """Whether only a programmer can fix it, with the traceback."""
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 

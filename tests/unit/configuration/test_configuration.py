@@ -246,7 +246,7 @@ def test_the_noise_of_a_generator_is_switched_off_by_the_same_word(method):
     content.setdefault("variants", {}).update(yaml.safe_load(written))
     content["experiments"]["methods"]["variants"] = ["ridge-central", "quiet", method]
     _, quiet, plain = load_plan(content).experiments["methods"].variants
-    assert (quiet.fused.inpainting.settings["noise"], plain.fused.inpainting.settings["noise"]) == (0, 0.01)
+    assert (quiet.stages["inpainting"].settings.noise, plain.stages["inpainting"].settings.noise) == (0, 0.01)
 
 
 def test_none_and_null_are_the_same():

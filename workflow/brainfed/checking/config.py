@@ -8,8 +8,8 @@ from typing import Any
 from brainfed.checking.finding import Finding, named
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.loading import extended, read_config
+from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import make_plan
-from brainfed.configuration.planning.stages import Experiment
 from brainfed.configuration.planning.sweeps import expand
 from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings

@@ -10,7 +10,7 @@ from brainfed.checking.people import Checked, Leaver, Person
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
 from brainfed.cohort.splits.institutions import draw_institutions
 from brainfed.configuration.names import TWIN
-from brainfed.configuration.planning.stages import Experiment
+from brainfed.configuration.planning.experiments import Experiment
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -36,7 +36,9 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
     for experiment in experiments:
         alone = experiment.split.validation == "leave_one_site_out" or experiment.split.institutions == "sites"
         variants = [
-            one.name for one in experiment.variants if one.features and one.features.settings.harmonise != "none"
+            one.name
+            for one in experiment.variants
+            if (features := one.stage("features")) and features.settings.harmonise != "none"
         ]
         if alone and variants:
             yield Finding(

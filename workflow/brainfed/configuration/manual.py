@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args, get_origin
 
 from brainfed.configuration.manual_texts import EXPERIMENTS, EXTENDS, PREAMBLE, VARIANTS
-from brainfed.configuration.planning.sweeps import STAGE_KEYS
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.stages import registry
 from brainfed.configuration.validation import adapter, type_hints
-from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 
@@ -52,7 +50,7 @@ def schema() -> str:
 def _variant_schema() -> dict[str, Any]:
     """Any method with any of the methods' keys: combinations are checked when the config is read."""
     keys = {field.name for method in METHODS.values() for field in fields(method.settings)}
-    open_keys: dict[str, Any] = {key: {} for key in sorted(keys | set(STAGE_KEYS))}
+    open_keys: dict[str, Any] = {key: {} for key in sorted(keys | set(registry.stage_keys()))}
     properties = {"method": {"enum": sorted(METHODS), "type": "string"}} | open_keys
     return {"additionalProperties": False, "properties": properties, "type": "object"}
 
@@ -65,14 +63,13 @@ def manual() -> str:
     for field in fields(ProjectSettings):
         inner = _dataclass_in(hints[field.name])
         if field.name == "variants":
-            sections.append(VARIANTS)
+            sections.append(_variants())
         elif inner is not None:
             lead = EXPERIMENTS if inner is ExperimentSettings else ""
             sections += _nested(field.name + _many(hints[field.name]), inner, lead)
     sections.append("## Methods\n\n" + "\n".join(f"- [{name}](#method-{name})" for name in METHODS) + "\n")
     sections += [_method_section(method) for method in METHODS.values()]
-    inpainters = {method.inpainter.name: method.inpainter for method in METHODS.values() if method.inpainter}
-    sections += [_inpainter_section(inpainter) for inpainter in inpainters.values() if not _is_fednis(inpainter)]
+    sections += _further_sections()
     contents = "\n".join(
         f"- [{title}](#{_anchor(title)})" for section in sections for title in re.findall("^## (.*)$", section, re.M)
     )
@@ -84,23 +81,29 @@ def _method_section(method: Method) -> str:
     for name, differing in method.variants.items():
         settings = ", ".join(f"{key}: {value}" for key, value in differing.items())
         shipped.append(f"`{name}`" + (f" ({settings})" if settings else ""))
-    graph = f"a graph completed by {_link(method.inpainter)}" if method.inpainter else "a graph"
-    reads = [what for what, does in (("features", method.features), (graph, method.graph != "none")) if does]
+    links = {kind.name: _link(kind.section(method)) for kind in registry.kinds_of(method)}
+    reads = [registry.kind_of(name).reads.format(**links) for name in method.needs]
     lead = f"**{method.title}** reads {' and '.join(reads) or 'no imaging'}. Variants: {', '.join(shipped)}.\n\n"
     return _section(f"method: {method.name}", lead, method.settings).replace("## ", "### ", 1)
 
 
-def _inpainter_section(inpainter: Inpainter) -> str:
-    return _section(f"inpainter: {inpainter.name}", "", inpainter.settings).replace("## ", "### ", 1)
+def _variants() -> str:
+    """The section on variants, with a row for each kind of stage."""
+    rows = "\n".join(f"| `{kind.key}` | {kind.manual} |" for kind in registry.KINDS)
+    return VARIANTS.replace("STAGES", rows)
 
 
-def _is_fednis(inpainter: Inpainter) -> bool:
-    """Whether its settings are those with defaults in the project."""
-    return inpainter.settings is InpaintingSettings
+def _further_sections() -> list[str]:
+    """Settings of stages that a method brings and that the project has no defaults for, each class once."""
+    found: dict[str, type] = {}
+    for method in METHODS.values():
+        for kind in registry.kinds_of(method):
+            if kind.section(method) != kind.key:
+                found.setdefault(kind.section(method), kind.settings_class(method))
+    return [_section(title, "", settings).replace("## ", "### ", 1) for title, settings in found.items()]
 
 
-def _link(inpainter: Inpainter) -> str:
-    title = "inpainting" if _is_fednis(inpainter) else f"inpainter: {inpainter.name}"
+def _link(title: str) -> str:
     return f"[{title}](#{_anchor(title)})"
 
 

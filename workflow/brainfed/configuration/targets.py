@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from brainfed.configuration.names import PAPER, TWIN
+from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan
-from brainfed.configuration.planning.stages import Experiment
 from brainfed.configuration.planning.sweeps import swept_values
 
 

@@ -18,6 +18,7 @@ from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.baselines.phenotype import PhenotypeSettings
 from brainfed.methods.baselines.train import phenotype
+from brainfed.reporting.pictures import read_captions
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
@@ -110,17 +111,17 @@ def test_a_graph_that_compares_sex_alone_then_compares_images_alone():
     assert known_phenotypes(settings, site=unknown, sex=some, age=np.full(5, np.nan)) == settings
 
 
-def test_messages_and_captions_are_in_the_words_of_the_target():
+def test_messages_and_captions_are_in_the_words_of_the_target(tmp_path):
     ids = [f"s{number}" for number in range(12)]
     included = pd.DataFrame({"subject": ids, "included": True, "twin_group": ids})
     people = pd.DataFrame({"subject": ids, "site": "a", "diagnosis": pd.array([1] * 11 + [0], dtype="Int8")})
     with pytest.raises(UserError, match="needs at least 2 different females for 2 folds, it has 1"):
         split(included, people, SplitSettings(count=1, folds=2), Streams(1), "sex")
-    worded = CLASS_WORDS["sex"].worded
-    assert worded("Patients minus controls: the diagnosis of a patient.") == "Males minus females: the sex of a male."
-    assert worded("A patient scores higher than a control") == "A male scores higher than a female"
-    assert worded("shuffled control") == "shuffled control"
-    assert CLASS_WORDS["diagnosis"].worded("Patients and diagnoses") == "Patients and diagnoses"
+    caption = tmp_path / "effects.rst"
+    caption.write_text('{{ diagnosis or "diagnosis" }}: {{ patients or "patients" }} against a\nshuffled control\n')
+    read = {target: read_captions([caption], words)["effects"] for target, words in CLASS_WORDS.items()}
+    assert read["sex"] == "sex: males against a shuffled control"
+    assert read["diagnosis"] == "diagnosis: patients against a shuffled control"
 
 
 def test_a_site_of_the_excluded_is_no_fold_where_sites_are_left_out(tmp_path):

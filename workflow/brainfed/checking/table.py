@@ -58,7 +58,8 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
     for what in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
         without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, what)))
         if without:
-            sentence = f"{len(without)} of {len(participants)} subjects have no {words.worded(what)}: {named(without)}."
+            column = words.target if what == "diagnosis" else what
+            sentence = f"{len(without)} of {len(participants)} subjects have no {column}: {named(without)}."
             yield Finding("notes", place, sentence, without)
     classes = {person.diagnosis for person in participants.values()} - {None}
     if len(classes) == 1:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
-from brainfed.cohort.settings.cohort import Target
+from brainfed.cohort.settings.classes import Target
 from brainfed.reporting.variants import ShownVariant, read_variant
 
 

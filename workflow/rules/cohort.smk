@@ -129,7 +129,14 @@ rule list_issues:
         given=named(
             code=code_of("scripts/list_issues.py"),
             settings=lambda wc: settings_of(
-                wc, "source", "min_coverage", "exclude", "flag", "target"
+                wc,
+                "source",
+                "codes",
+                "min_coverage",
+                "exclude",
+                "flag",
+                "target",
+                "classes",
             ),
             strangers=subjects_not_in_the_table,
         ),
@@ -189,6 +196,7 @@ rule split_subjects:
             code=code_of("scripts/split_subjects.py"),
             settings=lambda wc: split_content(PLAN.splits[wc.split]),
             target=lambda wc: cohort_of(wc).target,
+            classes=lambda wc: list(cohort_of(wc).classes),
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

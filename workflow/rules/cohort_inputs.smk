@@ -135,7 +135,14 @@ def phenotype_settings_of(wildcards):
     if cohort_of(wildcards).source == "simulate":
         return settings_of(wildcards, "source", "target")
     return settings_of(
-        wildcards, "source", "rows", "columns", "codes", "missing", "target"
+        wildcards,
+        "source",
+        "rows",
+        "columns",
+        "codes",
+        "missing",
+        "target",
+        "classes",
     )
 
 

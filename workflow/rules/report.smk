@@ -34,6 +34,7 @@ rule draw_cohort:
             code=code_of("scripts/draw_cohort.py"),
             flag=lambda wc: asdict(cohort_of(wc).flag),
             target=lambda wc: cohort_of(wc).target,
+            classes=lambda wc: list(cohort_of(wc).classes),
         ),
     message:
         "Drawing subjects and scans ({wildcards.cohort})"
@@ -68,6 +69,7 @@ rule draw_connectivity:
             code=code_of("scripts/draw_connectivity.py"),
             by_run=averages_runs,
             target=lambda wc: cohort_of(wc).target,
+            classes=lambda wc: list(cohort_of(wc).classes),
         ),
     message:
         "Drawing connectivity ({wildcards.cohort})"
@@ -97,6 +99,7 @@ rule draw_measures:
         given=named(
             code=code_of("scripts/draw_measures.py"),
             target=lambda wc: cohort_of(wc).target,
+            classes=lambda wc: list(cohort_of(wc).classes),
         ),
     message:
         "Drawing FreeSurfer measures ({wildcards.cohort})"
@@ -129,6 +132,7 @@ rule draw_graphs:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
             target=lambda wc: cohort_of(wc).target,
+            classes=lambda wc: list(cohort_of(wc).classes),
             stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
         ),
     message:
@@ -199,6 +203,7 @@ rule draw_experiment:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
             target=lambda wc: cohort_of(wc).target,
+            classes=lambda wc: list(cohort_of(wc).classes),
             variants=lambda wc: [
                 shown_variant(variant, PLAN.experiments[wc.experiment])
                 for variant in PLAN.experiments[wc.experiment].variants

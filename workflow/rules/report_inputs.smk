@@ -226,6 +226,7 @@ def experiment_outline(cohort, experiment):
             "runs": f"{tables}-runs.tsv",
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
+            "confusion": f"{tables}-confusion.tsv",
         },
         "figures": drawn,
         "variants": [
@@ -274,6 +275,7 @@ def cohort_outline(cohort, experiments):
         "name": cohort,
         "source": PROJECT.cohorts[cohort].source,
         "target": PROJECT.cohorts[cohort].target,
+        "classes": list(PROJECT.cohorts[cohort].classes),
         "kind": kind,
         "atlas": listing.atlas,
         "parcellation": listing.parcellation or "",

@@ -38,6 +38,7 @@ def assemble(
     labels: str,
     streams: Streams,
     fused: Sequence[Path | str] = (),
+    classes: int = 2,
 ) -> tuple[MethodInputs, IntArray]:
     """Build a method's inputs, and apart from them the labels that only the scores may see.
 
@@ -51,6 +52,7 @@ def assemble(
         labels: `true` or `permuted`.
         streams: of the repeat.
         fused: none, one graph with generated nodes shared by the folds, or one a fold in order.
+        classes: number of classes C.
 
     Returns:
         The inputs with labels -1 where tested or unlabelled, and the (n,) labels.
@@ -74,5 +76,6 @@ def assemble(
         phenotypes=phenotypes_of(people),
         streams=streams,
         fused=tuple(read_fused(path, subjects) for path in fused),
+        classes=classes,
     )
     return inputs, truth

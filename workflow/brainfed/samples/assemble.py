@@ -10,6 +10,7 @@ from brainfed.inpainting.fusing.fused import read_fused
 from brainfed.runtime.streams import Streams
 from brainfed.samples.aligned import read_features, read_graph
 from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.people import phenotypes_of, read_people
 
 
@@ -64,13 +65,12 @@ def assemble(
     institutions = tuple(sorted(people["institution"].unique()))
     fold = people["fold"].to_numpy(np.int64)
     truth = true_labels(people, labels, streams)
-    hidden = np.where(np.arange(fold.max() + 1)[:, None] == fold[None, :], -1, truth[None, :])
     inputs = MethodInputs(
         subjects=subjects,
         institutions=institutions,
         institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
         fold=fold,
-        labels=hidden,
+        labels=hidden_labels(truth, fold),
         features=tuple(read_features(path, subjects) for path in features),
         graphs=tuple(read_graph(path, subjects) for path in graphs),
         phenotypes=phenotypes_of(people),

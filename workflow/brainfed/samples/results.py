@@ -41,8 +41,9 @@ def predictions_table(
     position = np.flatnonzero(inputs.fold >= 0)
     fold = inputs.fold[position]
     scores = outcome.scores[fold, position]
-    columns = score_columns(classes or [str(code) for code in range(inputs.classes)])
-    if len(columns) not in (1, inputs.classes):
+    names = classes or [str(code) for code in range(inputs.classes)]
+    columns = score_columns(names)
+    if len(names) != inputs.classes:
         raise ValueError(f"expected names of {inputs.classes} classes, found {list(classes)}")
     return pd.DataFrame(
         {

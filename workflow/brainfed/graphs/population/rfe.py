@@ -9,11 +9,11 @@ from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, eli
 def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) -> IntArray:
     """The min(dimensions, d) features, ascending, that elimination on the labelled subjects keeps.
 
-    None where the labels lack a class, as in a site that is left out.
+    None where the labels are of one class, as in a site that is left out.
 
     Args:
         features: (n, d) of those who may be fitted on.
-        labels: (n,) in {0, 1}, -1 where the label must not be used.
+        labels: (n,) in {0, ..., C - 1}, -1 where the label must not be used.
         dimensions: of the embedding.
     """
     if not both_classes(labels):

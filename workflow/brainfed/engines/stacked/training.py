@@ -5,7 +5,7 @@ pools everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -130,7 +130,7 @@ def train_stacks(
     stacks = _chunks(inputs, size, getattr(torch, run.precision), pooled=pooled)
     for index, folds in enumerate(stacks):
         stack, network = build(folds)
-        chunk_ledger = ledger if folds[0] == 0 else replace(ledger, _rows={})
+        chunk_ledger = ledger if folds[0] == 0 else ledger.blank()
         subjects = [inputs.subjects_among(member.nodes) for member in stack.members]
         clients = StackedClients(
             network, stack.labels, inputs.classes, subjects, settings, folds, inputs.streams, shared=shared

@@ -67,13 +67,13 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
             "stops",
             place,
             f"{settings.tables[0]}: expected {words.listed}, found {_class(classes, words)} only; "
-            f"mend codes.{settings.target} or the table.",
+            f"fix codes.{settings.target} or the table.",
         )
     else:
         yield from _one_class_sites(participants, words, place)
     unknown = sorted(set(settings.tr) - {person.site for person in participants.values()})
     if unknown:
-        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; mend the name, or remove it.")
+        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
 
 
 def _one_class_sites(participants: Mapping[str, Participant], words: ClassWords, place: str) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ def check_class_names(classes: Sequence[str], target: Target, *, simulated: bool
     if simulated:
         raise ValueError("classes: expected none for a simulated cohort, which has patients and controls; remove them")
     if len(classes) < 2 or len(set(classes)) < len(classes):
-        raise ValueError(f"classes: expected two or more different names, found {list(classes)}; mend them")
+        raise ValueError(f"classes: expected two or more different names, found {list(classes)}; fix them")
     for name in classes:
         if name in NO_CLASS or name != name.strip() or not name or not name.isprintable():
             raise ValueError(f"classes: expected the name of a diagnosis, found {name!r}; choose another")
@@ -44,7 +44,7 @@ def check_meanings(codes: Mapping[str, str], classes: Sequence[str], *, needed: 
     for code, meaning in codes.items():
         if meaning not in allowed:
             near = difflib.get_close_matches(meaning, allowed, n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else "mend it, or name it under `classes`"
+            remedy = f"did you mean {near[0]!r}?" if near else "fix it, or name it under `classes`"
             raise ValueError(
                 f"codes.diagnosis.{code}: expected one of {', '.join(allowed)}, found {meaning!r}; {remedy}"
             )

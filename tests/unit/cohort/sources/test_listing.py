@@ -209,7 +209,7 @@ def test_regions_of_a_parcellation_without_a_table_have_numbers_for_names(tmp_pa
     assert (listing.parcellation, listing.labels) == (str(tmp_path / "atlas"), None)
 
 
-def test_a_known_atlas_needs_no_path_and_is_refused_with_the_command_that_downloads_it(tmp_path, monkeypatch):
+def test_a_known_atlas_needs_no_path_and_its_absent_file_names_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc122"), parcellation=None, labels=None)
     message = (

@@ -57,8 +57,8 @@ def group_difference(values: pd.Series, diagnosis: pd.Series) -> GroupDifference
 
 
 def against_rest(diagnosis: pd.Series, code: int) -> pd.Series:
-    """1 for the class `code`, 0 for every other class, missing without a diagnosis."""
-    return (diagnosis == code).astype("Int8").where(diagnosis.notna())
+    """1 for the class `code`, 0 for every other class, missing without a diagnosis (missing or negative)."""
+    return (diagnosis == code).astype("Int8").where((diagnosis >= 0).fillna(False))
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def classes_by_site(diagnosis: pd.Series, site: pd.Series) -> ClassesBySite | No
 
     Returns None if there are fewer than two sites or one class.
     """
-    known = diagnosis.notna() & site.notna()
+    known = (diagnosis >= 0).fillna(False) & site.notna()
     table = pd.crosstab(site[known], diagnosis[known]).to_numpy()
     if min(table.shape) < 2:
         return None

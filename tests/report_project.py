@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.flags import FlagSettings
@@ -87,17 +88,31 @@ def subject_ids() -> list[str]:
     return [f"zq-{number:04d}" for number in range(SUBJECTS)]
 
 
-def write_project(folder: Path, *, show_subjects: bool = False, sites: int = 3) -> Path:
-    """Write every artefact of a made-up project under `folder`, draw its figures, and return its report."""
+def write_project(
+    folder: Path,
+    *,
+    show_subjects: bool = False,
+    sites: int = 3,
+    classes: Sequence[str] = (),
+    predict: Callable[[str, int, Path], pd.DataFrame] | None = None,
+) -> Path:
+    """Write every artefact of a made-up project under `folder`, draw its figures, and return its report.
+
+    `predict` makes the predictions of a variant and repeat from the cohort's folder; without it they are drawn.
+    """
     cohort = folder / "results" / "toy"
-    people = _write_cohort(cohort, sites)
+    people = _write_cohort(cohort, sites, len(classes) or 2)
     splits = _write_splits(cohort, people)
     graph = _write_graph(cohort, splits[0])
     for name in METHODS:
         for repeat in range(REPEATS):
             _write_method(cohort, name, repeat, splits[repeat], people)
+            if predict is not None:
+                folder_of_run = cohort / "methods" / name / f"repeat-{repeat}"
+                write_table(folder_of_run / "predictions.parquet", predict(name, repeat, cohort))
     outline = outline_of(folder, show_subjects=show_subjects)
-    _draw(outline["cohorts"][0], graph, splits)
+    outline["cohorts"][0]["classes"] = list(classes)
+    _draw(outline["cohorts"][0], graph, splits, class_words("diagnosis", classes))
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
     report = folder / "results" / "reports" / "toy.html"
@@ -105,7 +120,7 @@ def write_project(folder: Path, *, show_subjects: bool = False, sites: int = 3) 
     return report
 
 
-def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
+def _write_cohort(cohort: Path, sites: int, classes: int) -> pd.DataFrame:
     random = np.random.default_rng(1)
     ids = subject_ids()
     people = pd.DataFrame(
@@ -114,7 +129,7 @@ def _write_cohort(cohort: Path, sites: int) -> pd.DataFrame:
             "site": [f"SITE_{number % sites}" for number in range(SUBJECTS)],
             "age": [float("nan") if number == 3 else float(random.uniform(8, 40)) for number in range(SUBJECTS)],
             "sex": ["male" if number % 3 else "female" for number in range(SUBJECTS)],
-            "diagnosis": pd.array([number % 2 for number in range(SUBJECTS)], dtype="Int8"),
+            "diagnosis": pd.array([number % classes for number in range(SUBJECTS)], dtype="Int8"),
             "mean_fd": random.uniform(0.05, 0.4, SUBJECTS),
             "fd_source": "table",
             "has_series": [number != 5 for number in range(SUBJECTS)],
@@ -311,7 +326,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "repeats": REPEATS,
         "split": {"validation": "folds", "institutions": "random", "folds": FOLDS},
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
-        "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")},
+        "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")},
         "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
         "variants": [
             {
@@ -361,16 +376,16 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
     }
 
 
-def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
+def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWords) -> None:
     cohort = Path(toy["participants"]).parent
     experiment = toy["experiments"][0]
     figures = toy["figures"]
     described = (toy["participants"], toy["included"], toy["measures"], toy["connections"])
-    draw_cohort(*described, [str(cohort / "coverage.parquet")], FlagSettings(), figures)
+    draw_cohort(*described, [str(cohort / "coverage.parquet")], FlagSettings(), figures, words)
     outputs = {**figures, "summary": toy["connectivity"]}
-    draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs)
+    draw_connectivity([str(cohort / "shard.safetensors")], toy["participants"], toy["included"], None, outputs, words)
     outputs = {**figures, "table": str(cohort / "figures" / "homophily.tsv"), "site_trace": toy["site_trace"]}
-    draw_graphs(["local"], [graph], splits[:1], toy["participants"], outputs)
+    draw_graphs(["local"], [graph], splits[:1], toy["participants"], outputs, words)
     order = [(name, repeat) for name in METHODS for repeat in range(REPEATS)]
     files = {
         kind: [str(cohort / "methods" / name / f"repeat-{repeat}" / f"{kind}.parquet") for name, repeat in order]
@@ -387,5 +402,5 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str]) -> None:
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
     variants = [read_variant(variant) for variant in experiment["variants"]]
-    draw_experiment(variants, REPEATS, inputs, reference="ridge-central", outputs=experiment["figures"])
+    draw_experiment(variants, REPEATS, inputs, reference="ridge-central", outputs=experiment["figures"], words=words)
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

@@ -138,7 +138,10 @@ def test_every_method_scores_every_subject_once(results):
 
 def test_the_tables_hold_every_variant_and_ridge_beats_chance(results):
     tables = results / "tables"
-    assert {path.stem for path in tables.glob("*.tsv")} == {"methods", "methods-runs", "methods-tests", "methods-gain"}
+    assert {path.stem for path in tables.glob("*.tsv")} == {
+        "methods",
+        *(f"methods-{kind}" for kind in ("runs", "tests", "gain", "confusion")),
+    }
     summary = pd.read_csv(tables / "methods.tsv", sep="\t").set_index(["variant", "scope", "metric"])["mean"]
     assert set(summary.index.get_level_values("variant")) == set(VARIANTS)
     accuracies = summary.xs("accuracy", level="metric")

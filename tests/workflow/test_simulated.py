@@ -54,6 +54,7 @@ def test_every_subject_is_scored_and_the_tables_are_written(simulated):
         "methods-runs.tsv",
         "methods-tests.tsv",
         "methods-gain.tsv",
+        "methods-confusion.tsv",
     }
 
 

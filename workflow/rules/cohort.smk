@@ -122,7 +122,13 @@ rule list_issues:
         given=named(
             code=code_of("scripts/list_issues.py"),
             settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "source", "min_coverage", "exclude", "flag", "target"
+                "source",
+                "codes",
+                "min_coverage",
+                "exclude",
+                "flag",
+                "target",
+                "classes",
             ),
             strangers=lambda wc: COHORTS[wc.cohort].subjects_not_in_the_table(),
         ),
@@ -182,6 +188,7 @@ rule split_subjects:
             code=code_of("scripts/split_subjects.py"),
             settings=lambda wc: split_content(PLAN.splits[wc.split]),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

@@ -24,6 +24,13 @@ rule score_experiment:
             labels={"experiment": "{experiment}", "table": "tests"},
         ),
         gain="results/{cohort}/tables/{experiment}-gain.tsv",
+        confusion=report(
+            "results/{cohort}/tables/{experiment}-confusion.tsv",
+            caption="../report/confusion.rst",
+            category="Scores",
+            subcategory="{cohort}",
+            labels={"experiment": "{experiment}", "table": "confusion matrices"},
+        ),
     log:
         "logs/{cohort}/score_experiment/{experiment}.log",
     benchmark:

@@ -48,6 +48,7 @@ rule draw_cohort:
             code=code_of("scripts/draw_cohort.py"),
             flag=lambda wc: asdict(PROJECT.cohorts[wc.cohort].flag),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
         ),
     message:
         "Drawing subjects and scans ({wildcards.cohort})"
@@ -82,6 +83,7 @@ rule draw_connectivity:
             code=code_of("scripts/draw_connectivity.py"),
             by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
         ),
     message:
         "Drawing connectivity ({wildcards.cohort})"
@@ -111,6 +113,7 @@ rule draw_measures:
         given=named(
             code=code_of("scripts/draw_measures.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
         ),
     message:
         "Drawing FreeSurfer measures ({wildcards.cohort})"
@@ -143,6 +146,7 @@ rule draw_graphs:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             stages=lambda wc: [
                 stage for stage, _, _ in drawn_graphs(LAYOUT, wc.cohort)
             ],
@@ -215,6 +219,7 @@ rule draw_experiment:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: [
                 shown_variant(variant, PLAN.experiments[wc.experiment])
                 for variant in PLAN.experiments[wc.experiment].variants

@@ -3,7 +3,7 @@
 from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.cohort.class_words import class_words
     from brainfed.cohort.settings.flags import FlagSettings
     from brainfed.reporting.figures.cohort.gallery import draw_cohort
 
@@ -15,5 +15,5 @@ with job(snakemake) as running:
         list(snakemake.input.coverage),
         FlagSettings(**running.params.flag),
         dict(snakemake.output.items()),
-        CLASS_WORDS[running.params.target],
+        class_words(running.params.target, running.params.classes),
     )

@@ -3,7 +3,7 @@
 from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.cohort.class_words import class_words
     from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
 
     files = snakemake.input
@@ -13,6 +13,6 @@ with job(snakemake) as running:
         files.included,
         (files.parcellation, files.labels or None) if files.get("parcellation") else None,
         dict(snakemake.output.items()),
-        CLASS_WORDS[running.params.target],
+        class_words(running.params.target, running.params.classes),
         by_run=running.params.by_run,
     )

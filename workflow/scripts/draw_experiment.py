@@ -3,7 +3,7 @@
 from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.cohort.class_words import class_words
     from brainfed.reporting.figures.scores.gallery import draw_experiment
     from brainfed.reporting.variants import read_variant
 
@@ -20,5 +20,5 @@ with job(snakemake) as running:
         },
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
-        words=CLASS_WORDS[params.target],
+        words=class_words(params.target, params.classes),
     )

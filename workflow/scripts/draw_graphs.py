@@ -3,7 +3,7 @@
 from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.cohort.class_words import class_words
     from brainfed.reporting.figures.graphs.gallery import draw_graphs
 
     draw_graphs(
@@ -12,5 +12,5 @@ with job(snakemake) as running:
         list(snakemake.input.splits),
         snakemake.input.participants,
         dict(snakemake.output.items()),
-        CLASS_WORDS[running.params.target],
+        class_words(running.params.target, running.params.classes),
     )

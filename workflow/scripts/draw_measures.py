@@ -3,7 +3,7 @@
 from brainfed.runtime.jobs.job import job
 
 with job(snakemake) as running:
-    from brainfed.cohort.class_words import CLASS_WORDS
+    from brainfed.cohort.class_words import class_words
     from brainfed.reporting.figures.connectivity.measure_effects import draw_measures
 
     files = snakemake.input
@@ -12,5 +12,5 @@ with job(snakemake) as running:
         files.participants,
         files.included,
         dict(snakemake.output.items()),
-        CLASS_WORDS[running.params.target],
+        class_words(running.params.target, running.params.classes),
     )

@@ -14,5 +14,6 @@ with job(snakemake) as running:
         SplitSettings(**running.params.settings),
         Streams(running.params.seed, running.params.repeat),
         running.params.target,
+        running.params.classes,
     )
     write_table(snakemake.output.split, drawn)

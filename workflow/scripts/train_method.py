@@ -22,6 +22,7 @@ with job(snakemake, gpu=True) as running:
         graphs=files.get("graphs", []),
         fused=files.get("fused", []),
         labels=params.labels,
+        classes=len(params.classes),
         streams=Streams(params.seed, params.repeat),
     )
     digest = inputs_digest(
@@ -36,7 +37,7 @@ with job(snakemake, gpu=True) as running:
         Run(running.device, checkpoint=checkpoint, progress=running.progress),
     )
     check(inputs, outcome)
-    write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth))
+    write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth, params.classes))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
     write_text(
         snakemake.output.cost,

@@ -1,11 +1,12 @@
-"""From prediction files to the four tables of an experiment."""
+"""From prediction files to the five tables of an experiment."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import read_predictions, score_experiment
+from brainfed.evaluation.experiment import score_experiment
 from brainfed.evaluation.experiment import test_train_ratio as ratio
+from brainfed.evaluation.predictions import read_predictions
 from brainfed.evaluation.scores import GAIN_COLUMNS
 from brainfed.evaluation.statistics import TEST_COLUMNS, holm
 from brainfed.runtime.artefacts import write_table
@@ -51,7 +52,7 @@ TWINS = {"perfect": {"alone": "guessing"}}
 
 
 def tables(tmp_path, files, twins=TWINS, reference="guessing"):
-    outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain")}
+    outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")}
     splits = [str(tmp_path / f"split-{repeat}.parquet") for repeat in (0, 1)]
     score_experiment(RUNS, files, splits, twins=twins, reference=reference, outputs=outputs)
     return {name: pd.read_csv(path, sep="\t") for name, path in outputs.items()}

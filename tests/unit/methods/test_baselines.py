@@ -10,6 +10,7 @@ from brainfed.methods.baselines.phenotype import PhenotypeSettings
 from brainfed.methods.baselines.train import majority, motion, phenotype
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.labelled_subjects import hidden_labels
 from method_inputs import diagnosis_of, method_inputs, relabelled
 
 BASELINES = {
@@ -37,13 +38,14 @@ def pooled_auc(inputs, scores):
 def six_subjects():
     """Institutions of 4 and 2; subjects 0 and 4 are tested in fold 0, the others in fold 1."""
     inputs = method_inputs(subjects=6, institutions=1, folds=2)
-    cohort = replace(
+    fold = np.array([0, 1, 1, 1, 0, 1])
+    return replace(
         inputs,
         institutions=("a", "b"),
         institution=np.array([0, 0, 0, 0, 1, 1]),
-        fold=np.array([0, 1, 1, 1, 0, 1]),
+        fold=fold,
+        labels=hidden_labels(np.array([0, 1, 1, 0, 0, 1]), fold),
     )
-    return relabelled(cohort, np.array([0, 1, 1, 0, 0, 1]))
 
 
 def test_majority_is_the_share_of_patients_among_the_institutions_training_subjects():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS
 from brainfed.cohort.quality.differences import ClassesBySite, GroupDifference, SiteDifferences, classes_by_site
 from brainfed.reporting.tables.confounds import Confounds, Identification, confound_sentences, find_confounds
 from brainfed.reporting.tables.sites import SiteRow
@@ -23,7 +24,8 @@ def paragraphs():
     motions = [None, *(GroupDifference(0.2, 0.21, -0.05, 0.03, p, -0.1) for p in P[::3])]
     tables = [None, *(ClassesBySite(v, p, 0.6, 0.5, 4, alone) for v, p, alone in ((0.0, 1.0, 0), (0.4, 0.001, 1)))]
     for summary, trace, motion, table in itertools.product(summaries, traces, motions, tables):
-        found = Confounds("connectivity", table, trace, summary, motion, summary)
+        compared = ((motion, DIAGNOSIS_WORDS),) if motion else ()
+        found = Confounds("connectivity", table, trace, summary, compared, summary)
         yield found, " ".join(confound_sentences(found))
 
 

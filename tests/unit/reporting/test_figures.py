@@ -19,9 +19,10 @@ from brainfed.reporting.figures.connectivity.group_connectivity import compare_g
 from brainfed.reporting.figures.connectivity.matrices import effects_figure, means_figure
 from brainfed.reporting.figures.connectivity.strongest import _kept_apart, brain_figure, chord_figure
 from brainfed.reporting.figures.graphs.homophily import degrees_figure, graph_figure, homophily_figure
-from brainfed.reporting.figures.scores.curves import broken, calibration_figure, roc_figure
+from brainfed.reporting.figures.scores.curves import calibration_figure, roc_figure
 from brainfed.reporting.figures.scores.gain import gain_figure
 from brainfed.reporting.figures.scores.learning import learning_figure
+from brainfed.reporting.figures.scores.panels import broken
 from brainfed.reporting.figures.scores.scores import differences_figure, forest_figure, headline_figure
 from brainfed.reporting.figures.style import drawing, save_svg
 from brainfed.reporting.page_tests import PageTests
@@ -211,11 +212,11 @@ FIGURES = {
     "series-unmeasured": lambda: series_figure(unmeasured()),
     "motion": lambda: motion_figure(people(), connections(), 0.2),
     "motion-unmeasured": lambda: motion_figure(unmeasured(), connections().iloc[:0], 0.2),
-    "means": lambda: means_figure(groups()),
-    "means-without-networks": lambda: means_figure(groups(tuple(str(number) for number in range(24)))),
-    "effects": lambda: effects_figure(groups()),
-    "chord": lambda: chord_figure(groups(tuple(f"#20{number:02d}" for number in range(24)))),
-    "brain": lambda: brain_figure(groups(), np.random.default_rng(6).uniform(-50, 50, (24, 3))),
+    "means": lambda: means_figure([groups()]),
+    "means-without-networks": lambda: means_figure([groups(tuple(str(number) for number in range(24)))]),
+    "effects": lambda: effects_figure([groups()]),
+    "chord": lambda: chord_figure([groups(tuple(f"#20{number:02d}" for number in range(24)))]),
+    "brain": lambda: brain_figure([groups()], np.random.default_rng(6).uniform(-50, 50, (24, 3))),
     "graph": lambda: graph_figure(shown_graph()),
     "homophily": lambda: homophily_figure(homophily_table([shown_graph()])),
     "degrees": lambda: degrees_figure([shown_graph()]),

@@ -9,6 +9,7 @@ import pytest
 from brainfed.runtime.streams import Streams
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.people import Phenotypes
 from brainfed.samples.results import check, history_table, predictions_table
 
@@ -91,7 +92,8 @@ def test_a_certain_mistake_costs_much_but_not_infinitely(inputs, outcome):
 
 
 def test_an_institution_that_tests_nobody_in_a_fold_has_no_test_loss(inputs, outcome):
-    alone = replace(inputs, fold=np.array([0, 1, 0, 1]))
+    fold = np.array([0, 1, 0, 1])
+    alone = replace(inputs, fold=fold, labels=hidden_labels(TRUTH, fold))
     rounds = np.full((2, 2, 4, 2), NAN)
     rounds[:, 0, [0, 2]], rounds[:, 1, [1, 3]] = 0.5, 0.5
     found = history_table(alone, replace(outcome, scores=rounds[-1], round_scores=rounds), TRUTH)
@@ -122,3 +124,23 @@ def test_a_method_without_rounds_has_an_empty_history_with_the_same_columns(inpu
 def test_a_method_that_breaks_its_contract_is_stopped(inputs, broken):
     with pytest.raises(ValueError, match="one finite score a class for every tested subject"):
         check(inputs, Outcome(of_two_classes(broken, "probability"), "probability"))
+
+
+def test_three_classes_have_a_column_each_and_the_largest_score_predicts(inputs):
+    scores = np.full((2, 4, 3), NAN)
+    scores[[0, 0, 1, 1], [0, 1, 2, 3]] = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8], [0.5, 0.25, 0.25]]
+    three, truth = replace(inputs, classes=3), np.array([1, 0, 2, 1])
+    outcome = Outcome(scores, "probability", scores[None], np.zeros((1, 2, 2)))
+    check(three, outcome)
+    table = predictions_table(three, outcome, truth, ("CN", "MCI", "AD"))
+    assert list(table.columns[3:6]) == ["score-CN", "score-MCI", "score-AD"]
+    np.testing.assert_array_equal(table[["score-CN", "score-MCI", "score-AD"]], scores[[0, 0, 1, 1], range(4)])
+    rounds = history_table(three, outcome, truth).set_index(["fold", "institution"])
+    np.testing.assert_allclose(rounds.loc[(0, "east"), "test_loss"], -np.log(0.5))
+    assert rounds.loc[(1, "west"), "test_accuracy"] == 0
+
+
+def test_names_of_other_classes_are_refused(inputs):
+    outcome = Outcome(np.zeros((2, 4, 3)), "margin")
+    with pytest.raises(ValueError, match="names of 3 classes"):
+        predictions_table(replace(inputs, classes=3), outcome, TRUTH, ("control", "patient"))

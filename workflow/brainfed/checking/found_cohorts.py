@@ -88,8 +88,7 @@ def _labels(participants: pd.DataFrame) -> dict[str, tuple[str, int | None]]:
     """Subject -> site and label."""
     rows = participants[["subject", "site", "diagnosis"]].astype({"diagnosis": "float64"})
     return {
-        subject: (site, int(label) if label in (0, 1) else None)
-        for subject, site, label in rows.itertuples(index=False)
+        subject: (site, int(label) if label >= 0 else None) for subject, site, label in rows.itertuples(index=False)
     }
 
 
@@ -104,9 +103,9 @@ def _people(
     known = fixed | dict(looks) if settings.on_invalid == "error" else looks
     rows = participants.set_index("subject").loc[sorted(known), ["site", "diagnosis"]].astype({"diagnosis": "float64"})
     return tuple(
-        Person(subject, site, int(label) if label in (0, 1) else None, known[subject].twin, known[subject].timepoints)
+        Person(subject, site, int(label) if label >= 0 else None, known[subject].twin, known[subject].timepoints)
         for subject, site, label in rows.itertuples(name=None)
-        if settings.unlabelled == "keep" or label in (0, 1)
+        if settings.unlabelled == "keep" or label >= 0
     )
 
 

@@ -23,7 +23,7 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
         if checked.people:
-            found += check_splits(checked, experiments, usable.seed, place)
+            found += check_splits(checked, experiments, usable.seed, place, settings.classes)
         found += check_harmonisation(experiments, place)
         needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *check_disk(needed, results, "disk")]

@@ -15,8 +15,13 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 
-def check_splits(checked: Checked, experiments: Sequence[Experiment], seed: int, place: str) -> list[Finding]:
-    """Draw every split of the experiments; one that only a target uses does not stop a plain run."""
+def check_splits(
+    checked: Checked, experiments: Sequence[Experiment], seed: int, place: str, classes: Sequence[str] = ()
+) -> list[Finding]:
+    """Draw every split of the experiments; one that only a target uses does not stop a plain run.
+
+    `classes` names the diagnoses, empty: patients and controls.
+    """
     findings: list[Finding] = []
     for name in dict.fromkeys(experiment.regime.split for experiment in experiments):
         asking = [experiment for experiment in experiments if experiment.regime.split == name]
@@ -26,7 +31,7 @@ def check_splits(checked: Checked, experiments: Sequence[Experiment], seed: int,
         concerns = "" if usual else f" This concerns `snakemake {' '.join(targets)}` alone."
         findings += [
             Finding("stops" if usual else "notes", place, sentence + concerns)
-            for sentence in _mistakes(checked, settings, seed)
+            for sentence in _mistakes(checked, settings, seed, classes)
         ]
     return findings
 
@@ -49,12 +54,12 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
             )
 
 
-def _mistakes(checked: Checked, settings: SplitSettings, seed: int) -> list[str]:
+def _mistakes(checked: Checked, settings: SplitSettings, seed: int, classes: Sequence[str]) -> list[str]:
     sentences: list[str] = []
     try:
         for members, known, alone in _institutions(checked.people, checked.sites, settings):
             for repeat in range(settings.repeats if settings.institutions == "random" else 1):
-                sentence = _mistake(members, checked.leavers, known, alone, Streams(seed, repeat))
+                sentence = _mistake(members, checked.leavers, known, alone, Streams(seed, repeat), classes)
                 if sentence:
                     sentences.append(sentence)
                     break
@@ -69,6 +74,7 @@ def _mistake(
     sites: Sequence[str],
     settings: SplitSettings,
     streams: Streams,
+    classes: Sequence[str],
 ) -> str:
     stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
     leave = pd.DataFrame(map(vars, leavers), columns=["subject", "site", "diagnosis", "reason"])
@@ -76,8 +82,9 @@ def _mistake(
     included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])
     participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
     others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
+    known = pd.concat([participants, others], ignore_index=True)
     try:
-        draw_institutions(included, pd.concat([participants, others], ignore_index=True), settings, streams)
+        draw_institutions(included, known, settings, streams, classes=classes)
     except UserError as error:
         return str(error)
     return ""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from brainfed.checking.finding import Finding, named
-from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
+from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.phenotype.participant import Participant, read_participant
 from brainfed.cohort.phenotype.table import Row, read_phenotype_table
 from brainfed.cohort.settings.cohort import CohortSettings
@@ -34,7 +34,7 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
     for row in _rows(settings, refuse):
         try:
             participants[row.subject] = read_participant(
-                row.table, row, settings.columns, settings.codes, settings.target
+                row.table, row, settings.columns, settings.codes, settings.target, settings.classes
             )
             listed.append(list_subject(name, row, settings))
         except UserError as error:
@@ -54,7 +54,7 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
     """Notes on unknown values, classes and sites; a cohort of one class stops the run."""
     if not participants:
         return
-    words = CLASS_WORDS[settings.target]
+    words = class_words(settings.target, settings.classes)
     for field in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
         without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, field)))
         if without:
@@ -66,7 +66,7 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
         yield Finding(
             "stops",
             place,
-            f"{settings.tables[0]}: expected {words.many[1]} and {words.many[0]}, found {_class(classes, words)} only; "
+            f"{settings.tables[0]}: expected {words.listed}, found {_class(classes, words)} only; "
             f"fix codes.{settings.target} or the table.",
         )
     else:
@@ -89,7 +89,8 @@ def _one_class_sites(participants: Mapping[str, Participant], words: ClassWords,
 
 
 def _class(classes: set[int | None], words: ClassWords) -> str:
-    return words.many[1 if classes == {1} else 0]
+    """The only class of a set."""
+    return " and ".join(words.many[code] for code in classes if code is not None)
 
 
 def _unknown(value: object) -> bool:

@@ -1,8 +1,12 @@
-"""Names of a target and of its two classes."""
+"""Names of a target and of its classes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from brainfed.cohort.settings.cohort import Target
+from brainfed.cohort.settings.classes import Target
+
+SUBJECTS = " subjects"
+"""Ends the plural of a class that the config names."""
 
 
 @dataclass(frozen=True)
@@ -11,7 +15,7 @@ class ClassWords:
 
     Attributes:
         target: `diagnosis` or `sex`.
-        one: name of one subject of each class; 1 is the positive class.
+        one: name of one subject of each class; of two classes 1 is the positive one.
         many: the same in the plural, in the order in which messages name them.
         targets: the target in the plural.
     """
@@ -22,15 +26,64 @@ class ClassWords:
     targets: str
 
     @property
+    def count(self) -> int:
+        """Number of classes."""
+        return len(self.one)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Codes of the classes in the order of figures and tables: of two the positive one first."""
+        return (1, 0) if self.count == 2 else tuple(range(self.count))
+
+    @property
+    def short(self) -> dict[int, str]:
+        """Names for legends: `AD` for `AD subjects`."""
+        return {code: word.removesuffix(SUBJECTS) for code, word in self.many.items()}
+
+    @property
+    def listed(self) -> str:
+        """All classes: `patients and controls`, `CN, MCI and AD subjects`."""
+        if self.count == 2:
+            return f"{self.many[1]} and {self.many[0]}"
+        *first, last = (self.short[code] for code in self.shown)
+        return f"{', '.join(first)} and {last}{SUBJECTS}"
+
+    @property
+    def contrasts(self) -> tuple[tuple[int, "ClassWords"], ...]:
+        """Comparisons of two groups, each the code of one class and the words of it (1) and of all others (0).
+
+        Two classes have one, with their own words.
+        """
+        if self.count == 2:
+            return ((1, self),)
+        return tuple(
+            (
+                code,
+                ClassWords(
+                    self.target,
+                    {0: "subject of another class", 1: self.one[code]},
+                    {0: "all others", 1: self.many[code]},
+                    self.targets,
+                ),
+            )
+            for code in self.shown
+        )
+
+    @property
     def slots(self) -> dict[str, str]:
-        """Slot of a caption -> its word; under the target sex `patients` holds `males`."""
+        """Slot of a caption -> its word; under the target sex `patients` holds `males`.
+
+        Of more than two classes a caption speaks of one class and all others, as `contrasts` do.
+        """
+        two = self.count == 2
         return {
             "diagnosis": self.target,
             "diagnoses": self.targets,
-            "patient": self.one[1],
-            "patients": self.many[1],
-            "control": self.one[0],
-            "controls": self.many[0],
+            "patient": self.one[1] if two else "subject of a class",
+            "patients": self.many[1] if two else "subjects of a class",
+            "control": self.one[0] if two else "subject of another class",
+            "controls": self.many[0] if two else "all others",
+            "classes": self.listed,
         }
 
 
@@ -39,3 +92,17 @@ CLASS_WORDS: dict[Target, ClassWords] = {
     "sex": ClassWords("sex", {0: "female", 1: "male"}, {0: "females", 1: "males"}, "sexes"),
 }
 DIAGNOSIS_WORDS = CLASS_WORDS["diagnosis"]
+
+
+def class_words(target: Target, classes: Sequence[str] = ()) -> ClassWords:
+    """Words of a target.
+
+    Args:
+        target: `diagnosis` or `sex`.
+        classes: names of the diagnoses in the order of their codes; empty: patients and controls.
+    """
+    usual = CLASS_WORDS[target]
+    if not classes:
+        return usual
+    one = {code: f"{name} subject" for code, name in enumerate(classes)}
+    return ClassWords(target, one, {code: f"{name}{SUBJECTS}" for code, name in enumerate(classes)}, usual.targets)

@@ -23,7 +23,7 @@ RESERVED_EXPERIMENTS = ("all", "tables", PAPER)
 TWIN = "-quick"
 """Ends the name of the same experiment with one repeat."""
 
-TABLE_ENDINGS = ("-runs", "-tests", "-gain")
+TABLE_ENDINGS = ("-runs", "-tests", "-gain", "-confusion")
 """An experiment writes NAME.tsv and one table for each of these."""
 
 

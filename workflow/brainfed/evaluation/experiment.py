@@ -1,26 +1,17 @@
-"""From the predictions of all variants and repeats of an experiment to its four tables."""
+"""From the predictions of all variants and repeats of an experiment to its five tables."""
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from brainfed.evaluation.confusion import confusion_table
+from brainfed.evaluation.predictions import read_predictions
 from brainfed.evaluation.scores import INSTITUTION, POOLED, gain_over_twins, institutions_unseen, score_runs, summarise
 from brainfed.evaluation.statistics import compare_all
 from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
 
 TESTED_METRICS = ("accuracy", "auc")
-
-
-def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> pd.DataFrame:
-    """The predictions of (variant, repeat) `runs`, one below the other."""
-    parts = [
-        read_table(path, ["subject", "institution", "fold", "score", "kind", "label"]).assign(
-            variant=variant, repeat=repeat
-        )
-        for (variant, repeat), path in zip(runs, files, strict=True)
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def score_experiment(
@@ -32,7 +23,7 @@ def score_experiment(
     reference: str,
     outputs: Mapping[str, str],
 ) -> None:
-    """Write the summary, the runs, the tests against `reference` and the gains over twins.
+    """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
 
     Args:
         runs: (variant, repeat) of each file.
@@ -41,7 +32,7 @@ def score_experiment(
         twins: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table has a row
             for each of them that is there.
         reference: variant that the tests compare with.
-        outputs: paths called summary, runs, tests, gain.
+        outputs: paths called summary, runs, tests, gain, confusion.
     """
     predictions = read_predictions(runs, files)
     check_split(predictions, splits)
@@ -51,6 +42,7 @@ def score_experiment(
     ratio = test_train_ratio(predictions)
     write_tsv(outputs["tests"], compare_with_reference(scores, reference, ratio))
     write_tsv(outputs["gain"], gain_over_twins(scores, twins))
+    write_tsv(outputs["confusion"], confusion_table(predictions))
 
 
 def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> pd.DataFrame:

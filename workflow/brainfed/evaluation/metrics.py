@@ -1,4 +1,7 @@
-"""Metrics of a binary diagnosis: 1 patient, 0 control. Undefined is NaN, never a convenient number."""
+"""Metrics of two classes: 1 patient, 0 control. Undefined is NaN, never a convenient number.
+
+Those of more classes are in `evaluation.class_metrics`.
+"""
 
 import numpy as np
 from numpy.typing import NDArray

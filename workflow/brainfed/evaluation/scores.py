@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from brainfed.evaluation.metrics import METRICS, metrics
+from brainfed.evaluation.class_metrics import class_metrics
+from brainfed.evaluation.metrics import metrics
+from brainfed.evaluation.predictions import class_names, class_scores, predicted, score_columns_of
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.score_kinds import THRESHOLD
+from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
+"""Of two classes; of more, `score-NAME` a class in place of `score`."""
 RUN_COLUMNS = ("variant", "repeat", "fold", "scope", "metric", "value")
 GAIN_COLUMNS = ("variant", "against", "twin", "institution", "metric", "mean", "sd", "runs")
 INSTITUTION = "institution"
@@ -52,11 +55,14 @@ def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
 
 
 def _check(predictions: pd.DataFrame) -> None:
-    broken = predictions.loc[~np.isfinite(predictions["score"].to_numpy(dtype=np.float64))]
+    columns = score_columns_of(predictions)
+    finite = np.isfinite(predictions[columns].to_numpy(dtype=np.float64))
+    broken = predictions.loc[~finite.all(axis=1)]
     if len(broken):
         first = broken.iloc[0]
+        found = next(first[column] for column in columns if not np.isfinite(first[column]))
         raise UserError(
-            f"scores: {first['variant']} gave {first['score']} for subject {first['subject']} (repeat "
+            f"scores: {first['variant']} gave {found} for subject {first['subject']} (repeat "
             f"{first['repeat']}, fold {first['fold']}; {len(broken)} such rows), expected finite scores; its training "
             "diverged: lower its learning rate or noise."
         )
@@ -71,17 +77,20 @@ def _check(predictions: pd.DataFrame) -> None:
 
 def _scopes(run: pd.DataFrame) -> Iterator[tuple[str, dict[str, float]]]:
     """Pooled, the mean over institutions, then each institution in order of its name."""
-    yield POOLED, _score(run)
+    pooled = _score(run)
+    yield POOLED, pooled
     single = {str(name): _score(part) for name, part in run.groupby("institution", sort=True)}
-    yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in METRICS}
+    yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in pooled}
     for institution, values in single.items():
         yield institution_scope(institution), values
 
 
 def _score(part: pd.DataFrame) -> dict[str, float]:
-    threshold = THRESHOLD[str(part["kind"].iloc[0])]
     label = part["label"].to_numpy(dtype=np.int64)
-    return metrics(label, part["score"].to_numpy(dtype=np.float64), threshold)
+    if score_columns_of(part) != [SCORE]:
+        return class_metrics(label, class_scores(part), predicted(part), class_names(part))
+    threshold = THRESHOLD[str(part["kind"].iloc[0])]
+    return metrics(label, part[SCORE].to_numpy(dtype=np.float64), threshold)
 
 
 def _mean(values: list[float]) -> float:

@@ -52,8 +52,7 @@ class CohortSection:
         atlas_digest: SHA-256 of its image; empty where only series are known.
         attrition: from the table to the analysed subjects.
         words: what the classes are called.
-        patients: analysed.
-        controls: analysed.
+        labelled: analysed subjects of each class, by code.
         unlabelled: analysed, never scored.
         sites: number of sites of the analysed subjects.
         age: `25.1 (10.4 to 38.2)` years, mean and range.
@@ -83,8 +82,7 @@ class CohortSection:
     atlas_digest: str
     attrition: Attrition
     words: ClassWords
-    patients: int
-    controls: int
+    labelled: tuple[int, ...]
     unlabelled: int
     sites: int
     age: str
@@ -111,14 +109,20 @@ class CohortSection:
         return "measures" if self.morphometry else "series"
 
     @property
+    def contrasts(self) -> list[tuple[dict[str, Any], ClassWords]]:
+        """The summary of every comparison of two groups, and the words of the two."""
+        found = self.connectivity.get("contrasts", [self.connectivity])
+        return [(summary, named) for summary, (_, named) in zip(found, self.words.contrasts, strict=True)]
+
+    @property
     def analysed(self) -> int:
         """Number of analysed subjects."""
-        return self.patients + self.controls + self.unlabelled
+        return sum(self.labelled) + self.unlabelled
 
     @property
     def classes(self) -> str:
         """`10 patients, 12 controls`, and those without a label."""
-        told = [f"{self.patients} {self.words.many[1]}", f"{self.controls} {self.words.many[0]}"]
+        told = [f"{self.labelled[code]} {self.words.many[code]}" for code in self.words.shown]
         return ", ".join([*told, *([f"{self.unlabelled} unlabelled, never scored"] if self.unlabelled else [])])
 
 
@@ -128,7 +132,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     kept = used(people)
     traces = site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else []
     morphometry = outline.kind == "morphometry"
-    confounds = find_confounds(kept, traces, morphometry=morphometry)
+    confounds = find_confounds(kept, traces, outline.words, morphometry=morphometry)
     known_sex = kept["sex"].dropna()
     left_out = people.loc[~people["included"], ["subject", "reason"]]
     return CohortSection(
@@ -139,8 +143,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         atlas_digest=file_digest(outline.parcellation) if outline.parcellation else "",
         attrition=attrition(people),
         words=outline.words,
-        patients=int((kept["diagnosis"] == 1).sum()),
-        controls=int((kept["diagnosis"] == 0).sum()),
+        labelled=tuple(int((kept["diagnosis"] == code).sum()) for code in range(outline.words.count)),
         unlabelled=int((kept["diagnosis"] < 0).sum()),
         sites=int(kept["site"].nunique()),
         age=_age(kept),

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
-from brainfed.cohort.settings.cohort import Target
+from brainfed.cohort.class_words import ClassWords, class_words
+from brainfed.cohort.settings.classes import Target
 from brainfed.reporting.variants import ShownVariant, read_variant
 
 
@@ -22,7 +22,7 @@ class ExperimentOutline:
         repeats: number of repeats.
         split: the resolved split settings.
         splits: the split of every repeat.
-        tables: paths called summary, runs, tests, gain.
+        tables: paths called summary, runs, tests, gain, confusion.
         figures: name -> SVG.
         variants: in the order of the table.
         cohort: name of its cohort.
@@ -80,6 +80,7 @@ class CohortOutline:
         figures: name -> SVG.
         experiments: in the order of the config.
         target: what is learnt, `diagnosis` or `sex`.
+        classes: names of the diagnoses in the order of their codes; empty: patients and controls.
         kind: of its features, `connectivity` or `morphometry`.
     """
 
@@ -100,12 +101,13 @@ class CohortOutline:
     figures: dict[str, str]
     experiments: tuple[ExperimentOutline, ...]
     target: Target = "diagnosis"
+    classes: tuple[str, ...] = ()
     kind: str = "connectivity"
 
     @property
     def words(self) -> ClassWords:
         """What its classes are called."""
-        return CLASS_WORDS[self.target]
+        return class_words(self.target, self.classes)
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def read_outline(values: Mapping[str, Any]) -> ReportOutline:
 
 def _cohort(values: Mapping[str, Any]) -> CohortOutline:
     experiments = tuple(read_experiment({"cohort": values["name"], **item}) for item in values["experiments"])
-    lists = {name: tuple(values[name]) for name in ("quality", "crossings")}
+    lists = {name: tuple(values.get(name, ())) for name in ("quality", "crossings", "classes")}
     return CohortOutline(**{**values, **lists, "experiments": experiments})
 
 

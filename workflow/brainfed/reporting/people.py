@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.cohort.quality.issues import reason_kind
 from brainfed.cohort.quality.measures import MEASURES
 from brainfed.runtime.artefacts import read_table
@@ -61,10 +62,11 @@ def twin_groups(people: pd.DataFrame) -> list[list[str]]:
     return [sorted(group["subject"]) for _, group in kept.groupby("twin_group") if len(group) > 1]
 
 
-def site_table(people: pd.DataFrame) -> pd.DataFrame:
-    """Included subjects by site, the largest first: site, patients, controls, and unlabelled where there are any."""
+def site_table(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> pd.DataFrame:
+    """Included subjects by site, the largest first: site, a column a class, and unlabelled where there are any."""
     kept = used(people)
-    columns = {1: "patients", 0: "controls"} | ({-1: "unlabelled"} if (kept["diagnosis"] < 0).any() else {})
+    columns = {code: words.short[code] for code in words.shown}
+    columns |= {-1: "unlabelled"} if (kept["diagnosis"] < 0).any() else {}
     counts = pd.crosstab(kept["site"], kept["diagnosis"]).reindex(columns=list(columns), fill_value=0)
     counts.columns = pd.Index(columns.values())
     order = (-counts.sum(axis=1)).sort_values(kind="stable").index

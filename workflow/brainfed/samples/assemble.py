@@ -10,6 +10,7 @@ from brainfed.inpainting.fusing.fused import read_fused
 from brainfed.runtime.streams import Streams
 from brainfed.samples.aligned import read_features, read_graph
 from brainfed.samples.inputs import IntArray, MethodInputs
+from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.people import phenotypes_of, read_people
 
 
@@ -38,6 +39,7 @@ def assemble(
     labels: str,
     streams: Streams,
     fused: Sequence[Path | str] = (),
+    classes: int = 2,
 ) -> tuple[MethodInputs, IntArray]:
     """Build a method's inputs, and apart from them the labels that only the scores may see.
 
@@ -51,6 +53,7 @@ def assemble(
         labels: `true` or `permuted`.
         streams: of the repeat.
         fused: none, one graph with generated nodes shared by the folds, or one a fold in order.
+        classes: number of classes C.
 
     Returns:
         The inputs with labels -1 where tested or unlabelled, and the (n,) labels.
@@ -62,17 +65,17 @@ def assemble(
     institutions = tuple(sorted(people["institution"].unique()))
     fold = people["fold"].to_numpy(np.int64)
     truth = true_labels(people, labels, streams)
-    hidden = np.where(np.arange(fold.max() + 1)[:, None] == fold[None, :], -1, truth[None, :])
     inputs = MethodInputs(
         subjects=subjects,
         institutions=institutions,
         institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
         fold=fold,
-        labels=hidden,
+        labels=hidden_labels(truth, fold),
         features=tuple(read_features(path, subjects) for path in features),
         graphs=tuple(read_graph(path, subjects) for path in graphs),
         phenotypes=phenotypes_of(people),
         streams=streams,
         fused=tuple(read_fused(path, subjects) for path in fused),
+        classes=classes,
     )
     return inputs, truth

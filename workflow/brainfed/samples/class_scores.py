@@ -1,14 +1,9 @@
 """Scores with one entry a class."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.runtime.score_kinds import ScoreKind
-
-COMPLEMENT: dict[Literal["probability", "margin"], float] = {"probability": 1.0, "margin": 0.0}
-"""Sum of the two classes' scores."""
+from brainfed.runtime.score_kinds import COMPLEMENT, ScoreKind
 
 
 def of_two_classes(score: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.float64]:

@@ -1,12 +1,12 @@
 """From a method's outcome to the tables that everything after it reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from brainfed.runtime.score_kinds import THRESHOLD
+from brainfed.runtime.score_kinds import ScoreKind, predicted_classes, score_columns
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 
 
@@ -24,16 +24,33 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
         )
 
 
-def predictions_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
-    """subject, institution, fold, score, kind, label: one row a subject that is tested."""
+def predictions_table(
+    inputs: MethodInputs, outcome: Outcome, truth: IntArray, classes: Sequence[str] = ()
+) -> pd.DataFrame:
+    """One row a subject that is tested.
+
+    Args:
+        inputs: of the method.
+        outcome: its scores.
+        truth: (n,) the labels.
+        classes: names of the C classes in the order of their codes; empty: their codes.
+
+    Returns:
+        subject, institution, fold, score (of class 1; of more than two classes `score-NAME`, one a class), kind, label.
+    """
     position = np.flatnonzero(inputs.fold >= 0)
     fold = inputs.fold[position]
+    scores = outcome.scores[fold, position]
+    names = classes or [str(code) for code in range(inputs.classes)]
+    columns = score_columns(names)
+    if len(names) != inputs.classes:
+        raise ValueError(f"expected names of {inputs.classes} classes, found {list(classes)}")
     return pd.DataFrame(
         {
             "subject": [inputs.subjects[index] for index in position],
             "institution": [inputs.institutions[code] for code in inputs.institution[position]],
             "fold": fold.astype(np.int16),
-            "score": outcome.scores[fold, position, 1],
+            **dict(zip(columns, scores[:, -len(columns) :].T, strict=True)),
             "kind": outcome.kind,
             "label": truth[position].astype(np.int8),
         }
@@ -64,13 +81,13 @@ def _history(
         for number, name in enumerate(inputs.institutions):
             tested = np.flatnonzero((inputs.fold == fold) & (inputs.institution == number))
             for index, scores in enumerate(outcome.round_scores):
-                loss, accuracy = _fit(scores[fold, tested], truth[tested], THRESHOLD[outcome.kind])
+                loss, accuracy = _fit(scores[fold, tested], truth[tested], outcome.kind)
                 yield fold, name, index + 1, float(outcome.training_loss[index, number, fold]), loss, accuracy
 
 
-def _fit(scores: NDArray[np.float64], label: IntArray, threshold: float) -> tuple[float, float]:
-    probability = scores[:, 1]
-    if len(label) == 0 or not np.isfinite(probability).all():
+def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:
+    """Mean cross-entropy of probabilities (n, C), and accuracy."""
+    if len(label) == 0 or not np.isfinite(scores).all():
         return float("nan"), float("nan")
-    right = np.clip(np.where(label == 1, probability, 1 - probability), 1e-12, 1)
-    return float(-np.log(right).mean()), float(((probability > threshold) == label).mean())
+    right = np.clip(scores[np.arange(len(label)), label], 1e-12, 1)
+    return float(-np.log(right).mean()), float((predicted_classes(scores, kind) == label).mean())

@@ -45,7 +45,7 @@ def ingest(
     rows = read_phenotype_table(table, columns, missing, wanted=wanted)
     records = []
     for row in rows:
-        participant = asdict(read_participant(row.table, row, columns, codes, settings.target))
+        participant = asdict(read_participant(row.table, row, columns, codes, settings.target, settings.classes))
         del participant["excluded"]
         participant["fd_source"] = "" if math.isnan(participant["mean_fd"]) else "table"
         participant["fd_problem"] = ""

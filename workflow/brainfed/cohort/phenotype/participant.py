@@ -4,12 +4,13 @@ The module is light, so that an unknown code stops the run at its start, not aft
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from brainfed.cohort.phenotype.plain_number import plain_number
 from brainfed.cohort.phenotype.table import Row
-from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings, Target
+from brainfed.cohort.settings.classes import CLASSES, Target
+from brainfed.cohort.settings.cohort import CodeSettings, ColumnSettings
 from brainfed.runtime.errors import UserError
 
 OLDEST = 120.0
@@ -24,7 +25,8 @@ class Participant:
         site: name of the acquisition site.
         age: years.
         sex: `male` or `female`; unknown under the target sex.
-        diagnosis: the target: 1 patient, 0 control; under the target sex 1 male, 0 female; unknown if excluded.
+        diagnosis: code of the target's class: 1 patient, 0 control; under the target sex 1 male, 0 female; of named
+            classes their position; unknown if excluded.
         mean_fd: mm.
         excluded: whether the diagnosis takes the subject out of the cohort.
     """
@@ -37,13 +39,23 @@ class Participant:
     excluded: bool = False
 
 
-LABELS = {"patient": 1, "control": 0, "male": 1, "female": 0}
-
-
 def read_participant(
-    table: str, row: Row, columns: ColumnSettings, codes: CodeSettings, target: Target = "diagnosis"
+    table: str,
+    row: Row,
+    columns: ColumnSettings,
+    codes: CodeSettings,
+    target: Target = "diagnosis",
+    classes: Sequence[str] = (),
 ) -> Participant:
     """Map the codes of one row and check its numbers.
+
+    Args:
+        table: path, for messages.
+        row: of the table.
+        columns: names of the columns.
+        codes: their meaning.
+        target: what is learnt.
+        classes: meanings of its codes in the order of the labels 0, 1, ...; empty: the target's own two.
 
     Raises:
         UserError: the site is missing, a code is unknown, or a number is malformed or out of range.
@@ -54,11 +66,12 @@ def read_participant(
     site = _site(where, row, columns.site)
     excluded = diagnosis == "excluded"
     learnt = sex if target == "sex" else diagnosis
+    labels = {name: label for label, name in enumerate(classes or CLASSES[target])}
     return Participant(
         site=codes.site.get(site, site),
         age=_number(where, row, columns.age, "age in years", OLDEST),
         sex=None if target == "sex" else sex,
-        diagnosis=None if excluded else LABELS.get(learnt or ""),
+        diagnosis=None if excluded else labels.get(learnt or ""),
         mean_fd=_number(where, row, columns.mean_fd, "mean framewise displacement in mm", LARGEST_MEAN_FD),
         excluded=excluded,
     )

@@ -56,6 +56,11 @@ def group_difference(values: pd.Series, diagnosis: pd.Series) -> GroupDifference
     )  # fmt: skip
 
 
+def against_rest(diagnosis: pd.Series, code: int) -> pd.Series:
+    """1 for the class `code`, 0 for every other class, missing without a diagnosis (missing or negative)."""
+    return (diagnosis == code).astype("Int8").where((diagnosis >= 0).fillna(False))
+
+
 @dataclass(frozen=True)
 class SiteDifferences:
     """Differences of a measure between sites.
@@ -99,10 +104,10 @@ def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | No
 
 @dataclass(frozen=True)
 class ClassesBySite:
-    """Distribution of the two classes over sites.
+    """Distribution of the classes over sites.
 
     Attributes:
-        v: Cramer's V of sites and classes: 0, equal shares of patients at all sites; 1, the site decides.
+        v: Cramer's V of sites and classes: 0, equal shares of the classes at all sites; 1, the site decides.
         p: of the chi-square test.
         guessed: share of the subjects with the more frequent class of their site.
         chance: share of the more frequent class of the cohort.
@@ -119,19 +124,19 @@ class ClassesBySite:
 
 
 def classes_by_site(diagnosis: pd.Series, site: pd.Series) -> ClassesBySite | None:
-    """Count patients (1) and controls (0) by site; subjects without a diagnosis or site take no part.
+    """Count the classes by site; subjects without a diagnosis or site take no part.
 
     Returns None if there are fewer than two sites or one class.
     """
-    known = diagnosis.isin([0, 1]) & site.notna()
+    known = (diagnosis >= 0).fillna(False) & site.notna()
     table = pd.crosstab(site[known], diagnosis[known]).to_numpy()
     if min(table.shape) < 2:
         return None
     test = stats.chi2_contingency(table, correction=False)
-    total = int(table.sum())
+    total, freedom = int(table.sum()), min(table.shape) - 1
     return ClassesBySite(
-        float(np.sqrt(test.statistic / total)), float(test.pvalue), float(table.max(axis=1).sum() / total),
-        float(table.sum(axis=0).max() / total), len(table), int((table.min(axis=1) == 0).sum()),
+        float(np.sqrt(test.statistic / (total * freedom))), float(test.pvalue), float(table.max(axis=1).sum() / total),
+        float(table.sum(axis=0).max() / total), len(table), int(((table > 0).sum(axis=1) == 1).sum()),
     )  # fmt: skip
 
 

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
+from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.exclusion import exclusion_kind
 from brainfed.cohort.quality.suspicions import quality_issues
-from brainfed.cohort.settings.cohort import CohortSettings, Target
+from brainfed.cohort.settings.classes import Target
+from brainfed.cohort.settings.cohort import CohortSettings
 
 UNLABELLED_COPY = "unlabelled copy of a labelled subject"
 OWN_KINDS = frozenset(
@@ -79,7 +80,7 @@ def list_issues(
         *_low_coverage(used, coverage, settings.min_coverage),
         *_fewer_runs(used),
         *_repetition_times(used),
-        *_one_class_sites(used, CLASS_WORDS[settings.target]),
+        *_one_class_sites(used, class_words(settings.target, settings.classes)),
         *_resampled(used),
         *_suspicious(used),
         *starmap(Issue, quality_issues(used, settings)),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
-from brainfed.cohort.quality.differences import group_difference, site_differences
+from brainfed.cohort.class_words import ClassWords, class_words
+from brainfed.cohort.quality.differences import against_rest, group_difference, site_differences
 from brainfed.cohort.quality.exclusion import active_rules
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.flags import FlagSettings
@@ -34,7 +34,7 @@ def quality_issues(used: pd.DataFrame, settings: CohortSettings) -> Iterator[Qua
     yield from _short(used, settings.flag)
     yield from _unlike(used, settings.flag)
     yield from _unknown(used, settings)
-    yield from _groups(used, CLASS_WORDS[settings.target])
+    yield from _groups(used, class_words(settings.target, settings.classes))
     yield from _sites(used, settings.flag)
 
 
@@ -71,11 +71,12 @@ def _unknown(used: pd.DataFrame, settings: CohortSettings) -> Iterator[QualityIs
 
 
 def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[QualityIssue]:
-    found = group_difference(used["mean_fd"], used["diagnosis"])
-    if found and found.significant:
-        first, second = words.many[1], words.many[0]
-        detail = f"{first} {found.patients:.2f} mm, {second} {found.controls:.2f} mm, d = {found.effect:.2f}"
-        yield "", f"{first} and {second} differ in motion", detail, "kept; compare with the method `motion`"
+    for code, named in words.contrasts:
+        found = group_difference(used["mean_fd"], against_rest(used["diagnosis"], code))
+        if found and found.significant:
+            first, second = named.many[1], named.many[0]
+            detail = f"{first} {found.patients:.2f} mm, {second} {found.controls:.2f} mm, d = {found.effect:.2f}"
+            yield "", f"{first} and {second} differ in motion", detail, "kept; compare with the method `motion`"
 
 
 def _sites(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.cohort.settings.bids import BidsSettings
+from brainfed.cohort.settings.classes import CLASSES, Target, check_class_names, check_meanings
 from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
@@ -11,8 +12,6 @@ from brainfed.runtime.settings import setting
 
 Sex = Literal["male", "female"]
 Diagnosis = Literal["patient", "control"]
-DiagnosisCode = Literal["patient", "control", "unlabelled", "excluded"]
-Target = Literal["diagnosis", "sex"]
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,11 @@ class CodeSettings:
     sex: dict[str, Sex] = setting(
         factory=lambda: {"male": "male", "female": "female"}, description="Sex codes: code -> male or female."
     )
-    diagnosis: dict[str, DiagnosisCode] = setting(
+    diagnosis: dict[str, str] = setting(
         factory=lambda: {"patient": "patient", "control": "control"},
-        description="Diagnosis codes: code -> patient, control, unlabelled (see `unlabelled`) or excluded (leaves the "
-        "cohort). Several codes may mean the same, so that many diagnoses become two.",
+        description="Diagnosis codes: code -> patient, control (or a name in `classes`), unlabelled (see "
+        "`unlabelled`) or excluded (leaves the cohort). Several codes may mean the same, so that many diagnoses become "
+        "two.",
     )
     site: dict[str, str] = setting(
         factory=dict, description="Site codes: code -> name of the site; a code that is not here is the site's name."
@@ -218,6 +218,11 @@ class CohortSettings:
         "Target of learning: the diagnosis, or sex (male against female). Sex then is no phenotype of any graph, "
         "generator or baseline, and diagnoses only exclude.",
     )
+    classes: tuple[str, ...] = setting(
+        (),
+        "Names of the diagnoses that are learnt, two or more, the reference first; `codes.diagnosis` maps codes to "
+        "them: `classes: [CN, MCI, AD]` with `codes: {diagnosis: {1: CN, 2: MCI, 3: AD}}`. Empty: control, patient.",
+    )
     unlabelled: Literal["drop", "keep"] = setting(
         "drop",
         "Subjects whose target is missing or coded unlabelled leave the cohort, or stay as nodes without a label: in "
@@ -271,14 +276,18 @@ class CohortSettings:
         """Refuse impossible repetition times, and a target without a column."""
         if self.target == "diagnosis" and self.columns.diagnosis is None:
             raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
-        if self.target == "diagnosis" and self.source != "simulate":
-            meant = set(self.codes.diagnosis.values())
-            for needed in ("patient", "control"):
-                if needed not in meant:
-                    raise ValueError(f"codes.diagnosis: expected a code that means {needed}, found none; add it")
+        simulated = self.source == "simulate"
+        if self.classes:
+            check_class_names(self.classes, self.target, simulated=simulated)
+        check_meanings(self.codes.diagnosis, self.classes, needed=self.target == "diagnosis" and not simulated)
         for site, tr in self.tr.items():
             if tr <= 0:
                 raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; fix it")
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What is learnt, in the order of the labels 0, 1, ...: meanings of the target's codes."""
+        return self.classes or CLASSES[self.target]
 
     @property
     def tables(self) -> tuple[str, ...]:

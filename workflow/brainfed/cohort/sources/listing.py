@@ -84,7 +84,7 @@ def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject
         UserError: a cell of the row is invalid, or a pattern has wrong braces.
     """
     columns = settings.columns
-    participant = read_participant(row.table, row, columns, settings.codes, settings.target)
+    participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
     site = participant.site
     file = row.subject if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.subject, "site": site}

@@ -4,13 +4,15 @@ Subjects with identical series form a group. Its members share an institution an
 no model tests a subject after training on its twin.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
-from brainfed.cohort.class_words import CLASS_WORDS
-from brainfed.cohort.settings.cohort import Target
+from brainfed.cohort.class_words import ClassWords, class_words
+from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
@@ -27,6 +29,7 @@ def split(
     settings: SplitSettings,
     streams: Streams,
     target: Target = "diagnosis",
+    classes: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Draw the institution and the fold of every included subject.
 
@@ -35,10 +38,11 @@ def split(
 
     Args:
         included: subject, included, twin_group, and reason where sites are left out in turn.
-        participants: subject, site, diagnosis (1 patient, 0 control, null).
+        participants: subject, site, diagnosis (0 ... C - 1, null).
         settings: of institutions and folds.
         streams: the repeat's random streams; the same seed gives the same split in any row order.
         target: what the column `diagnosis` holds, for messages.
+        classes: names of the diagnoses in the order of their codes; empty: patients and controls.
 
     Returns:
         subject, institution, fold; in ascending order of subject. Random institutions are called
@@ -52,7 +56,7 @@ def split(
             unknown, in two groups or in none; fewer than two sites are to be left out in turn, or one of them has
             no subject to test.
     """
-    subjects, institution = draw_institutions(included, participants, settings, streams, target)
+    subjects, institution = draw_institutions(included, participants, settings, streams, target, classes)
     labelled = subjects["diagnosis"].to_numpy() >= 0
     if settings.validation == "leave_one_site_out":
         fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
@@ -68,6 +72,7 @@ def draw_institutions(
     settings: SplitSettings,
     streams: Streams,
     target: Target = "diagnosis",
+    classes: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, NDArray[np.object_]]:
     """Subjects to split (subject, group, site, diagnosis), and (n,) the institution of each.
 
@@ -85,7 +90,7 @@ def draw_institutions(
     drawn = institution != OUTSIDE
     subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
     for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
-        _refuse_few(str(name), subjects.loc[institution == name], settings, target)
+        _refuse_few(str(name), subjects.loc[institution == name], settings, class_words(target, classes))
     return subjects, institution
 
 
@@ -208,11 +213,11 @@ def _stratified_folds(
     return fold
 
 
-def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, target: Target) -> None:
+def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, words: ClassWords) -> None:
     folds, other = settings.folds, "merge it with another institution"
     if settings.institutions == "random":
         other = "lower `count`" if settings.share is None else "raise `share`"
-    for code, title in CLASS_WORDS[target].many.items():
+    for code, title in words.many.items():
         found = members.loc[members["diagnosis"] == code, "group"].nunique()
         if found < folds:
             raise UserError(

@@ -13,7 +13,7 @@ from brainfed.runtime.errors import UserError
 def training_labels(
     split: Path | str, participants: Path | str, subjects: Sequence[str], fold: int
 ) -> NDArray[np.int64]:
-    """(n,) diagnosis in {0, 1} of `subjects`, -1 where tested in `fold` or unlabelled.
+    """(n,) diagnosis in {0, ..., C - 1} of `subjects`, -1 where tested in `fold` or unlabelled.
 
     Raises:
         UserError: a subject has no row in a table.

@@ -96,7 +96,7 @@ class CohortInputs:
         """What decides how a phenotype table is read; a simulated one has columns and codes of its own."""
         if self.settings.source == "simulate":
             return self.settings_of("source", "target")
-        return self.settings_of("source", "rows", "columns", "codes", "missing", "target")
+        return self.settings_of("source", "rows", "columns", "codes", "missing", "target", "classes")
 
     def stats_files(self) -> list[str]:
         """What FreeSurfer wrote: tables, or those of the stats files that exist of every subject."""

@@ -33,6 +33,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
             "runs": f"{tables}-runs.tsv",
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
+            "confusion": f"{tables}-confusion.tsv",
         },
         "figures": _figures(cohort, experiment),
         "variants": [variant_outline(layout, cohort, experiment, variant) for variant in experiment.variants],

@@ -32,6 +32,7 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
         "name": cohort,
         "source": settings.source,
         "target": settings.target,
+        "classes": list(settings.classes),
         "kind": settings.kind,
         "atlas": listing.atlas,
         "parcellation": listing.parcellation or "",

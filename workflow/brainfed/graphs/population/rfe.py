@@ -9,11 +9,11 @@ from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, eli
 def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) -> IntArray:
     """Select the min(dimensions, d) features, ascending, that elimination on labelled subjects keeps.
 
-    The result is empty if the labels lack a class, as at a site that is left out.
+    The result is empty if the labels are of one class, as at a site that is left out.
 
     Args:
         features: (n, d) of the training subjects.
-        labels: (n,) in {0, 1}; -1: the label must not be used.
+        labels: (n,) in {0, ..., C - 1}; -1: the label must not be used.
         dimensions: dimensions of the embedding.
     """
     if not both_classes(labels):

@@ -44,8 +44,8 @@ class Selection:
 
 
 def both_classes(labels: IntArray) -> bool:
-    """Whether both classes have labelled subjects; -1 is no label."""
-    return bool((labels == 0).any() and (labels == 1).any())
+    """Whether two classes or more have labelled subjects; -1 is no label."""
+    return len(np.unique(labels[labels >= 0])) > 1
 
 
 def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
@@ -56,19 +56,24 @@ def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
 
     Args:
         features: (n, d) of training subjects; z-scored here with their own moments.
-        labels: (n,) in {0, 1}, both present.
+        labels: (n,) in {0, ..., C - 1}, two of them present or more; of more, every class has a classifier against
+            the rest, and a feature's weight is the norm of its weights in them.
     """
     mean, deviation = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
     columns = ((features - mean) / np.where(np.ptp(features, axis=0) == 0, 1.0, deviation)).T.copy()
-    targets = 2.0 * labels - 1.0
-    targets -= targets.mean()
+    present = np.unique(labels)
+    classes = present[1:] if len(present) == 2 else present
+    targets = 2.0 * (labels[:, None] == classes) - 1.0
+    targets -= targets.mean(axis=0)
+    targets = targets[:, 0] if len(classes) == 1 else targets
     gram = columns.T @ columns
     ridge = PENALTY * np.eye(len(gram))
     remaining = np.arange(len(columns))
     ranks = np.empty(len(columns), dtype=np.int64)
     while len(remaining):
         weights = columns @ solve(gram + ridge, targets, assume_a="pos")
-        order = np.argsort(np.abs(weights), kind="stable")
+        size = np.abs(weights) if weights.ndim == 1 else np.linalg.norm(weights, axis=1)
+        order = np.argsort(size, kind="stable")
         count = max(1, int(DROPPED * len(remaining)))
         dropped, kept = order[:count], np.sort(order[count:])
         ranks[remaining[dropped]] = len(remaining) - 1 - np.arange(count)
@@ -85,7 +90,7 @@ def select_features(features: FloatMatrix, labels: IntArray, institution: IntArr
 
     Args:
         features: (n, d) of all subjects.
-        labels: (n,) in {0, 1}; -1: the label must not be used.
+        labels: (n,) in {0, ..., C - 1}; -1: the label must not be used.
         institution: (n,) codes.
         selected: number of features to keep.
 

@@ -1,4 +1,4 @@
-"""Majority: every subject of an institution gets the share of patients among its training subjects.
+"""Majority: every subject of an institution gets the share of each class among its training subjects.
 
 The floor that knows nothing of a subject but the institution (`evaluation.md` item 5).
 """

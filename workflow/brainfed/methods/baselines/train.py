@@ -22,30 +22,29 @@ from brainfed.methods.baselines.motion import MotionSettings
 from brainfed.methods.baselines.phenotype import METHOD as PHENOTYPE
 from brainfed.methods.baselines.phenotype import PhenotypeSettings
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.class_scores import of_two_classes
-from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
 
 Columns = list[int]
 
 PREVALENCE_BYTES = 8
-"""A share of patients, float64."""
+"""A share of one class, float64; that of the last class is the rest."""
 
 
 def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:  # noqa: ARG001
-    """Share of patients among the training subjects of the subject's institution.
+    """Share of every class among the training subjects of the subject's institution.
 
     An institution without training subjects in the fold takes the mean share of the others.
 
     Raises:
         UserError: a fold has no training subject.
     """
-    ledger = Ledger(MAJORITY.shared_tensors)
-    scores = np.full(inputs.labels.shape, np.nan)
+    ledger, size = Ledger(MAJORITY.shared_tensors), PREVALENCE_BYTES * (inputs.classes - 1)
+    scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
         shares = {
-            institution: inputs.labels[fold, training & (inputs.institution == institution)].mean()
+            institution: _shares(inputs.labels[fold, training & (inputs.institution == institution)], inputs.classes)
             for institution in np.unique(inputs.institution[training]).tolist()
         }
         for institution in np.unique(inputs.institution[inputs.tested(fold)]).tolist():
@@ -53,11 +52,17 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
             if institution not in shares and not ledger.rows():
                 sizes = sizes_of(inputs.institution)
                 helpers = {helper: sizes[helper] for helper in shares}
-                record_help(ledger, helpers, {institution: sizes[institution]}, {"prevalence": ((), PREVALENCE_BYTES)})
-            scores[fold, rows] = shares.get(institution, np.mean(list(shares.values())))
+                record_help(ledger, helpers, {institution: sizes[institution]}, {"prevalence": ((), size)})
+            others = [np.mean(share) for share in zip(*shares.values(), strict=True)]
+            scores[fold, rows] = shares.get(institution, others)
         run.progress(fold + 1, inputs.folds, "fold")
-    counts = {"parameters": 1}
-    return Outcome(of_two_classes(scores, "probability"), "probability", counts=counts, crossings=ledger.rows())
+    counts = {"parameters": inputs.classes - 1}
+    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
+
+
+def _shares(labels: IntArray, classes: int) -> list[float]:
+    """Share of every class."""
+    return [float((labels == code).mean()) for code in range(classes)]
 
 
 def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Outcome:
@@ -98,20 +103,22 @@ def _logistic(
     ledger: Ledger,
     run: Run,
 ) -> Outcome:
-    scores = np.full(inputs.labels.shape, np.nan)
+    scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     parameters = 0
     for fold in range(inputs.folds):
         training, tested = require_training_subjects(inputs, fold), inputs.tested(fold)
         labels = inputs.labels[fold, training]
         if labels.min() == labels.max():
-            scores[fold, tested] = labels[0]
+            scores[fold, tested] = np.arange(inputs.classes) == labels[0]
         else:
             regression = _regression(categories, measures, cost).fit(columns[training], labels)
-            scores[fold, tested] = regression.predict_proba(columns[tested])[:, 1]
-            parameters = max(parameters, regression[-1].coef_.size + 1)
+            found = np.zeros((int(tested.sum()), inputs.classes))
+            found[:, regression.classes_] = regression.predict_proba(columns[tested])
+            scores[fold, tested] = found
+            parameters = max(parameters, regression[-1].coef_.size + regression[-1].intercept_.size)
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": parameters}
-    return Outcome(of_two_classes(scores, "probability"), "probability", counts=counts, crossings=ledger.rows())
+    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
 
 
 def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:

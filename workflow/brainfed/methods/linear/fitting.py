@@ -5,6 +5,9 @@ training subjects in the fold (leave-one-site-out) gets the mean score over all 
 Central: all training subjects are pooled, as one institution. Where the training subjects are of one
 class, or all identical, the score is constant: the share of patients (minus that of controls, for a
 margin).
+
+Of more than two classes every class has a model against the rest, with a penalty of its own (Rifkin and Klautau 2004,
+J. Machine Learning Research 5); the probabilities of a subject are divided by their sum.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +39,7 @@ class TrainingSet:
 
     Attributes:
         span: the n training subjects.
-        labels: (n,) in {0, 1}, both present.
+        labels: (n,) in {0, 1}, both present; of more than two classes 1 for one of them.
         twins: (n,) position of the first identical subject.
         seed: of the inner folds.
     """
@@ -47,6 +50,8 @@ class TrainingSet:
     seed: int
 
 
+Models = tuple[LinearModel, ...]
+"""Of class 1 where there are two classes, else one a class."""
 Fit = Callable[[TrainingSet], LinearModel]
 
 
@@ -55,7 +60,7 @@ class LinearTask:
     """A kind of linear model and who trains it.
 
     Attributes:
-        fit: from both classes' training subjects to a model.
+        fit: from the training subjects of two groups to a model.
         kind: `probability` passes the model's score through the logistic function.
         training: `local` or `central`.
         standardise: `institution` or `none`.
@@ -76,16 +81,21 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
         UserError: a fold has no training subject.
     """
     dimensions = int(inputs.fold_features(0).shape[1])
-    ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": dimensions + 1})
+    parameters = (dimensions + 1) * len(_modelled(inputs))
+    ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
     pools = _pools(task, inputs, ledger)
-    scores = np.full(inputs.labels.shape, np.nan)
+    scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
-        models = {pool: _model(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
+        models = {pool: _models(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
         _score(task, inputs, fold, pools, models, scores[fold], ledger)
         run.progress(fold + 1, inputs.folds, "fold")
-    counts = {"parameters": dimensions + 1}
-    return Outcome(of_two_classes(scores, task.kind), task.kind, counts=counts, crossings=ledger.rows())
+    return Outcome(scores, task.kind, counts={"parameters": parameters}, crossings=ledger.rows())
+
+
+def _modelled(inputs: MethodInputs) -> list[int]:
+    """The classes that have a model."""
+    return [1] if inputs.classes == 2 else list(range(inputs.classes))
 
 
 def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
@@ -96,18 +106,25 @@ def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
     return np.zeros_like(inputs.institution)
 
 
-def _model(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> LinearModel:
+def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> Models:
     rows = pool & inputs.training(fold)
     features = inputs.fold_features(fold)
     labels = inputs.labels[fold, rows]
     twins = twin_groups(features[rows])
-    if labels.min() == labels.max() or twins.max() == 0:
-        share = float(labels.mean())
-        return LinearModel(np.zeros(features.shape[1]), 2 * share - 1 if task.kind == "margin" else float(logit(share)))
+    alike = labels.min() == labels.max() or twins.max() == 0
     institutions = np.unique(inputs.institution[pool])
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
     seed = inputs.streams.key("inner folds", owner, fold)
-    return task.fit(TrainingSet(training_span(features, rows, task.standardise), labels, twins, seed))
+    span = None if alike else training_span(features, rows, task.standardise)
+
+    def model(own: IntArray) -> LinearModel:
+        if span is None or own.min() == own.max():
+            share = float(own.mean())
+            constant = 2 * share - 1 if task.kind == "margin" else float(logit(share))
+            return LinearModel(np.zeros(features.shape[1]), constant)
+        return task.fit(TrainingSet(span, own, twins, seed))
+
+    return tuple(model((labels == code).astype(np.int64)) for code in _modelled(inputs))
 
 
 def _score(
@@ -115,11 +132,11 @@ def _score(
     inputs: MethodInputs,
     fold: int,
     pools: IntArray,
-    models: Mapping[int, LinearModel],
+    models: Mapping[int, Models],
     scores: NDArray[np.float64],
     ledger: Ledger,
 ) -> None:
-    """Fill in the scores (n,) of the subjects tested in a fold."""
+    """Fill in the scores (n, C) of the subjects tested in a fold."""
     features = inputs.fold_features(fold)
     for pool in np.unique(pools[inputs.tested(fold)]).tolist():
         rows = np.flatnonzero(inputs.tested(fold) & (pools == pool))
@@ -130,9 +147,15 @@ def _score(
         if not ledger.rows():
             sizes = sizes_of(pools)
             helpers = {helper: sizes[helper] for helper in models}
-            record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((features.shape[1] + 1,), MODEL_BYTES)})
+            parameters = (features.shape[1] + 1) * len(_modelled(inputs))
+            record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((parameters,), MODEL_BYTES)})
 
 
-def _response(task: LinearTask, model: LinearModel, features: FloatArray) -> NDArray[np.float64]:
-    scores = model.scores(features)
-    return np.asarray(expit(scores)) if task.kind == "probability" else scores
+def _response(task: LinearTask, models: Models, features: FloatArray) -> NDArray[np.float64]:
+    """Scores (n, C) of the features (n, d)."""
+    scores = np.column_stack([model.scores(features) for model in models])
+    if task.kind == "probability":
+        scores = np.asarray(expit(scores))
+    if len(models) == 1:
+        return of_two_classes(scores[:, 0], task.kind)
+    return scores / scores.sum(axis=1, keepdims=True) if task.kind == "probability" else scores

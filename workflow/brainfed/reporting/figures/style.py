@@ -29,6 +29,8 @@ FEMALE = "#c9a227"
 WARM = "#b2182b"
 COLD = "#2166ac"
 DIAGNOSIS_COLOURS = {1: PATIENT, 0: CONTROL}
+MANY_CLASSES = ("#56a9cf", "#e0a100", "#882255", "#117733", "#44559a", "#d55e00", "#7d8590", "#22262b")
+"""Colours of three classes and more, in the order of their codes; a ninth has the first again."""
 UNLABELLED = "#c4c8cd"
 SEX_COLOURS = {"male": MALE, "female": FEMALE}
 PAPER = "#22262b"
@@ -74,6 +76,13 @@ SETTINGS: dict[Any, Any] = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
 }
+
+
+def class_colours(classes: int) -> dict[int, str]:
+    """Code of a class -> its colour."""
+    if classes == 2:
+        return DIAGNOSIS_COLOURS
+    return {code: MANY_CLASSES[code % len(MANY_CLASSES)] for code in range(classes)}
 
 
 @contextmanager

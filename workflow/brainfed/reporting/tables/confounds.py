@@ -4,6 +4,7 @@ Every sentence gives its number. None says that sites are alike: a single summar
 every site while the pattern of connections names the site, so the two stand in one sentence, the identification first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from brainfed.cohort.quality.differences import (
     ClassesBySite,
     GroupDifference,
     SiteDifferences,
+    against_rest,
     classes_by_site,
     group_difference,
     site_differences,
@@ -50,10 +52,10 @@ class Confounds:
 
     Attributes:
         features: what methods learn from: `connectivity` or `measures`.
-        classes: patients and controls by site.
+        classes: the classes by site.
         identified: the site from what the graph compares.
         summary: mean connectivity by site.
-        motion: mean FD of patients and controls.
+        motion: mean FD of two groups, patients and controls or a class and all others, with their words.
         motion_sites: mean FD by site.
     """
 
@@ -61,27 +63,33 @@ class Confounds:
     classes: ClassesBySite | None = None
     identified: Identification | None = None
     summary: SiteDifferences | None = None
-    motion: GroupDifference | None = None
+    motion: tuple[tuple[GroupDifference, ClassWords], ...] = ()
     motion_sites: SiteDifferences | None = None
 
 
-def find_confounds(kept: pd.DataFrame, traces: list[SiteRow], *, morphometry: bool) -> Confounds:
+def find_confounds(
+    kept: pd.DataFrame, traces: list[SiteRow], words: ClassWords = DIAGNOSIS_WORDS, *, morphometry: bool
+) -> Confounds:
     """Measure them.
 
     Args:
         kept: the analysed subjects with site, diagnosis (-1 unknown) and measures.
         traces: how well the site is identified from the embedding of each kind of graph.
+        words: names of the classes.
         morphometry: whether the features are FreeSurfer measures.
     """
     known = [trace for trace in traces if trace.embeddings]
     widest = max(known, key=lambda trace: trace.fewest_subjects, default=None)
     diagnosis = kept["diagnosis"].where(kept["diagnosis"] >= 0)
+    motion = [
+        (group_difference(kept["mean_fd"], against_rest(diagnosis, code)), named) for code, named in words.contrasts
+    ]
     return Confounds(
         "measures" if morphometry else "connectivity",
         classes_by_site(diagnosis, kept["site"]),
         Identification(widest.accuracy, widest.chance, widest.fewest_subjects) if widest else None,
         None if morphometry else site_differences(kept["mean_fc"], kept["site"]),
-        group_difference(kept["mean_fd"], diagnosis),
+        tuple((found, named) for found, named in motion if found is not None),
         site_differences(kept["mean_fd"], kept["site"]),
     )
 
@@ -91,7 +99,7 @@ def confound_sentences(found: Confounds, words: ClassWords = DIAGNOSIS_WORDS) ->
     sentences = [
         _classes(found.classes, words),
         *_site(found, words),
-        _motion(found.motion, words),
+        _motion(found.motion),
         _motion_sites(found.motion_sites),
     ]
     return [sentence for sentence in sentences if sentence]
@@ -139,15 +147,20 @@ def _site(found: Confounds, words: ClassWords) -> list[str]:
     return [*said, f"The site {summary}{end}"] if summary else said
 
 
-def _motion(found: GroupDifference | None, words: ClassWords) -> str:
-    if found is None:
+def _motion(motion: Sequence[tuple[GroupDifference, ClassWords]]) -> str:
+    if not motion:
         return ""
-    return (
-        f"Motion and {words.target}: mean FD {rounded(found.patients)} mm in {words.many[1]} and "
+    target = motion[0][1].target
+    compared = "; ".join(
+        f"mean FD {rounded(found.patients)} mm in {words.many[1]} and "
         f"{rounded(found.controls)} mm in {words.many[0]}, a difference of "
         f"{signed(found.patients - found.controls)} mm (95 % interval {signed(found.low)} to {signed(found.high)}, "
-        f"d = {signed(found.effect, 2)}; Welch\u2019s t-test, {p_value(found.p)}). The method \u201cmotion\u201d shows "
-        f"how well motion alone predicts the {words.target}, where it is among those of a table."
+        f"d = {signed(found.effect, 2)}; Welch\u2019s t-test, {p_value(found.p)})"
+        for found, words in motion
+    )
+    return (
+        f"Motion and {target}: {compared}. The method \u201cmotion\u201d shows "
+        f"how well motion alone predicts the {target}, where it is among those of a table."
     )
 
 

@@ -1,8 +1,10 @@
 """From the rows of the phenotype table to the analysed subjects, step by step (as CONSORT and PRISMA charts do)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+import numpy as np
 import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
@@ -23,16 +25,15 @@ MEASURED = {
 
 @dataclass(frozen=True)
 class Count:
-    """Subjects, and how many of them are of either class; the others have no label."""
+    """Subjects, and how many of them are of each class, code -> number; the others have no label."""
 
     subjects: int
-    patients: int
-    controls: int
+    classes: Mapping[int, int]
 
     def described(self, words: ClassWords) -> str:
         """`7 patients, 5 controls`; empty where nobody has a label."""
-        unknown = self.subjects - self.patients - self.controls
-        parts = [(self.patients, 1), (self.controls, 0)]
+        unknown = self.subjects - sum(self.classes.values())
+        parts = [(self.classes.get(code, 0), code) for code in words.shown]
         said = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
         return ", ".join([*said, *([f"{unknown} without a {words.target}"] if unknown and said else [])])
 
@@ -56,7 +57,7 @@ def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
     """Who is in the phenotype table, and every step at which somebody leaves.
 
     Args:
-        people: included, reason, diagnosis (1 patient, 0 control, null).
+        people: included, reason, diagnosis (0 ... C - 1, null).
 
     Returns:
         Everybody, and the steps; what remains after the last are the included subjects.
@@ -88,4 +89,5 @@ def _step(kind: str) -> int:
 
 def _count(people: pd.DataFrame) -> Count:
     diagnosis = people["diagnosis"]
-    return Count(len(people), int((diagnosis == 1).sum()), int((diagnosis == 0).sum()))
+    codes = diagnosis[diagnosis.notna()].to_numpy(dtype=np.int64)
+    return Count(len(people), dict(enumerate(np.bincount(codes[codes >= 0]).tolist())))

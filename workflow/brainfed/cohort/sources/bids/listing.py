@@ -99,7 +99,7 @@ def _label(row: Row, settings: CohortSettings) -> str | None:
 
 
 def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> ListedSubject:
-    participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target)
+    participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target, settings.classes)
     label = _label(row, settings)
     own = tuple(runs.get(label, ())) if label is not None else ()
     absence = EXCLUDED if participant.excluded else _absence(label, own, settings)

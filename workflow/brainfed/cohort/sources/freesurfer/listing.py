@@ -46,7 +46,7 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
 
 def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
     columns = settings.columns
-    participant = read_participant(row.table, row, columns, settings.codes, settings.target)
+    participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
     file = row.subject if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.subject, "site": participant.site}
     identity = None if file is None else filled(name, "freesurfer.id", settings.freesurfer.id, parts)

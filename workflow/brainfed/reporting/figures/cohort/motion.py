@@ -9,10 +9,10 @@ from scipy import stats
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.figures.cohort.people import strip
 from brainfed.reporting.figures.style import (
-    DIAGNOSIS_COLOURS,
     FAINT,
     INK,
     WIDE,
+    class_colours,
     horizontal_rows,
     new_figure,
     note_figure,
@@ -46,14 +46,14 @@ def motion_figure(
 
 
 def _groups(axes: Axes, kept: pd.DataFrame, limit: float, words: ClassWords) -> None:
-    axes.set_title(f"{words.many[1].capitalize()} and {words.many[0]}")
-    ticks = []
-    for place, code in enumerate((1, 0)):
+    axes.set_title(words.listed[:1].upper() + words.listed[1:])
+    ticks, colours = [], class_colours(words.count)
+    for place, code in enumerate(words.shown):
         values = kept.loc[kept["diagnosis"] == code, "mean_fd"].dropna().to_numpy(dtype=np.float64)
-        strip(axes, place, values, DIAGNOSIS_COLOURS[code])
-        ticks.append(f"{words.many[code]}\nn = {len(values)}")
-    axes.set_xticks([0, 1], ticks)
-    axes.set_xlim(-0.55, 1.55)
+        strip(axes, place, values, colours[code])
+        ticks.append(f"{words.short[code]}\nn = {len(values)}")
+    axes.set_xticks(range(len(ticks)), ticks)
+    axes.set_xlim(-0.55, len(ticks) - 0.45)
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel("mean framewise displacement (mm)")
     known = kept["mean_fd"].dropna()

@@ -7,11 +7,12 @@ from matplotlib.figure import Figure
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.figures.style import (
-    DIAGNOSIS_COLOURS,
     HALF,
     INK,
+    PATIENT,
     SEX_COLOURS,
     UNLABELLED,
+    class_colours,
     horizontal_rows,
     new_figure,
 )
@@ -21,13 +22,14 @@ JITTER_SEED = 0
 
 
 def sites_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
-    """Analysed subjects by site, the two classes, and those without a label, end to end."""
-    counts = site_table(people)
+    """Analysed subjects by site, the classes, and those without a label, end to end."""
+    counts = site_table(people, words)
     figure = new_figure(HALF, max(2.9, 0.95 + 0.22 * len(counts)))
     axes = figure.add_subplot()
     left = np.zeros(len(counts))
     rows = range(len(counts))
-    parts = {"patients": DIAGNOSIS_COLOURS[1], "controls": DIAGNOSIS_COLOURS[0], "unlabelled": UNLABELLED}
+    colours = class_colours(words.count)
+    parts = {**{words.short[code]: colours[code] for code in words.shown}, "unlabelled": UNLABELLED}
     shown = {column: colour for column, colour in parts.items() if column in counts}
     for column, colour in shown.items():
         values = counts[column].to_numpy(dtype=np.float64)
@@ -40,13 +42,13 @@ def sites_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> F
                     f"{value:.0f}",
                     ha="center",
                     va="center",
-                    color="white" if column == "patients" else INK,
+                    color="white" if colour == PATIENT else INK,
                     fontsize=7.5,
                 )
         left += values
     horizontal_rows(axes, [str(site) for site in counts["site"]])
     axes.set_xlabel(f"analysed subjects (n = {int(left.sum())})")
-    _key(axes, [(words.slots.get(column, column), colour) for column, colour in shown.items()])
+    _key(axes, list(shown.items()))
     return figure
 
 
@@ -66,11 +68,11 @@ def ages_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Fi
         kept = kept.assign(sex=kept["diagnosis"].map(words.one))
     groups = [
         (
-            sex if words.target == "sex" else f"{sex}\n{words.many[code]}",
+            sex if words.target == "sex" else f"{sex}\n{words.short[code]}",
             SEX_COLOURS[sex],
             kept.loc[(kept["diagnosis"] == code) & (kept["sex"] == sex)],
         )
-        for code in (1, 0)
+        for code in words.shown
         for sex in ("male", "female")
         if words.target != "sex" or words.one[code] == sex
     ]

@@ -1,10 +1,11 @@
-"""Draw how the connectivity of patients and controls differs."""
+"""Draw how the connectivity of patients and controls differs, or of each class and all others."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.imaging.series.files import load_runs, load_series
-from brainfed.reporting.figures.connectivity.group_connectivity import compare_groups
+from brainfed.reporting.figures.connectivity.group_connectivity import GroupConnectivity, compare_groups, joined
 from brainfed.reporting.figures.connectivity.matrices import effects_figure, means_figure
 from brainfed.reporting.figures.connectivity.strongest import brain_figure, chord_figure, region_coordinates
 from brainfed.reporting.figures.style import drawing, save_svg
@@ -30,7 +31,7 @@ def draw_connectivity(
         atlas: parcellation image and region table (None: named by number), where the regions have a place; else a
             chord diagram is drawn.
         outputs: figure -> path.
-        words: what the classes are called; who is in neither takes no part.
+        words: what the classes are called; subjects in none of them take no part.
         by_run: whether a subject's connectivity is the mean over its runs.
     """
     decided = read_table(included, ["subject", "included"])
@@ -38,23 +39,28 @@ def draw_connectivity(
     subjects = sorted(set(decided.loc[decided["included"], "subject"]) & set(known.index))
     found, regions = load_series(series, subjects)
     runs = load_runs(series) if by_run else {}
-    groups = compare_groups(found, {subject: int(known[subject]) for subject in subjects}, regions, words, runs)
+    contrasts = [
+        compare_groups(found, {subject: int(known[subject] == code) for subject in subjects}, regions, named, runs)
+        for code, named in words.contrasts
+    ]
     with drawing():
-        save_svg(means_figure(groups), outputs["means"])
-        save_svg(effects_figure(groups), outputs["effects"])
-        drawn = chord_figure(groups) if atlas is None else brain_figure(groups, region_coordinates(*atlas))
+        save_svg(means_figure(contrasts), outputs["means"])
+        save_svg(effects_figure(contrasts), outputs["effects"])
+        drawn = chord_figure(contrasts) if atlas is None else brain_figure(contrasts, region_coordinates(*atlas))
         save_svg(drawn, outputs["strongest"])
+    compared = joined([_summary(groups) for groups in contrasts])
+    summary = {"regions": len(regions), "connections": len(contrasts[0].effect), **compared}
+    write_text(outputs["summary"], canonical_json(summary) + "\n")
+
+
+def _summary(groups: GroupConnectivity) -> dict[str, Any]:
     row, column = groups.ends()
     strongest = [
-        {"from": regions[row[index]], "to": regions[column[index]], "d": round(float(groups.effect[index]), 3)}
+        {
+            "from": groups.regions[row[index]],
+            "to": groups.regions[column[index]],
+            "d": round(float(groups.effect[index]), 3),
+        }
         for index in groups.strongest(10)
     ]
-    summary = {
-        "regions": len(regions),
-        "connections": len(groups.effect),
-        "discoveries": groups.discoveries,
-        "patients": groups.counts[0],
-        "controls": groups.counts[1],
-        "strongest": strongest,
-    }
-    write_text(outputs["summary"], canonical_json(summary) + "\n")
+    return {**groups.counted, "strongest": strongest}

@@ -1,10 +1,11 @@
-"""Where patients and controls differ: mean connectivity and effect size of every connection.
+"""Effect sizes of connections and mean connectivity of patients and controls, or of a class and all others.
 
 Descriptive: it uses every analysed subject and no method sees it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class GroupEffects:
     def discoveries(self) -> int:
         """Features that differ at a false discovery rate of 5 % (Benjamini & Hochberg)."""
         return int((stats.false_discovery_control(self.p) <= FALSE_DISCOVERY_RATE).sum())
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """Discoveries and subjects, as summaries hold them."""
+        return {"discoveries": self.discoveries, "patients": self.counts[0], "controls": self.counts[1]}
 
     def strongest(self, count: int) -> NDArray[np.int64]:
         """Positions of the `count` largest |d|, the strongest first."""
@@ -106,6 +112,11 @@ def group_effects(
     t = effect / np.sqrt(1 / counts[0] + 1 / counts[1])
     p = 2 * stats.t.sf(np.abs(t), sum(counts) - 2)
     return GroupEffects(effect, p, counts, words)
+
+
+def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The summary of one contrast, or of several under `contrasts`."""
+    return summaries[0] if len(summaries) == 1 else {"contrasts": list(summaries)}
 
 
 def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:

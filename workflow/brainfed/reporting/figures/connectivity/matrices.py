@@ -1,4 +1,6 @@
-"""Connectivity of patients and controls: mean matrices, their difference, the spread of effect sizes."""
+"""Connectivity of two groups (patients and controls): mean matrices, their difference, the spread of effect sizes."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,35 +17,41 @@ ABOVE, BELOW, GAP = 0.35, 0.85, 0.14
 """Inches over and under the matrices, and between them."""
 
 
-def means_figure(groups: GroupConnectivity) -> Figure:
-    """Mean correlation of patients and of controls, and patients minus controls on its own scale."""
-    left = 1.05 if networks(groups.regions) else 0.2
+def means_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
+    """Mean correlation of two groups and their difference on its own scale, one row a contrast."""
+    left = 1.05 if networks(contrasts[0].regions) else 0.2
     side = (WIDE - left - 2 * GAP - 0.15) / 3
-    height = ABOVE + side + BELOW
+    height = (ABOVE + side + BELOW) * len(contrasts)
     figure = placed_figure(WIDE, height)
-    order = drawing_order(groups)
-    shared = _limit(np.concatenate([groups.patients, groups.controls]))
-    difference = groups.patients - groups.controls
-    first, second = (groups.words.many[code].capitalize() for code in (1, 0))
-    panels = (
-        (f"{first} (n = {groups.counts[0]})", groups.patients, shared, "mean correlation"),
-        (f"{second} (n = {groups.counts[1]})", groups.controls, shared, "mean correlation"),
-        (f"{first} minus {groups.words.many[0]}", difference, _limit(difference), "difference of means"),
-    )
-    for number, (title, values, limit, unit) in enumerate(panels):
-        place = ((left + number * (side + GAP)) / WIDE, BELOW / height, side / WIDE, side / height)
-        axes = figure.add_axes(place)
-        image = axes.imshow(
-            to_matrices(values, diagonal=np.nan)[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit,
-            interpolation="nearest",
-        )  # fmt: skip
-        axes.set_title(title)
-        _network_ticks(axes, groups.regions, names=number == 0)
-        bar = figure.colorbar(image, cax=axes.inset_axes((0.15, -0.14, 0.7, 0.03)), orientation="horizontal")
-        bar.outline.set_visible(False)
-        bar.set_label(unit)
-        bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])
+    order = drawing_order(contrasts[0])
+    for row, groups in enumerate(reversed(contrasts)):
+        bottom = BELOW + row * (ABOVE + side + BELOW)
+        shared = _limit(np.concatenate([groups.patients, groups.controls]))
+        difference = groups.patients - groups.controls
+        first, second = (_capitalised(groups.words.many[code]) for code in (1, 0))
+        panels = (
+            (f"{first} (n = {groups.counts[0]})", groups.patients, shared, "mean correlation"),
+            (f"{second} (n = {groups.counts[1]})", groups.controls, shared, "mean correlation"),
+            (f"{first} minus {groups.words.many[0]}", difference, _limit(difference), "difference of means"),
+        )
+        for number, (title, values, limit, unit) in enumerate(panels):
+            place = ((left + number * (side + GAP)) / WIDE, bottom / height, side / WIDE, side / height)
+            axes = figure.add_axes(place)
+            image = axes.imshow(
+                to_matrices(values, diagonal=np.nan)[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit,
+                interpolation="nearest",
+            )  # fmt: skip
+            axes.set_title(title)
+            _network_ticks(axes, groups.regions, names=number == 0)
+            bar = figure.colorbar(image, cax=axes.inset_axes((0.15, -0.14, 0.7, 0.03)), orientation="horizontal")
+            bar.outline.set_visible(False)
+            bar.set_label(unit)
+            bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])
     return figure
+
+
+def _capitalised(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
@@ -79,10 +87,15 @@ def _network_ticks(axes: Axes, regions: tuple[str, ...], *, names: bool) -> None
     axes.tick_params(axis="y", labelsize=7)
 
 
-def effects_figure(groups: GroupConnectivity) -> Figure:
+def effects_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
     """Histogram of Cohen's d over connections, against its distribution where the groups do not differ."""
-    figure = new_figure(HALF, 2.9)
-    axes = figure.add_subplot()
+    figure = new_figure(HALF, 2.9 * len(contrasts))
+    for row, groups in enumerate(contrasts):
+        _effects(figure.add_subplot(len(contrasts), 1, row + 1), groups)
+    return figure
+
+
+def _effects(axes: Axes, groups: GroupConnectivity) -> None:
     reach = 1.05 * float(np.abs(groups.effect).max() or 1)
     edges = np.linspace(-reach, reach, 61)
     axes.hist(groups.effect, list(edges), color="#9aa7c7", edgecolor="white", linewidth=0.3)
@@ -101,4 +114,3 @@ def effects_figure(groups: GroupConnectivity) -> Figure:
     )
     axes.set_xlabel("effect size of a connection (Cohen's d)")
     axes.set_ylabel(f"connections (of {len(groups.effect):,})")
-    return figure

@@ -1,17 +1,19 @@
-"""Where patients and controls differ in FreeSurfer measures: the effect size of every measure.
+"""Effect size of every FreeSurfer measure between patients and controls, or a class and all others.
 
 Descriptive: it uses every analysed subject and no method sees it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.imaging.morphometry.measure_names import measure_of
-from brainfed.reporting.figures.connectivity.group_connectivity import GroupEffects, group_effects
+from brainfed.reporting.figures.connectivity.group_connectivity import GroupEffects, group_effects, joined
 from brainfed.reporting.figures.style import FAINT, RULE, SERIES, WIDE, drawing, new_figure, save_svg
 from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_text
 
@@ -42,26 +44,34 @@ def draw_measures(
     place = {subject: row for row, subject in enumerate(file.subjects)}
     labelled = [subject for subject in subjects if subject in known.index]
     values = file.arrays["measures"][[place[subject] for subject in labelled]].astype(np.float64)
-    effects = group_effects(values, np.array([known[subject] == 1 for subject in labelled]), words)
+    codes = known[labelled].to_numpy(dtype=np.int64)
+    contrasts = [group_effects(values, codes == code, named) for code, named in words.contrasts]
     names = tuple(file.metadata["regions"])
     with drawing():
-        save_svg(measures_figure(effects, names), outputs["measures"])
-    strongest = [{"name": names[index], "d": round(float(effects.effect[index]), 3)} for index in effects.strongest(10)]
+        save_svg(measures_figure(contrasts, names), outputs["measures"])
     summary = {
         "regions": len(names),
         "constant": int((np.ptp(values, axis=0) == 0).sum()),
-        "discoveries": effects.discoveries,
-        "patients": effects.counts[0],
-        "controls": effects.counts[1],
-        "strongest": strongest,
+        **joined([_summary(effects, names) for effects in contrasts]),
     }
     write_text(outputs["summary"], canonical_json(summary) + "\n")
 
 
-def measures_figure(effects: GroupEffects, names: tuple[str, ...]) -> Figure:
-    """The strongest Cohen's d, and all of them by kind of measure with the interval of chance."""
-    figure = new_figure(WIDE, 3.9)
-    largest, kinds = figure.subplots(1, 2, width_ratios=[1.5, 1])
+def _summary(effects: GroupEffects, names: tuple[str, ...]) -> dict[str, Any]:
+    strongest = [{"name": names[index], "d": round(float(effects.effect[index]), 3)} for index in effects.strongest(10)]
+    return {**effects.counted, "strongest": strongest}
+
+
+def measures_figure(contrasts: Sequence[GroupEffects], names: tuple[str, ...]) -> Figure:
+    """The strongest Cohen's d, and all of them by kind of measure with the interval of chance; one row a contrast."""
+    figure = new_figure(WIDE, 3.9 * len(contrasts))
+    rows = figure.subplots(len(contrasts), 2, width_ratios=[1.5, 1], squeeze=False)
+    for (largest, kinds), effects in zip(rows, contrasts, strict=True):
+        _draw(largest, kinds, effects, names)
+    return figure
+
+
+def _draw(largest: Axes, kinds: Axes, effects: GroupEffects, names: tuple[str, ...]) -> None:
     chosen = effects.strongest(SHOWN)[::-1]
     colours = dict(zip(KINDS, (colour for colour, _ in SERIES), strict=False))
     reach, words = 1.96 * effects.chance_sd, effects.words
@@ -83,7 +93,6 @@ def measures_figure(effects: GroupEffects, names: tuple[str, ...]) -> Figure:
         axes.axvline(0, color=FAINT, linewidth=0.8)
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"effect size, {words.many[1]} minus {words.many[0]} (Cohen's d)")
-    return figure
 
 
 def _of_kind(names: tuple[str, ...], kind: str) -> NDArray[np.int64]:

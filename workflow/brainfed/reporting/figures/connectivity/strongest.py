@@ -1,5 +1,6 @@
 """The connections that differ most: on the brain where the regions have coordinates, else as a chord diagram."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -38,15 +39,38 @@ def region_coordinates(parcellation: str | Path, table: str | Path | None) -> ND
     return np.array([place.get(int(index), np.full(3, np.nan)) for index in atlas.indices], dtype=np.float64)
 
 
-def brain_figure(groups: GroupConnectivity, coordinates: NDArray[np.float64], count: int = STRONGEST) -> Figure:
-    """The `count` largest |d| on a glass brain, and the same regions' chord diagram beside it.
+def brain_figure(
+    contrasts: Sequence[GroupConnectivity], coordinates: NDArray[np.float64], count: int = STRONGEST
+) -> Figure:
+    """The `count` largest |d| on a glass brain, and the same regions' chord diagram beside it, one row a contrast.
 
     Args:
-        groups: the comparison.
+        contrasts: the comparisons.
         coordinates: (R, 3) mm, MNI.
         count: connections to draw.
     """
-    figure = placed_figure(WIDE, 4.6)
+    figure = placed_figure(WIDE, 4.6 * len(contrasts))
+    for groups, place in zip(contrasts, _rows(len(contrasts)), strict=True):
+        _brain(figure, groups, coordinates, count, place)
+    return figure
+
+
+Place = Callable[[float, float, float, float], tuple[float, float, float, float]]
+"""From left, bottom, width and height in a row to those in the figure."""
+
+
+def _rows(count: int) -> list[Place]:
+    """Places in the rows of a figure, from its top."""
+
+    def inside(row: int) -> Place:
+        return lambda left, bottom, width, height: (left, (bottom + count - 1 - row) / count, width, height / count)
+
+    return [inside(row) for row in range(count)]
+
+
+def _brain(
+    figure: Figure, groups: GroupConnectivity, coordinates: NDArray[np.float64], count: int, inside: Place
+) -> None:
     chosen = groups.strongest(count)
     row, column = groups.ends()
     seen = ~np.isnan(coordinates.sum(axis=1))
@@ -57,20 +81,20 @@ def brain_figure(groups: GroupConnectivity, coordinates: NDArray[np.float64], co
     matrix = to_matrices(kept, diagonal=0.0)[np.ix_(nodes, nodes)]
     limit = float(np.abs(kept).max() or 1)
     for place, view in enumerate(("x", "z")):
-        axes = figure.add_axes((0.0, 0.5 - 0.48 * place, 0.42, 0.46))
+        axes = figure.add_axes(inside(0.0, 0.5 - 0.48 * place, 0.42, 0.46))
         plot_connectome(
             matrix, coordinates[nodes], node_size=16, node_color=INK, edge_cmap="RdBu_r", edge_vmin=-limit,
             edge_vmax=limit, display_mode=view, figure=figure, axes=axes, annotate=False,
             edge_kwargs={"linewidth": 1.5}, colorbar=False,
         )  # fmt: skip
-    _chords(figure.add_axes((0.44, 0.01, 0.56, 0.98)), groups, chosen)
-    return figure
+    _chords(figure.add_axes(inside(0.44, 0.01, 0.56, 0.98)), groups, chosen)
 
 
-def chord_figure(groups: GroupConnectivity, count: int = STRONGEST) -> Figure:
-    """The `count` largest |d| as chords between regions on a circle."""
-    figure = placed_figure(WIDE, 5.2)
-    _chords(figure.add_axes((0.18, 0.01, 0.64, 0.98)), groups, groups.strongest(count))
+def chord_figure(contrasts: Sequence[GroupConnectivity], count: int = STRONGEST) -> Figure:
+    """The `count` largest |d| as chords between regions on a circle, one circle a contrast."""
+    figure = placed_figure(WIDE, 5.2 * len(contrasts))
+    for groups, inside in zip(contrasts, _rows(len(contrasts)), strict=True):
+        _chords(figure.add_axes(inside(0.18, 0.01, 0.64, 0.98)), groups, groups.strongest(count))
     return figure
 
 

@@ -13,13 +13,13 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from brainfed.reporting.figures.style import (
-    DIAGNOSIS_COLOURS,
     FAINT,
     HALF,
     SEX_COLOURS,
     UNLABELLED,
     WIDE,
     bare,
+    class_colours,
     new_figure,
     placed_figure,
 )
@@ -58,14 +58,16 @@ def graph_figure(shown: ShownGraph) -> Figure:
             bar.ax.tick_params(labelsize=7, length=2)
             continue
         if panel == titles[0]:
-            items = [(words.many[code], DIAGNOSIS_COLOURS[code], people["diagnosis"] == code) for code in (1, 0)]
+            colours = class_colours(words.count)
+            items = [(words.short[code], colours[code], people["diagnosis"] == code) for code in words.shown]
         else:
             items = [(sex, SEX_COLOURS[sex], people["sex"] == sex) for sex in ("male", "female")]
         colour = np.full(len(people), UNLABELLED, dtype=object)
         for _, paint, chosen in items:
             colour[chosen.fillna(False).to_numpy(dtype=bool)] = paint
         axes.scatter(*places.T, c=list(colour), s=size, edgecolors="white", linewidths=0.4, zorder=2)
-        for side, (title, paint, chosen) in zip((0.25, 0.75), items, strict=True):
+        for place, (title, paint, chosen) in enumerate(items):
+            side = (2 * place + 1) / (2 * len(items))
             axes.text(
                 side, -0.1, f"{title} (n = {int(chosen.sum())})", color=paint, fontweight="bold", ha="center",
                 transform=axes.transAxes, fontsize=8,

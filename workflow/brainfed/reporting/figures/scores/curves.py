@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.calibration import brier_scores, calibration_curve
 from brainfed.evaluation.roc import MeanRoc, mean_roc
-from brainfed.reporting.figures.style import FAINT, RULE, WIDE, new_figure, note_figure
+from brainfed.reporting.figures.scores.class_curves import class_calibration_figure, class_roc_figure
+from brainfed.reporting.figures.scores.panels import broken, unit_panels
+from brainfed.reporting.figures.style import FAINT, RULE, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family
-
-COLUMNS = 6
 
 
 def roc_figure(
@@ -30,11 +30,13 @@ def roc_figure(
         reference: its curve is repeated in grey in every panel.
         words: what the classes are called.
     """
+    if words.count > 2:
+        return class_roc_figure(predictions, variants, words)
     curves = {str(name): mean_roc(part) for name, part in predictions.groupby("variant", sort=False)}
     shown = [variant for variant in by_family(variants) if curves[variant.name].runs]
     if not shown:
         return note_figure(f"no run has {words.many[1]} and {words.many[0]} among its test subjects")
-    figure, panels = _panels(len(shown))
+    figure, panels = unit_panels(len(shown))
     for variant, axes in zip(shown, panels, strict=True):
         _roc(axes, curves[variant.name], variant, curves.get(reference) if variant.name != reference else None)
     figure.supxlabel("false-positive rate (1 \u2212 specificity)", fontsize=8.5)
@@ -67,12 +69,14 @@ def calibration_figure(
         variants: all variants of the experiment.
         words: what the classes are called.
     """
+    if words.count > 2:
+        return class_calibration_figure(predictions, variants, words)
     curve = calibration_curve(predictions)
     brier = brier_scores(predictions).set_index("variant")["brier"]
     shown = [variant for variant in by_family(variants) if variant.name in brier.index]
     if not shown:
         return note_figure("no method of this experiment gives probabilities")
-    figure, panels = _panels(len(shown))
+    figure, panels = unit_panels(len(shown))
     for variant, axes in zip(shown, panels, strict=True):
         part = curve[curve["variant"] == variant.name]
         axes.plot([0, 1], [0, 1], color=RULE, linewidth=0.8)
@@ -89,26 +93,3 @@ def calibration_figure(
     figure.supxlabel(f"predicted probability of being a {words.one[1]}", fontsize=8.5)
     figure.supylabel(f"share that are {words.many[1]}", fontsize=8.5)
     return figure
-
-
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    """A grid of square panels that share the unit square; numbers at the outer edges only."""
-    columns = min(COLUMNS, max(count, 4))
-    rows = -(-count // columns)
-    figure = new_figure(WIDE, 0.45 + rows * (0.42 + 0.86 * WIDE / columns))
-    panels = [figure.add_subplot(rows, columns, number + 1) for number in range(count)]
-    for number, axes in enumerate(panels):
-        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
-        axes.set_aspect("equal")
-        axes.tick_params(labelsize=7, labelleft=number % columns == 0, labelbottom=number + columns >= count)
-        axes.set_xticklabels(["0", ".5", "1"])
-        axes.set_yticklabels(["0", ".5", "1"])
-    return figure, panels
-
-
-def broken(title: str, width: int = 17) -> str:
-    """A title on at most two lines."""
-    if len(title) <= width:
-        return title
-    cut = title.rfind(" ", 0, width + 1)
-    return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation.experiment import read_predictions, test_train_ratio
+from brainfed.evaluation.experiment import test_train_ratio
+from brainfed.evaluation.predictions import read_predictions
 from brainfed.reporting.figures.scores.curves import calibration_figure, roc_figure
 from brainfed.reporting.figures.scores.gain import gain_figure
 from brainfed.reporting.figures.scores.learning import learning_figure, read_history

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from brainfed.reporting.figures.scores.curves import broken
+from brainfed.reporting.figures.scores.panels import broken
 from brainfed.reporting.figures.style import FAINT, INK, WIDE, new_figure, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family
 from brainfed.runtime.artefacts import read_table

@@ -1,0 +1,123 @@
+"""Three classes by hand and against scikit-learn; two classes keep their column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.metrics as sk
+
+from brainfed.evaluation.class_metrics import class_metrics
+from brainfed.evaluation.confusion import confusion_table
+from brainfed.evaluation.metrics import METRICS
+from brainfed.evaluation.predictions import against_rest, class_names, class_scores, predicted, read_predictions
+from brainfed.evaluation.scores import score_runs
+from brainfed.runtime.artefacts import write_table
+from brainfed.runtime.errors import UserError
+
+NAMES = ("CN", "MCI", "AD")
+LABEL = np.array([0, 0, 1, 1, 2, 2])
+SCORES = np.array(
+    [[0.8, 0.1, 0.1], [0.4, 0.5, 0.1], [0.2, 0.7, 0.1], [0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.5, 0.1, 0.4]]
+)
+# Predicted: CN, MCI, MCI, MCI, AD, CN.
+
+
+def table(label=LABEL, scores=SCORES, **columns):
+    frame = pd.DataFrame(
+        {
+            "variant": "ridge",
+            "repeat": 0,
+            "subject": [f"s{number}" for number in range(len(label))],
+            "institution": "east",
+            "fold": 0,
+            **{f"score-{name}": values for name, values in zip(NAMES, scores.T, strict=True)},
+            "kind": "margin",
+            "label": label,
+        }
+    )
+    return frame.assign(**columns)
+
+
+def found(label=LABEL, scores=SCORES):
+    return class_metrics(label, scores, scores.argmax(axis=1), NAMES)
+
+
+def test_three_classes_by_hand():
+    values = found()
+    assert tuple(values)[: len(METRICS)] == METRICS
+    assert values["accuracy"] == pytest.approx(4 / 6)
+    assert values["balanced_accuracy"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert values["precision"] == pytest.approx((1 / 2 + 2 / 3 + 1) / 3)
+    assert values["specificity"] == pytest.approx((3 / 4 + 3 / 4 + 1) / 3)
+    assert values["f1:MCI"] == pytest.approx(4 / 5)
+    assert values["auc:CN"] == pytest.approx(7 / 8)
+    assert values["auc:MCI"] == 1
+    assert values["auc"] == pytest.approx((7 / 8 + 1 + 1) / 3)
+
+
+def test_they_are_scikit_learns():
+    random = np.random.default_rng(2)
+    label, scores = random.integers(0, 3, 60), random.dirichlet([1, 1, 1], 60)
+    values, called = found(label, scores), scores.argmax(axis=1)
+    assert values["auc"] == pytest.approx(sk.roc_auc_score(label, scores, multi_class="ovr", average="macro"))
+    assert values["balanced_accuracy"] == pytest.approx(sk.balanced_accuracy_score(label, called))
+    assert values["f1"] == pytest.approx(sk.f1_score(label, called, average="macro"))
+    assert values["precision"] == pytest.approx(sk.precision_score(label, called, average="macro"))
+
+
+def test_the_auc_does_not_depend_on_the_scale_of_margins():
+    assert found(scores=10 * SCORES - 3)["auc"] == pytest.approx(found()["auc"])
+
+
+def test_a_mean_without_one_of_its_classes_is_not_defined():
+    kept = LABEL < 2
+    values = found(LABEL[kept], SCORES[kept])
+    assert np.isnan([values[name] for name in ("auc", "recall", "balanced_accuracy", "auc:AD", "recall:AD")]).all()
+    assert values["accuracy"] == pytest.approx(3 / 4)
+    assert values["specificity:AD"] == 1
+    assert np.isnan(list(found(LABEL[:0], SCORES[:0]).values())).all()
+
+
+def test_predictions_know_their_classes():
+    assert class_names(table()) == NAMES
+    np.testing.assert_array_equal(class_scores(table()), SCORES)
+    assert predicted(table()).tolist() == [0, 1, 1, 1, 2, 0]
+    question = against_rest(table(), 2)
+    assert question["label"].tolist() == [0, 0, 0, 0, 1, 1]
+    assert question["score"].tolist() == SCORES[:, 2].tolist()
+
+
+@pytest.mark.parametrize(("kind", "score", "expected"), [("probability", 0.5, 0), ("margin", 0.5, 1), ("margin", 0, 0)])
+def test_two_classes_have_one_column(kind, score, expected):
+    one = pd.DataFrame({"score": [score], "kind": [kind], "label": [1]})
+    assert predicted(one).tolist() == [expected]
+    assert class_scores(one).tolist() == [[(1 if kind == "probability" else 0) - score, score]]
+    assert class_names(one) == ("0", "1")
+
+
+def test_runs_have_the_metrics_of_every_class_in_every_scope():
+    runs = score_runs(table())
+    values = runs.set_index(["scope", "metric"])["value"]
+    assert values["pooled", "recall:AD"] == values["institution", "recall:AD"] == 0.5
+    assert values["institution:east", "auc"] == pytest.approx(found()["auc"])
+
+
+def test_a_score_that_is_not_finite_is_refused():
+    scores = SCORES.copy()
+    scores[3, 2] = np.nan
+    with pytest.raises(UserError, match="ridge gave nan for subject s3"):
+        score_runs(table(scores=scores))
+
+
+def test_confusion_by_hand():
+    cells = confusion_table(table()).set_index(["label", "predicted"])
+    assert cells.loc[("CN", "MCI"), "predictions"] == 1
+    assert cells.loc[("MCI", "MCI"), "share"] == 1
+    assert cells["predictions"].sum() == 6
+
+
+def test_files_of_other_classes_are_refused(tmp_path):
+    write_table(tmp_path / "three", table())
+    write_table(tmp_path / "two", table().rename(columns={"score-AD": "score"})[["subject", "institution", "fold",
+        "score", "kind", "label"]])  # fmt: skip
+    with pytest.raises(UserError, match=r"expected the scores \['score-CN'"):
+        read_predictions([("a", 0), ("b", 0)], [str(tmp_path / "three"), str(tmp_path / "two")])

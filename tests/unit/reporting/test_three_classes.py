@@ -1,0 +1,104 @@
+"""Three diagnoses from artefacts to the page: assembled, learnt, predicted, scored, drawn."""
+
+import html
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.methods.baselines.majority import MajoritySettings
+from brainfed.methods.baselines.train import majority
+from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.train_ridge import train as ridge
+from brainfed.runtime.artefacts import read_arrays, write_arrays
+from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.streams import Streams
+from brainfed.samples.assemble import assemble
+from brainfed.samples.results import check, predictions_table
+from report_project import METHODS, write_project
+
+CLASSES = ("CN", "MCI", "AD")
+PENALTY = {name: 10.0 ** (number - 4) for number, name in enumerate(METHODS)}
+
+
+def predict(name, repeat, cohort):
+    """Predictions of majority, and of a ridge classifier with a penalty of its own for every other variant."""
+    features = cohort / "features.safetensors"
+    if not features.exists():
+        _write_features(cohort, features)
+    inputs, truth = assemble(
+        split=cohort / f"split-{repeat}.parquet",
+        participants=cohort / "participants.parquet",
+        features=[] if name == "majority" else [features],
+        graphs=[],
+        labels="true",
+        streams=Streams(1, repeat),
+        classes=len(CLASSES),
+    )
+    if name == "majority":
+        outcome = majority(inputs, MajoritySettings(), Run())
+    else:
+        outcome = ridge(inputs, RidgeSettings(alphas=(PENALTY[name],)), Run())
+    check(inputs, outcome)
+    return predictions_table(inputs, outcome, truth, CLASSES)
+
+
+def _write_features(cohort, path):
+    people = pd.read_parquet(cohort / "participants.parquet")
+    label = people["diagnosis"].to_numpy(np.int64)
+    noise = np.random.default_rng(8).standard_normal((len(people), 12))
+    noise[np.arange(len(people)), label] += 2.5
+    write_arrays(path, {"features": noise.astype(np.float32)}, {"subjects": list(people["subject"])})
+    assert read_arrays(path, ["features"]).subjects
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three")
+    write_project(folder, sites=4, classes=CLASSES, predict=predict)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(project):
+    return html.unescape((project / "results" / "reports" / "toy.html").read_text(encoding="utf-8"))
+
+
+def test_predictions_hold_one_score_a_class(project):
+    table = pd.read_parquet(project / "results/toy/methods/ridge-central/repeat-0/predictions.parquet")
+    scores = ["score-CN", "score-MCI", "score-AD"]
+    assert list(table.columns) == ["subject", "institution", "fold", *scores, "kind", "label"]
+    assert (table[scores].to_numpy().argmax(axis=1) == table["label"]).mean() > 0.6
+
+
+def test_the_table_has_means_over_classes_and_a_row_a_class(project):
+    table = pd.read_csv(project / "results/toy/summary.tsv", sep="\t")
+    values = table[(table["scope"] == "pooled")].set_index(["variant", "metric"])["mean"]
+    own = values["ridge-central"]
+    assert own["recall"] == pytest.approx(np.mean([own[f"recall:{name}"] for name in CLASSES]))
+    assert own["balanced_accuracy"] == pytest.approx(own["recall"])
+    assert own["auc"] > 0.75
+    assert values["majority"]["balanced_accuracy"] == pytest.approx(1 / 3, abs=0.01)
+    assert np.isnan(values["majority"]["precision"])
+
+
+def test_the_confusion_matrix_counts_every_prediction(project):
+    table = pd.read_csv(project / "results/toy/confusion.tsv", sep="\t")
+    own = table[table["variant"] == "ridge-central"]
+    assert own["predictions"].sum() == 2 * 46
+    assert set(own["label"]) == set(own["predicted"]) == set(CLASSES)
+    assert own.groupby("label")["share"].sum().tolist() == pytest.approx([1, 1, 1])
+
+
+def test_the_page_speaks_of_the_classes(page):
+    assert "15 CN subjects, 16 MCI subjects, 15 AD subjects" in page
+    assert "CN, MCI and AD subjects end to end" in page
+    assert "between AD subjects and all others" in page
+    assert "means over the 3 classes, each against the rest" in page
+    assert "mm in MCI subjects and" in page
+
+
+def test_the_page_names_no_patients_as_a_class(page):
+    visible = page[page.index("<body") :]
+    for words in ("patients and controls", "patients minus controls", "in patients", "Patients are the positive class"):
+        assert words not in visible

@@ -1,0 +1,70 @@
+"""Metrics of more than two classes: means over the classes, each against the rest.
+
+The AUC is the unweighted mean over classes of the area that one class's scores reach against all others ("class
+reference" curves: Fawcett 2006, Pattern Recognition Letters 27, Sec. 9; macro average in scikit-learn). It takes
+margins as well as probabilities.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support, roc_auc_score
+
+from brainfed.evaluation.metrics import METRICS
+
+OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
+"""Metrics that have a value for every class; that of all classes is their mean."""
+
+
+def class_metrics(
+    label: NDArray[np.int64], scores: NDArray[np.float64], predicted: NDArray[np.int64], names: Sequence[str]
+) -> dict[str, float]:
+    """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
+
+    A value of one class is NaN where it has no definition: recall and AUC without a subject of the class, AUC and
+    specificity without another subject, precision where nobody is predicted to be of it, F1 where neither is there.
+    A mean is NaN where a class has no value: a mean over other classes is another measure.
+
+    Args:
+        label: (n,) in {0, ..., C - 1}.
+        scores: (n, C).
+        predicted: (n,) the predicted class.
+        names: of the C classes.
+    """
+    codes = np.arange(len(names))
+    single = _single(label, scores, predicted, codes)
+    means = {metric: float(np.mean(values)) for metric, values in single.items()}
+    accuracy = float(accuracy_score(label, predicted)) if len(label) else np.nan
+    means |= {"accuracy": accuracy, "balanced_accuracy": means["recall"]}
+    by_class = {
+        f"{metric}:{name}": float(single[metric][code]) for code, name in enumerate(names) for metric in OF_ONE_CLASS
+    }
+    return {metric: means[metric] for metric in METRICS} | by_class
+
+
+def _single(
+    label: NDArray[np.int64], scores: NDArray[np.float64], predicted: NDArray[np.int64], codes: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    """Metric -> (C,) its value for every class against the rest."""
+    if not len(label):
+        return {metric: np.full(len(codes), np.nan) for metric in OF_ONE_CLASS}
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        label, predicted, labels=codes, zero_division=np.nan, average=None
+    )
+    counts = confusion_matrix(label, predicted, labels=codes)
+    others = len(label) - counts.sum(axis=1)
+    called = counts.sum(axis=0) - np.diagonal(counts)
+    specificity = np.divide(others - called, others, out=np.full(len(codes), np.nan), where=others > 0)
+    present = [0 < int((label == code).sum()) < len(label) for code in codes]
+    area = [
+        roc_auc_score(label == code, scores[:, code]) if held else np.nan
+        for code, held in zip(codes, present, strict=True)
+    ]
+    return {
+        "auc": np.array(area, dtype=np.float64),
+        "precision": precision,
+        "recall": recall,
+        "specificity": specificity,
+        "f1": f1,
+    }

@@ -1,0 +1,76 @@
+"""What every kind of samples holds: subjects with an institution, a fold, and labels that no test subject shows.
+
+Samples differ in what is learnt from: nodes of population graphs (`samples.inputs`) are the first kind.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.streams import Streams
+
+HIDDEN = -1
+"""In place of a label: the subject is tested in the fold, or has no label."""
+
+IntArray = NDArray[np.int64]
+
+
+def hidden_labels(truth: IntArray, fold: IntArray) -> IntArray:
+    """(F, n) labels that a method may see in each fold: `HIDDEN` where the subject is tested in it or in none.
+
+    Args:
+        truth: (n,) labels in {0, ..., C - 1}, negative where unknown.
+        fold: (n,) the fold 0 ... F - 1 in which each subject is tested, negative: in none.
+    """
+    tested = np.arange(fold.max() + 1)[:, None] == fold[None, :]
+    return np.where(tested | (fold < 0)[None, :], HIDDEN, truth[None, :])
+
+
+@dataclass(frozen=True)
+class LabelledSubjects:
+    """The subjects of one repeat of one cohort, in ascending order of their id.
+
+    Attributes:
+        subjects: n ids.
+        institutions: M names; `institution` (n,) indexes them.
+        fold: (n,) the fold in which each subject is tested, 0 ... F - 1; negative: in none.
+        labels: (F, n) in {0, ..., C - 1}, and -1 where the subject is tested in that fold, or in none: a method
+            never holds the label of a subject that it is about to score.
+        streams: the repeat's random streams.
+        classes: C; of two, 1 is the patient.
+
+    Raises:
+        ValueError: a label of a tested subject is not hidden.
+    """
+
+    subjects: tuple[str, ...]
+    institutions: tuple[str, ...]
+    institution: IntArray
+    fold: IntArray
+    labels: IntArray
+    streams: Streams
+    classes: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse a label that would leak."""
+        tested = np.arange(self.folds)[:, None] == self.fold[None, :]
+        if (self.labels[tested] != HIDDEN).any():
+            raise ValueError("a method must not hold the label of a subject that it is to score: see hidden_labels")
+
+    @property
+    def folds(self) -> int:
+        """Number of folds F."""
+        return int(self.labels.shape[0])
+
+    def tested(self, fold: int) -> NDArray[np.bool_]:
+        """(n,) mask of the subjects that are scored in `fold`."""
+        return np.asarray(self.fold == fold)
+
+    def training(self, fold: int) -> NDArray[np.bool_]:
+        """(n,) mask of the subjects whose label the method may use in `fold`."""
+        return np.asarray(self.labels[fold] >= 0)
+
+    def members(self, institution: int) -> IntArray:
+        """Positions of an institution's subjects."""
+        return np.flatnonzero(self.institution == institution)

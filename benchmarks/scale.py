@@ -36,12 +36,6 @@ INSTITUTION, SOURCES = 500, 30
 COLUMNS = {"graph": ("edges",), "training": ("GFLOP", "of matrix rate")}
 
 
-class Named(dict[str, Any]):
-    """A dictionary whose entries are attributes too, as Snakemake gives them to a script."""
-
-    __getattr__ = dict.__getitem__
-
-
 def write_cohort(folder: Path, subjects: int, features: int, folds: int) -> None:
     """Correlated features in (-1, 1), ages and sexes at random, institutions of 500 subjects, five sites in each."""
     random = np.random.default_rng(0)
@@ -71,18 +65,25 @@ def write_cohort(folder: Path, subjects: int, features: int, folds: int) -> None
     write_table(folder / "participants.parquet", pd.DataFrame(people))
 
 
+def named(**values: Any) -> Any:
+    """What Snakemake gives a script."""
+    from snakemake.iocontainers import Namedlist
+
+    return Namedlist(fromdict=values)
+
+
 def build(folder: Path, arguments: argparse.Namespace, scope: str) -> int:
     """The graph by the workflow's script; its number of edges."""
-    names = {name: folder / f"{name}.parquet" for name in ("split", "participants")}
+    names = {name: str(folder / f"{name}.parquet") for name in ("split", "participants")}
     graph = folder / "graph.safetensors"
     params = {
         "settings": {"scope": scope}, "protocol": arguments.protocol, "seed": 0, "repeat": 0,
         "fold": 0 if arguments.protocol == "inductive" else -1, "threads": arguments.threads,
     }  # fmt: skip
     given = SimpleNamespace(
-        input=Named(features=folder / "features.safetensors", **names), params=Named(params),
-        output=Named(graph=graph, timing=folder / "timing.json"),
-        log=[], resources=Named(), scriptdir=str(SCRIPT.parent),
+        input=named(features=str(folder / "features.safetensors"), **names), params=named(given=params),
+        output=named(graph=str(graph), timing=str(folder / "timing.json")),
+        log=[], resources=named(), scriptdir=str(SCRIPT.parent),
     )  # fmt: skip
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": given})
     return len(read_arrays(graph, ["row"]).arrays["row"])

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from brainfed.models.sage_network import own_weight
+from brainfed.models.stacked_network import initial_weight
 from torch.nn.functional import cross_entropy, elu
 from torch_geometric.nn import SAGEConv
 
 from brainfed.federation.privacy import normal
-from brainfed.models.sage_network import own_weight
-from brainfed.models.stacked_network import initial_weight
 from reference.loop_federation import adam, average_uploads, edge_list
 
 

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from brainfed.models.stacked_network import initial_weight
 from torch.nn.functional import cross_entropy, elu
 from torch_geometric.nn import GCNConv
 
 from brainfed.federation.privacy import normal
-from brainfed.models.stacked_network import initial_weight
 
 
 class Classifier(torch.nn.Module):

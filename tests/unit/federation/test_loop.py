@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from brainfed.models.stacked_network import Architecture, StackedNetwork
 
 from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.stacks import members, stack_inputs
@@ -17,7 +18,6 @@ from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.models.stacked_network import Architecture, StackedNetwork
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.streams import Streams
 from method_inputs import method_inputs

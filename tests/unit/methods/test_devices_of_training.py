@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from brainfed.models.stacked_network import Architecture, StackedNetwork
 
 from brainfed.engines.stacked.stacks import members, stack_inputs
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.registry import METHODS
-from brainfed.models.stacked_network import Architecture, StackedNetwork
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
 from unit.methods.test_leakage_trained import SHORT, outcome_of

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from brainfed.models.dropout import Dropout
 
 from brainfed.configuration.validation import validate
 from brainfed.federation.pace import Pace
@@ -16,7 +17,6 @@ from brainfed.methods.mlp import train_fedmlp as fedmlp
 from brainfed.methods.mlp import train_localmlp as localmlp
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.localmlp import LocalMLPSettings
-from brainfed.models.dropout import Dropout
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run

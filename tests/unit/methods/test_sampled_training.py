@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-
 from brainfed.graphs.sampling import Incoming, draw_hop
+
 from brainfed.methods.fedni.fedni import FedNISettings
 from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from brainfed.models.stacked_network import Architecture, StackedNetwork
 from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import training as stacked
@@ -14,7 +15,6 @@ from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import METHOD, FedGCNSettings
-from brainfed.models.stacked_network import Architecture, StackedNetwork
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from method_inputs import diagnosis_of, method_inputs, scrambled

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from brainfed.models.propagation import SparsePropagation, institution_blocks, row_sums
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -17,7 +18,6 @@ from brainfed.methods.gcn import train_localgcn as localgcn
 from brainfed.methods.gcn.centralgcn import CentralGCNSettings
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.localgcn import LocalGCNSettings
-from brainfed.models.propagation import SparsePropagation, institution_blocks, row_sums
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops

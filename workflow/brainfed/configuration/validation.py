@@ -150,6 +150,8 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     place = [str(part) for part in parts if part != "[key]"]
     location, found, category = ".".join(place), _shown(problem["input"]), problem["type"]
     if category == "extra_forbidden":
+        if removed := getattr(kind, "REMOVED", {}).get(location):
+            return f"{location}: {removed}."
         allowed = _fields_at(kind, problem["loc"][:-1])
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":

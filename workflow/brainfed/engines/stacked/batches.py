@@ -1,6 +1,7 @@
 """Local steps of a round: all labelled subjects at once, or batches of them (FedAvg's B)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,28 +24,34 @@ def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: 
     return sum(rounds) * settings.local_epochs * batches
 
 
-def batches_of(
-    labels: Tensor,
-    size: int,
-    subjects: Sequence[int],
-    folds: Sequence[int],
-    streams: Streams,
-    number: int,
-    epoch: int,
-) -> list[Tensor]:
-    """Labels (M, F, n) of each local step, -1 for subjects outside the batch.
+@dataclass(frozen=True)
+class Batches:
+    """How the labelled subjects of an epoch are dealt to its steps.
 
-    The largest institution decides the number of steps, so that no fold depends on another's size.
+    Attributes:
+        size: at most so many a step; 0: all in one.
+        subjects: (M,) of the institutions. The largest decides the number of steps, so that no fold depends on
+            another's size.
+        folds: the numbers of the folds, which key the streams.
+        streams: of the repeat.
     """
-    if size == 0:
-        return [labels]
-    labelled = labels.cpu() >= 0
-    steps = -(-max(subjects) // size)
-    step = torch.full(labels.shape, -1)
-    for institution in range(labels.shape[0]):
-        for position, fold in enumerate(folds):
-            nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
-            order = streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
-            step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps
-    step = step.to(labels.device)
-    return [torch.where(step == index, labels, -1) for index in range(steps)]
+
+    size: int
+    subjects: Sequence[int]
+    folds: Sequence[int]
+    streams: Streams
+
+    def of(self, labels: Tensor, number: int, epoch: int) -> list[Tensor]:
+        """Labels (M, F, n) of each local step in an epoch of round `number`, -1 for subjects outside the batch."""
+        if self.size == 0:
+            return [labels]
+        labelled = labels.cpu() >= 0
+        steps = -(-max(self.subjects) // self.size)
+        step = torch.full(labels.shape, -1)
+        for institution in range(labels.shape[0]):
+            for position, fold in enumerate(self.folds):
+                nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
+                order = self.streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
+                step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps
+        step = step.to(labels.device)
+        return [torch.where(step == index, labels, -1) for index in range(steps)]

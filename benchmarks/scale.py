@@ -93,8 +93,8 @@ def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
     """FedGCN as its job runs it; GFLOP of the first layer on the whole graph, and the CPU seconds of training."""
     import torch
 
-    from brainfed.methods.gcn import train_fedgcn as fedgcn
     from brainfed.methods.gcn.fedgcn import FedGCNSettings
+    from brainfed.methods.gcn.train import train_fedgcn
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble
@@ -115,7 +115,7 @@ def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
         neighbours=tuple(arguments.neighbours),
     )
     start = time.process_time()
-    outcome = fedgcn.train(inputs, settings, Run(progress=lambda *_: None))
+    outcome = train_fedgcn(inputs, settings, Run(progress=lambda *_: None))
     return outcome.counts.get("first_layer_operations", math.nan) / 1e9, time.process_time() - start
 
 

@@ -43,7 +43,7 @@ def test_nothing_else_is(error: Exception) -> None:
 
 
 def test_on_the_cpu_it_says_how_much_was_held_and_how_to_run_it() -> None:
-    sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train_fedgcn:train", 1234.5)
+    sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train:train_fedgcn", 1234.5)
     assert sentence.startswith("train_method: memory has run out (Unable to allocate 7.11 PiB for an array")
     for part in (
         "this job held 1,23",

@@ -1,7 +1,6 @@
 """Institutions as places of stacked tensors: one product trains them all, in all folds."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.stacked.batches import Batches
+from brainfed.engines.batches import Batches
+from brainfed.engines.curves import Curves
 from brainfed.engines.stacked.network import StackedNetwork
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
@@ -17,25 +17,6 @@ from brainfed.federation.message import Message
 from brainfed.federation.schedule import FederationSettings
 
 MODEL, OPTIMISER = "model/", "optimiser/"
-
-
-@dataclass(frozen=True)
-class Curves:
-    """What the rounds leave behind.
-
-    Attributes:
-        probabilities: (T, M, F, n, C) after every round, each institution by the model that it then holds.
-        losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
-            institution had none, or sat out.
-    """
-
-    probabilities: NDArray[np.float64]
-    losses: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, rounds: int, labels: Tensor, classes: int) -> "Curves":
-        """To be filled, for labels (M, F, n)."""
-        return cls(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
 
 
 class StackedClients:
@@ -106,10 +87,7 @@ class StackedClients:
 
     def state(self, number: int) -> Arrays:
         """The curves, the models, once where all hold the same, and Adam's moments where later rounds keep them."""
-        arrays: Arrays = {
-            "probabilities": self.curves.probabilities[: number + 1],
-            "losses": self.curves.losses[: number + 1],
-        }
+        arrays: Arrays = dict(self.curves.until(number))
         if self.keeps and number + 1 < self.settings.rounds:
             arrays |= {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
         slots = slice(0, 1) if self._alike else slice(None)
@@ -118,8 +96,8 @@ class StackedClients:
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take them up."""
-        self.curves.probabilities[: number + 1] = arrays["probabilities"]
-        self.curves.losses[: number + 1] = arrays["losses"]
+        for name, curve in self.curves.until(number).items():
+            curve[:] = arrays[name]
         moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
         if moments:
             self.optimiser.load(moments)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brainfed.engines.stacked.batches import local_steps
+from brainfed.engines.batches import local_steps
 from brainfed.federation.schedule import FederationSettings, Topology
 from brainfed.models.classifier import Classifier
 from brainfed.samples.inputs import MethodInputs

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.engines.curves import Curves
 from brainfed.engines.parameter_names import parameters_by_wire_name
-from brainfed.engines.stacked.clients import Curves, StackedClients
+from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.crossings import record_help_for_unseen, record_pooling
 from brainfed.engines.stacked.dropout import Dropout
 from brainfed.engines.stacked.network import StackedNetwork

@@ -91,7 +91,7 @@ class Table:
         train, load = resolve(inpainter.train), resolve(inpainter.load)
         trained = self.train(f"{method.name}: generator", "operations", lambda: train(inputs, settings, self.run))
         generator = load(inputs, settings, ArrayFile(trained.arrays, {}), self.run)
-        most = getattr(settings, inpainter.most) if inpainter.most else inputs.graph_settings.k
+        most = getattr(settings, inpainter.max_generated) if inpainter.max_generated else inputs.graph_settings.k
         fused = fuse(inputs, generator, FusingSettings(**method.fusing), most)
         return replace(plain, graphs=(), fused=(fused,))
 

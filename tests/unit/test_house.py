@@ -19,3 +19,8 @@ def test_a_room_has_at_most_fifteen_modules_and_an_empty_init(room):
 def test_tests_lie_in_rooms_of_the_library():
     found = {init.parent.relative_to(TESTS) for init in TESTS.rglob("__init__.py")}
     assert found <= {room.relative_to(LIBRARY) for room in ROOMS}
+
+
+def test_only_the_federation_writes_into_the_ledger():
+    writers = {file for file in LIBRARY.rglob("*.py") if "ledger.record(" in file.read_text(encoding="utf-8")}
+    assert {file.parent for file in writers} == {LIBRARY / "federation"}

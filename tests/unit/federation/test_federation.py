@@ -54,8 +54,8 @@ def test_a_fold_to_which_nobody_contributes_keeps_its_model():
     start = {"w": torch.tensor([[1.0], [2.0]])}
     server = FedAvg((0, 1, 2), start)
     reply = Message({"w": torch.full((2, 1), 5.0)}, torch.tensor([0, 3]))
-    server.aggregate({1: reply})
-    sent = server.broadcast()
+    server.aggregate(0, {1: reply})
+    sent = server.broadcast(1)
     assert [sent[code].tensors["w"].tolist() for code in (0, 1, 2)] == [[[1.0], [5.0]]] * 3
     assert start["w"].tolist() == [[1.0], [2.0]]
 

@@ -76,11 +76,11 @@ class Apart(Alone):
         super().__init__(CODES)
         self.answer, self.replies = answer, {}
 
-    def aggregate(self, replies):
+    def aggregate(self, _number, replies):
         names = next(iter(replies.values())).tensors
         self.replies = {name: torch.stack([replies[code].tensors[name] for code in CODES]) for name in names}
 
-    def broadcast(self):
+    def broadcast(self, _number):
         answers = {name: self.answer(name, stack) for name, stack in self.replies.items()}
         return {code: Message({name: stack[code] for name, stack in answers.items()}) for code in CODES}
 
@@ -92,10 +92,10 @@ class Descent(Alone):
         super().__init__(CODES)
         self.body = torch.zeros(1, 2)
 
-    def aggregate(self, replies):
+    def aggregate(self, _number, replies):
         self.body = self.body - torch.stack([reply.tensors["gradient"] for reply in replies.values()]).mean(dim=0) / 4
 
-    def broadcast(self):
+    def broadcast(self, _number):
         return dict.fromkeys(CODES, Message({"body": self.body}))
 
     def state(self):
@@ -195,6 +195,26 @@ def test_every_kind_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
         np.testing.assert_array_equal(resumed.state(0)[key], array)
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_the_state_after_the_last_round_is_kept_on_request(keeps, tmp_path):
+    place = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
+    clients = Clients(("body",))
+    line = Wire(Ledger(AXES), dict.fromkeys(CODES, PEOPLE), WeightNoise(0.0, Streams(0), (0,)))
+    federate(clients, FedAvg(CODES, clients.start()), line, 2, place, lambda *_: None, keeps_last=keeps)
+    assert place.path.exists() == keeps
+
+
+def test_replies_are_averaged_in_the_order_of_their_institutions():
+    """Sums of floats depend on their order, and a simulation must not on the order of its replies."""
+    values = {0: 1e8, 1: -1e8, 2: 1.0, 3: 0.25}
+    sums = []
+    for order in (CODES, CODES[::-1]):
+        server = FedAvg(CODES, {"body": torch.zeros(1, 1)})
+        server.aggregate(0, {code: Message({"body": torch.full((1, 1), values[code])}) for code in order})
+        sums.append(server.tensors["body"])
+    assert torch.equal(*sums)
+
+
 def test_a_round_counts_what_goes_up_and_what_comes_down():
     _, rows = run("partial")
     assert [(row["name"], row["direction"], row["tensors"], row["bytes"]) for row in rows] == [
@@ -258,11 +278,63 @@ def test_numbers_of_subjects_reach_the_server_only_where_they_are_reported():
 def test_noise_goes_on_every_fold_of_a_reply_and_on_no_answer():
     line = wire(noise=1.0)
     parameter = torch.nn.Parameter(torch.zeros(2, 3))
-    sent = line.up(0, {0: Message({"body": parameter, "head": torch.zeros(2, 3)}, moments=frozenset({"head"}))})
+    sent = line.up(0, {0: Message({"body": parameter, "head": torch.zeros(2, 3)}, plain=frozenset({"head"}))})
     assert (sent[0].tensors["body"] != 0).all()
     assert (sent[0].tensors["head"] == 0).all()
     assert not torch.equal(sent[0].tensors["body"][0], sent[0].tensors["body"][1])
     assert (line.down(0, {0: body(2, 3)}, to={0})[0].tensors["body"] == 0).all()
+
+
+def test_an_attack_replaces_replies_after_the_noise_and_before_the_server():
+    def flipped(number, replies):
+        assert number == 3
+        return {0: Message({"body": -replies[0].tensors["body"]})}
+
+    line = wire(noise=1.0, attack=flipped)
+    sent = {code: Message({"body": torch.zeros(2, 3)}) for code in (0, 1)}
+    got = line.up(3, sent)
+    assert torch.equal(got[0].tensors["body"], -sent[0].tensors["body"])
+    assert got[1].tensors["body"] is sent[1].tensors["body"]
+
+
+def test_an_institution_that_is_the_server_sends_one_noisy_copy_and_nothing_to_itself():
+    line = wire(noise=1.0, home=2)
+    model = body(2, 3)
+    got = line.down(0, dict.fromkeys(CODES, model), to=CODES)
+    assert got[2] is model and (model.tensors["body"] == 0).all()
+    assert got[0] is got[1] is got[3] and (got[0].tensors["body"] != 0).all()
+    line.up(0, {code: body(2, 3, plain=frozenset({"body"})) for code in CODES})
+    rows = {row["direction"]: row for row in line.ledger.rows()}
+    for row in rows.values():
+        assert (row["to"], row["institutions"], row["tensors"], row["rounds"]) == ("institutions", "0 1 2 3", 6, 1)
+
+
+def test_the_first_messages_open_a_training_and_are_sent_again_uncounted_when_it_resumes(tmp_path, monkeypatch):
+    monkeypatch.setattr(Pace, "due", lambda _: True)
+
+    asked = []
+
+    class Opening(FedAvg):
+        def broadcast(self, number):
+            asked.append(number)
+            return dict.fromkeys(self.institutions, Message(self.tensors))
+
+    monkeypatch.setitem(SERVERS, "opening", (("body",), lambda clients: Opening(CODES, clients.start())))
+    checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
+    run("opening", rounds=2)
+    assert asked == [0, 1, 2]
+
+    def cut_off(done, *_):
+        if done == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run("opening", checkpoint=checkpoint, progress=cut_off)
+    asked.clear()
+    _, rows = run("opening", checkpoint=checkpoint)
+    assert asked == [1, *range(2, ROUNDS + 1)]
+    assert [row["tensors"] for row in rows] == [len(CODES) * (ROUNDS + 1), len(CODES) * ROUNDS]
+    assert [row["rounds"] for row in rows] == [ROUNDS + 1, ROUNDS]
 
 
 class Some(FedAvg):
@@ -270,9 +342,9 @@ class Some(FedAvg):
 
     answered: tuple[int, ...] = ()
 
-    def broadcast(self):
-        sent = super().broadcast()
-        return {code: sent[code] for code in self.answered}
+    def broadcast(self, number):
+        sent = super().broadcast(number)
+        return {code: sent[code] for code in self.answered if code in sent}
 
 
 def stacked(inputs):

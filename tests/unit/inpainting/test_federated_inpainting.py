@@ -67,8 +67,8 @@ def federation(strategy, **settings):
 
 def exchange(inputs, held, replies):
     server = FedAvg(held.institutions, held.start())
-    server.aggregate(fedni.wire_of(held, inputs).up(0, replies))
-    held.receive(server.broadcast())
+    server.aggregate(0, fedni.wire_of(held, inputs).up(0, replies))
+    held.receive(server.broadcast(1))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

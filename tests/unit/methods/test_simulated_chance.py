@@ -130,7 +130,7 @@ def inpainted(inpainter: Inpainter, inputs: MethodInputs, graph_settings: GraphS
     settings = inpainter.settings(**{name: value for name, value in SHORT_INPAINTING.items() if name in has})
     trained = resolve(inpainter.train)(known, settings, Run())
     generator = resolve(inpainter.load)(known, settings, ArrayFile(trained.arrays, {}), Run())
-    most = getattr(settings, inpainter.most) if inpainter.most else graph_settings.k
+    most = getattr(settings, inpainter.max_generated) if inpainter.max_generated else graph_settings.k
     return fuse(known, generator, FusingSettings(), most)
 
 

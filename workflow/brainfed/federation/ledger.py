@@ -43,6 +43,7 @@ class Ledger:
     axes: Mapping[str, int] = field(default_factory=dict)
     stage: Stage = "classifier"
     _rows: dict[tuple[str, str], dict[str, int | str]] = field(default_factory=dict)
+    _rounds: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def record(
         self,
@@ -95,7 +96,9 @@ class Ledger:
         )
         row["institutions"] = _with_code(str(row["institutions"]), institution)
         row["tensors"] = int(row["tensors"]) + times
-        row["rounds"] = max(int(row["rounds"]), round_index + 1)
+        rounds = self._rounds.setdefault((name, direction), set())
+        rounds.add(round_index)
+        row["rounds"] = len(rounds)
         row["bytes"] = int(row["bytes"]) + times * size
 
     def check(self, name: str, shape: Sequence[int], itemsize: int, subjects: int) -> tuple[str, ...]:
@@ -117,9 +120,14 @@ class Ledger:
         """One row for each kind of tensor that crossed; `institutions` lists the codes of its senders or receivers."""
         return tuple(self._rows[key] for key in sorted(self._rows))
 
+    def blank(self) -> "Ledger":
+        """A ledger with the same declarations that has counted nothing."""
+        return Ledger(self.declared, self.axes, self.stage)
+
     def restore(self, rows: Iterable[Mapping[str, int | str]]) -> None:
         """Take up the count of an interrupted run."""
         self._rows = {(str(row["name"]), str(row["direction"])): dict(row) for row in rows}
+        self._rounds = {key: set(range(int(row["rounds"]))) for key, row in self._rows.items()}
 
     def _declared_axes(self, name: str) -> tuple[str, ...]:
         for declared, axes in self.declared.items():

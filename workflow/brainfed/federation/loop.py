@@ -1,6 +1,7 @@
-"""The rounds of every family: choose -> train -> privatise and record -> aggregate -> broadcast (FedNI Alg. 1).
+"""The rounds of every family: choose -> train -> privatise, attack, record -> aggregate -> broadcast (FedNI Alg. 1).
 
-All institutions start from weights of a common seed, so the server's first message is that after the first round.
+The server's messages before the first round open a training; they are empty where all institutions start from weights
+of a common seed. Those after round t are the messages before round t + 1.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,11 +44,13 @@ def federate(
             again after it.
     """
     pace = pace or Pace()
-    for number in whole(range(_resume(clients, strategy, wire, rounds, checkpoint), rounds)):
+    first = _resume(clients, strategy, wire, rounds, checkpoint)
+    clients.receive(wire.down(first, strategy.broadcast(first), to=() if first else clients.institutions))
+    for number in whole(range(first, rounds)):
         replies = clients.fit(number, strategy.choose(number))
-        strategy.aggregate(wire.up(number, replies))
+        strategy.aggregate(number, wire.up(number, replies))
         took_part = {institution for institution, reply in replies.items() if reply.in_first_fold}
-        clients.receive(wire.down(number, strategy.broadcast(), to=took_part))
+        clients.receive(wire.down(number + 1, strategy.broadcast(number + 1), to=took_part))
         progress(number + 1, rounds, f"{clients.score(number)}, round")
         last = number + 1 == rounds
         if (last and keeps_last) or stop_asked() or (not last and pace.due()):

@@ -6,7 +6,7 @@ guarantee, and the report says so.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -30,37 +30,49 @@ class WeightNoise:
         scale: standard deviation; 0 draws nothing.
         streams: of the repeat.
         folds: the number that each position of the fold axis stands for.
+        prefix: of names on the wire, which the keys of the streams leave out.
     """
 
     scale: float
     streams: Streams
     folds: tuple[int, ...]
+    prefix: str = ""
 
     def add(self, number: int, replies: Mapping[int, Message]) -> None:
-        """Add it in place to the replies of round `number`; moments, such as a batch normalisation's, get none.
+        """Add it in place to the replies of round `number`; `plain` tensors get none.
 
         Drawing is serial inside torch, so the streams are drawn side by side on the job's compute threads.
         """
+        if self.scale != 0:
+            slots = (slot for institution, reply in replies.items() for slot in self._slots(institution, reply))
+            _add(list(slots), self.scale, self.streams, number)
+
+    def copies(self, number: int, sender: int, messages: Mapping[int, Message]) -> dict[int, Message]:
+        """The messages that institution `sender` sends before round `number`, with noise on copies of its weights.
+
+        Receivers of one message share one copy: the mean of several would have less noise.
+        """
         if self.scale == 0:
-            return
-        slots = [
-            _Slot(tensor[position], institution, fold, name)
-            for institution, reply in replies.items()
-            for name, tensor in reply.tensors.items()
-            if name not in reply.moments
+            return dict(messages)
+        distinct = {id(message): message for message in messages.values()}
+        noisy = {key: self._copy(number, sender, message) for key, message in distinct.items()}
+        return {receiver: noisy[id(message)] for receiver, message in messages.items()}
+
+    def _copy(self, number: int, sender: int, message: Message) -> Message:
+        copied = {
+            name: tensor.detach().clone() for name, tensor in message.tensors.items() if name not in message.plain
+        }
+        copy = replace(message, tensors={**message.tensors, **copied})
+        _add(self._slots(sender, copy), self.scale, self.streams, number)
+        return copy
+
+    def _slots(self, institution: int, message: Message) -> list["_Slot"]:
+        return [
+            _Slot(tensor[position], institution, fold, name.removeprefix(self.prefix))
+            for name, tensor in message.tensors.items()
+            if name not in message.plain
             for position, fold in enumerate(self.folds)
         ]
-        _add(slots, self.scale, self.streams, number)
-
-
-@torch.no_grad()
-def noisy_copy(
-    weights: Mapping[str, Tensor], scale: float, streams: Streams, institution: int, fold: int, round_index: int
-) -> dict[str, Tensor]:
-    """What one institution uploads of its `weights`: a copy with the noise of `WeightNoise`, by the same streams."""
-    copies = {name: weight.detach().clone() for name, weight in weights.items()}
-    _add([_Slot(copy, institution, fold, name) for name, copy in copies.items()], scale, streams, round_index)
-    return copies
 
 
 class _Slot(NamedTuple):

@@ -1,11 +1,12 @@
-"""Four ways in which data cross without a round: a pool, a loan of subjects, means of groups, and help with a fit.
+"""Ways in which data cross without a round: to a server and back, a pool, a loan of subjects, means of groups, and help
+with a fit.
 
 Each records its tensors in the ledger. Code that reads data of another institution calls one of them.
 """
 
 from collections.abc import Mapping
 
-from brainfed.federation.ledger import ENTRY_BYTES, Direction, Ledger
+from brainfed.federation.ledger import ENTRY_BYTES, Direction, Ledger, Receiver
 
 Content = Mapping[str, tuple[tuple[int, ...], int]]
 """Name -> shape and bytes of one entry."""
@@ -16,8 +17,26 @@ def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:
     return {name: ((), ENTRY_BYTES[name]) for name in names}
 
 
+def record_uploads(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
+    """Every institution sends a server the same kind of tensors, once.
+
+    Args:
+        ledger: takes the rows.
+        sizes: institution -> number of subjects.
+        content: of one institution.
+    """
+    for institution, subjects in sizes.items():
+        _record(ledger, content, "upload", institution, subjects)
+
+
+def record_downloads(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
+    """A server sends every institution the same kind of tensors, once; arguments as of `record_uploads`."""
+    for institution, subjects in sizes.items():
+        _record(ledger, content, "download", institution, subjects)
+
+
 def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends what it knows of each subject to a centre, once.
+    """Every institution sends its knowledge of each subject to a centre, once.
 
     Args:
         ledger: takes the rows.
@@ -25,17 +44,7 @@ def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> N
         content: of one subject.
     """
     for institution, subjects in sizes.items():
-        for name, (shape, itemsize) in content.items():
-            ledger.record(
-                name,
-                (subjects, *shape),
-                itemsize,
-                direction="upload",
-                round_index=0,
-                institution=institution,
-                subjects=subjects,
-                to="centre",
-            )
+        _record(ledger, _of_subjects(subjects, content), "upload", institution, subjects, to="centre")
 
 
 def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
@@ -48,77 +57,61 @@ def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int
         content: of one subject.
     """
     for institution, subjects in lent.items():
-        for name, (shape, itemsize) in content.items():
-            ledger.record(
-                name,
-                (subjects, *shape),
-                itemsize,
-                direction="download",
-                round_index=0,
-                institution=institution,
-                subjects=sizes[institution],
-            )
+        _record(ledger, _of_subjects(subjects, content), "download", institution, sizes[institution])
 
 
 def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends what stands for several of its subjects to every other, once.
+    """Every institution sends tensors that stand for several of its subjects to every other, once.
 
     Args:
         ledger: takes the rows.
-        made: institution -> how many it sends.
+        made: institution -> number of summaries that it sends.
         sizes: institution -> number of subjects.
-        content: of one.
+        content: of one summary.
     """
-    for name, (shape, itemsize) in content.items():
-        for institution, subjects in sizes.items():
-            sent = made[institution] * (len(sizes) - 1)
-            received = sum(made.values()) - made[institution]
-            directions: tuple[tuple[Direction, int], ...] = (("upload", sent), ("download", received))
-            for direction, times in directions:
-                if times:
-                    ledger.record(
-                        name,
-                        shape,
-                        itemsize,
-                        direction=direction,
-                        round_index=0,
-                        institution=institution,
-                        subjects=subjects,
-                        to="institutions",
-                        times=times,
-                    )
+    for institution, subjects in sizes.items():
+        sent, received = made[institution] * (len(sizes) - 1), sum(made.values()) - made[institution]
+        _record(ledger, content, "upload", institution, subjects, to="institutions", times=sent)
+        _record(ledger, content, "download", institution, subjects, to="institutions", times=received)
 
 
 def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int, int], content: Content) -> None:
-    """Institutions that could fit something send it to those that could not, for lack of training subjects.
+    """Institutions with training subjects send the result of a fit to those without.
 
     Args:
         ledger: takes the rows.
         helpers: institution -> number of subjects.
         helped: the same.
-        content: what each of the helpers sends.
+        content: of each helper.
     """
-    for name, (shape, itemsize) in content.items():
-        for institution, subjects in helpers.items() if helped else ():
-            ledger.record(
-                name,
-                shape,
-                itemsize,
-                direction="upload",
-                round_index=0,
-                institution=institution,
-                subjects=subjects,
-                to="institutions",
-                times=len(helped),
-            )
-        for institution, subjects in helped.items():
-            ledger.record(
-                name,
-                shape,
-                itemsize,
-                direction="download",
-                round_index=0,
-                institution=institution,
-                subjects=subjects,
-                times=len(helpers),
-            )
+    for institution, subjects in helpers.items():
+        _record(ledger, content, "upload", institution, subjects, to="institutions", times=len(helped))
+    for institution, subjects in helped.items():
+        _record(ledger, content, "download", institution, subjects, times=len(helpers))
+
+
+def _of_subjects(subjects: int, content: Content) -> Content:
+    return {name: ((subjects, *shape), itemsize) for name, (shape, itemsize) in content.items()}
+
+
+def _record(
+    ledger: Ledger,
+    content: Content,
+    direction: Direction,
+    institution: int,
+    subjects: int,
+    to: Receiver | None = None,
+    times: int = 1,
+) -> None:
+    for name, (shape, itemsize) in content.items() if times else ():
+        ledger.record(
+            name,
+            shape,
+            itemsize,
+            direction=direction,
+            round_index=0,
+            institution=institution,
+            subjects=subjects,
+            to=to,
+            times=times,
+        )

@@ -1,6 +1,6 @@
-"""The only way between institutions and server in a round: it privatises, records and refuses."""
+"""The only way between institutions and server in a round: it privatises, attacks, records and refuses."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import torch
@@ -12,6 +12,9 @@ from brainfed.federation.privacy import WeightNoise
 SIZE_BYTES = 4
 """An institution's number of training subjects, int32."""
 
+Attack = Callable[[int, Mapping[int, Message]], Mapping[int, Message]]
+"""Number of the round and replies -> the replies that the server gets, some of them poisoned."""
+
 
 class Wire:
     """Carries the messages of one training. Every tensor is checked; those of the first fold are counted.
@@ -19,9 +22,11 @@ class Wire:
     Args:
         ledger: records them, and refuses a tensor that was not declared.
         subjects: institution -> number of its subjects, for the ledger's check.
-        noise: on replies; its folds are the first axis of every tensor.
+        noise: on weights that leave an institution; its folds are the first axis of every tensor.
         reported: institution -> training subjects that it reports to the server before the first round, where weights
             or the number of local steps depend on them. Empty: the server sees only who takes part.
+        home: the institution that is the server; None: nobody's. Its own leg is no crossing, and the others' end there.
+        attack: of an experiment on poisoned replies.
     """
 
     def __init__(
@@ -30,8 +35,11 @@ class Wire:
         subjects: Mapping[int, int],
         noise: WeightNoise,
         reported: Mapping[int, int] | None = None,
+        home: int | None = None,
+        attack: Attack | None = None,
     ) -> None:
         self.ledger, self.subjects, self.noise = ledger, subjects, noise
+        self._home, self._attack = home, attack
         self._reports = bool(reported)
         for institution in reported or {}:
             self._record(institution, "training-subjects", (), SIZE_BYTES, "upload", 0)
@@ -42,25 +50,32 @@ class Wire:
         Raises:
             UndeclaredCrossing: a tensor was not declared, has not the folds as its first axis, or looks like people.
         """
-        self._check(replies)
-        self.noise.add(number, replies)
-        self._count(number, replies, replies, "upload")
+        leaving = {code: reply for code, reply in replies.items() if code != self._home}
+        self._check(leaving)
+        self.noise.add(number, leaving)
+        self._count(number, leaving, leaving, "upload")
+        if self._attack is not None:
+            replies = {**replies, **self._attack(number, leaving)}
         if self._reports:
             return replies
         return {code: replace(reply, samples=(reply.samples > 0).to(torch.int64)) for code, reply in replies.items()}
 
     def down(self, number: int, messages: Mapping[int, Message], to: Collection[int]) -> Mapping[int, Message]:
-        """The server's messages as institutions get them.
+        """The server's messages before round `number` as institutions get them.
 
         Those of institutions that took part are counted. A simulation hands the model to the others at once; a real
-        institution gets it when it is next chosen, in place of an older one.
+        institution gets it when it is next chosen, in place of an older one. An institution that is the server sends
+        its weights with noise, in a copy that is the same for all.
 
         Raises:
             UndeclaredCrossing: as for `up`.
         """
-        self._check(messages)
-        self._count(number, messages, to, "download")
-        return messages
+        leaving = {code: message for code, message in messages.items() if code != self._home}
+        self._check(leaving)
+        self._count(number, leaving, to, "download")
+        if self._home is None or not leaving:
+            return messages
+        return {**messages, **self.noise.copies(number, self._home, leaving)}
 
     def _check(self, messages: Mapping[int, Message]) -> None:
         folds = len(self.noise.folds)
@@ -75,7 +90,11 @@ class Wire:
             if institution not in ends or not message.in_first_fold:
                 continue
             for name, tensor in message.tensors.items():
-                self._record(institution, name, tuple(tensor.shape[1:]), tensor.element_size(), way, number)
+                shape, itemsize = tuple(tensor.shape[1:]), tensor.element_size()
+                self._record(institution, name, shape, itemsize, way, number)
+                if self._home is not None:
+                    other: Direction = "download" if way == "upload" else "upload"
+                    self._record(self._home, name, shape, itemsize, other, number)
 
     def _record(
         self, institution: int, name: str, shape: tuple[int, ...], itemsize: int, way: Direction, number: int
@@ -88,4 +107,5 @@ class Wire:
             round_index=number,
             institution=institution,
             subjects=self.subjects[institution],
+            to="server" if way == "upload" and self._home is None else "institutions",
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from brainfed.federation.ledger import STAGES, Ledger
-from brainfed.federation.sharing import columns, record_help, record_pool
+from brainfed.federation.sharing import columns, record_downloads, record_help, record_pool
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.samples.inputs import IntArray, MethodInputs
 
@@ -48,9 +48,8 @@ def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger:
     helpers = {index: size for index, size in sizes.items() if seen[index]}
     helped = {index: size for index, size in sizes.items() if not seen[index]}
     record_help(ledger, helpers, helped, content if shared else content | model)
-    for index, size in helped.items() if shared else ():
-        for name, (shape, itemsize) in model.items():
-            ledger.record(name, shape, itemsize, direction="download", round_index=0, institution=index, subjects=size)
+    if shared:
+        record_downloads(ledger, helped, model)
 
 
 def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:

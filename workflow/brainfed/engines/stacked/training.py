@@ -5,7 +5,7 @@ pools everybody.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -115,7 +115,7 @@ def train_stacked(training: Training) -> Outcome:
     stacks = stacks_of_folds(training.module, inputs, training.reading.dtype, pooled=training.pooled)
     for index, folds in enumerate(stacks):
         network = training.network(folds)
-        book = ledger if folds[0] == 0 else replace(ledger, _rows={})
+        book = ledger if folds[0] == 0 else ledger.blank()
         progress = training.run.progress if len(stacks) == 1 else _over_stacks(training.run.progress, index, stacks)
         results.collect(network.stack, _federated(training, network, book, progress))
         if not training.pooled:

@@ -22,10 +22,10 @@ class Alone:
         """All of them."""
         return self.institutions
 
-    def aggregate(self, replies: Mapping[int, Message]) -> None:
+    def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Nothing to take."""
 
-    def broadcast(self) -> Mapping[int, Message]:
+    def broadcast(self, _number: int) -> Mapping[int, Message]:
         """Nothing."""
         return {}
 

@@ -36,7 +36,7 @@ class FedAvg:
         """Those that were drawn for this round."""
         return self.institutions if self._choose is None else self._choose(number)
 
-    def aggregate(self, replies: Mapping[int, Message]) -> None:
+    def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Average the replies; in a fold to which nobody contributes the model stays as it was."""
         ordered = [replies[code] for code in sorted(replies)]
         counts = torch.stack([reply.samples for reply in ordered])
@@ -47,8 +47,10 @@ class FedAvg:
                 mean[position] = self.tensors[name][position]
         self.tensors = means
 
-    def broadcast(self) -> Mapping[int, Message]:
-        """The same model to everybody."""
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The same model to everybody, which nobody needs before the first round."""
+        if number == 0:
+            return {}
         message = Message(self.tensors)
         return dict.fromkeys(self.institutions, message)
 

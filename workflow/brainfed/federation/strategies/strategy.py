@@ -14,11 +14,15 @@ class Strategy(Protocol):
     def choose(self, number: int, /) -> tuple[int, ...]:
         """The institutions that train in round `number`."""
 
-    def aggregate(self, replies: Mapping[int, Message]) -> None:
-        """Take the replies of the chosen; their tensors are views that the next round overwrites."""
+    def aggregate(self, number: int, replies: Mapping[int, Message], /) -> None:
+        """Take the replies of round `number`; their tensors are views that the next round overwrites."""
 
-    def broadcast(self) -> Mapping[int, Message]:
-        """The answers after `aggregate`, by institution; none where nothing is shared."""
+    def broadcast(self, number: int, /) -> Mapping[int, Message]:
+        """The messages before round `number`, by institution; none where nothing is shared.
+
+        Those before round 0 open the training, those before a round that never comes close it. A resumed training asks
+        again for the last ones.
+        """
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that later rounds depend on."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.runtime.errors import UserError
 
 PENALTY = 1.0
@@ -103,24 +104,8 @@ def select_features(features: FloatMatrix, labels: IntArray, institution: IntArr
         own = members[labels[members] >= 0]
         if both_classes(labels[own]):
             ranks.append(elimination_ranks(features[own], labels[own]))
-            ledger.record(
-                "feature-rank",
-                (dimensions,),
-                INDEX_BYTES,
-                direction="upload",
-                round_index=0,
-                institution=code,
-                subjects=len(members),
-            )
-        ledger.record(
-            "selected-features",
-            (selected,),
-            INDEX_BYTES,
-            direction="download",
-            round_index=0,
-            institution=code,
-            subjects=len(members),
-        )
+            record_uploads(ledger, {code: len(members)}, {"feature-rank": ((dimensions,), INDEX_BYTES)})
+        record_downloads(ledger, {code: len(members)}, {"selected-features": ((selected,), INDEX_BYTES)})
     if not ranks:
         raise UserError(
             "features.selection: expected an institution with training subjects of both diagnoses, found none; "

@@ -73,13 +73,13 @@ class InpaintingClients:
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """Local epochs of the chosen, one after the other."""
-        shared, moments = self._shared(), self._moments()
+        shared, plain = self._shared(), self._plain()
         replies = {}
         for place, code in enumerate(self.institutions):
             if code in chosen:
                 self.measures[number, place] = self._train(place, number)
                 own = {name: stack[place : place + 1] for name, stack in shared.items()}
-                replies[code] = Message(own, moments=moments)
+                replies[code] = Message(own, plain=plain)
         return replies
 
     @torch.no_grad()
@@ -128,7 +128,7 @@ class InpaintingClients:
             held |= self.discriminators.weights
         return {wire_name(name): stack for name, stack in held.items()}
 
-    def _moments(self) -> frozenset[str]:
+    def _plain(self) -> frozenset[str]:
         """Batch normalisation's running moments, which are averaged and get no noise."""
         return frozenset(wire_name(name) for name in self.generators.buffers)
 

@@ -1,10 +1,9 @@
 """What FedSage+'s generator training sends between owners: name -> axes. Light: the methods declare it.
 
 Under `exchange: gradients`, owner i sends fGen's parameters, and owner j returns their gradient, summed over its
-own nodes. Under `exchange: raw`, owner j sends the embeddings of its nodes, owner i the vectors that it generates
-from them, and j returns one gradient a vector: 2 (generated - true) up to a known factor, which is as good as its
-patients' features. Both give the same numbers, with the same noise on fGen's weights (see `fedsage_visit`). The sum
-hides one patient among others only by their number: it carries no formal guarantee.
+own nodes (`visits`). Under `exchange: raw`, owner j sends the embeddings of its nodes, owner i the vectors that it
+generates from them, and j returns one gradient a vector, which is as good as its patients' features (`raw_visits`).
+The sum hides one patient among others only by their number: it carries no formal guarantee.
 """
 
 from collections.abc import Mapping

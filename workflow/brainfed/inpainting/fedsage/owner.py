@@ -14,6 +14,7 @@ from torch import Tensor
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.propagation import dense_block
 from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.fedsage.wide import Targets
 from brainfed.inpainting.inputs import FloatArray, InpaintingInputs, IntArray
 from brainfed.inpainting.scaling import scaling_of
 
@@ -48,6 +49,11 @@ class Owner:
     def visible(self) -> int:
         """Number of visible nodes v."""
         return len(self.counts)
+
+    @property
+    def targets(self) -> Targets:
+        """What generated features are compared with here."""
+        return Targets(self.missing, self.neighbours, self.visible)
 
 
 def owners_of(

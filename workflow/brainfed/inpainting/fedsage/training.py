@@ -7,21 +7,32 @@ only one of them holds an optimiser's state: at d = 19,900 a generator has 26 mi
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.adam import Adam
+from brainfed.federation.clients import Clients
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
+from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.strategies.alone import Alone
+from brainfed.federation.strategies.strategy import Strategy
+from brainfed.federation.wire import Wire
+from brainfed.inpainting.fedsage.crossings import RAW_TENSORS, SUMMED_TENSORS
+from brainfed.inpainting.fedsage.draws import Draws
+from brainfed.inpainting.fedsage.local import LOSSES as AT_HOME
+from brainfed.inpainting.fedsage.local import OwnerAtHome, target_embeddings
 from brainfed.inpainting.fedsage.nodes import ImaginedNeighbours
 from brainfed.inpainting.fedsage.owner import Owner, owners_of
+from brainfed.inpainting.fedsage.raw_visits import RawHosts, RawVisitor, embeddings_sent
 from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.fedsage.state import HistoryRow, TrainingState, arrays_of, load_arrays, optimiser_arrays
-from brainfed.inpainting.fedsage.steps import Draws, federated_gradient, local_gradient, target_embeddings
-from brainfed.inpainting.fedsage.visit import crosses_of
+from brainfed.inpainting.fedsage.visits import LOSSES as AT_HOSTS
+from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, Visitor
+from brainfed.inpainting.fedsage.weights import arrays_of, load_arrays
 from brainfed.inpainting.fedsage.wide import CPU_BLOCK, WideOutput
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.trained import TrainedGenerator
@@ -34,7 +45,8 @@ from brainfed.models.fedsage_generator import (
 )
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
-from brainfed.runtime.jobs.stopping import stop_asked, whole
+
+HistoryRow = tuple[int, int, str, float]
 
 
 def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> TrainedGenerator:
@@ -42,29 +54,38 @@ def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> Trai
 
     Rounds of the history: the local epochs first, then the federated rounds.
     """
-    device, dtype = torch.device(run.device), getattr(torch, run.precision)
-    owners = owners_of(inputs, settings, device, dtype)
-    generators = _generators(inputs, settings, device, dtype)
-    state = TrainingState(generators, Ledger(crosses_of(settings), _axes(inputs, settings), "inpainting"))
-    _run(state, owners, _steps(owners, settings), inputs, settings, run)
-    shares = [(owner.institution, 1, "hidden_fraction", 1 - owner.visible / owner.subjects) for owner in owners]
+    training = _Training(inputs, settings, run)
+    owners, generators = training.owners, training.generators
+    for owner in owners:
+        training.at_home(owner)
+    embeddings = {
+        owner.institution: target_embeddings(generators[owner.institution], owner) for owner in training.hosts
+    }
+    for owner in owners:
+        training.visits(owner, embeddings)
+    hidden = [(owner.institution, 1, "hidden_fraction", 1 - owner.visible / owner.subjects) for owner in owners]
     return TrainedGenerator(
-        arrays=arrays_of(generators),
-        history=_history([*shares, *state.history], inputs.institutions),
+        arrays={
+            name: array
+            for code, generator in generators.items()
+            for name, array in arrays_of(generator, f"{code}/").items()
+        },
+        history=_history([*hidden, *training.history], inputs.institutions),
         counts={
             "parameters": sum(parameter.numel() for parameter in generators[owners[0].institution].parameters()),
             "rounds": settings.rounds,
             "local_epochs": settings.local_epochs,
             "operations": _operations(owners, settings),
         },
-        crossings=state.ledger.rows(),
+        crossings=training.ledger.rows(),
     )
 
 
 def load(inputs: InpaintingInputs, settings: FedSageSettings, file: ArrayFile, run: Run) -> ImaginedNeighbours:
     """The trained generators, ready to be asked."""
     generators = _generators(inputs, settings, torch.device(run.device), getattr(torch, run.precision))
-    load_arrays(generators, file.arrays)
+    for code, generator in generators.items():
+        load_arrays(generator, file.arrays, f"{code}/")
     return ImaginedNeighbours(inputs, settings, generators)
 
 
@@ -75,77 +96,69 @@ def _history(rows: Sequence[HistoryRow], institutions: Sequence[str]) -> pd.Data
     return history.assign(institution=names).astype({"round": "int32"})
 
 
-@dataclass(frozen=True)
-class _Step:
-    """One step of one owner: a local epoch, or a federated round."""
+class _Training:
+    """All that the trainings of the owners share."""
 
-    owner: Owner
-    federated: bool
-    number: int
+    def __init__(self, inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> None:
+        device, dtype = torch.device(run.device), getattr(torch, run.precision)
+        self.inputs, self.settings, self.run = inputs, settings, run
+        self.owners = owners_of(inputs, settings, device, dtype)
+        self.hosts = [owner for owner in self.owners if len(owner.targeted)]
+        self.generators = _generators(inputs, settings, device, dtype)
+        self.draws = Draws(inputs.streams, inputs.part, settings.dropout)
+        self.wide = WideOutput(CPU_BLOCK if device.type == "cpu" else inputs.features.shape[1])
+        declared = SUMMED_TENSORS if settings.exchange == "gradients" else RAW_TENSORS
+        self.ledger = Ledger(declared, _axes(inputs, settings), "inpainting")
+        fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
+        self.noise = WeightNoise(settings.noise, inputs.streams, (fold,), prefix=WEIGHT)
+        self.pace = Pace()
+        self.history: list[HistoryRow] = []
+        self._done = 0
 
+    def at_home(self, owner: Owner) -> None:
+        """Train the owner's generator alone."""
+        generator, rounds = self.generators[owner.institution], self.settings.local_epochs
+        clients = OwnerAtHome(owner, generator, self.settings, self.draws, self.wide)
+        wire = Wire(self.ledger, {}, self.noise)
+        self._federate(owner, "home", clients, Alone(clients.institutions), wire, rounds)
+        self._remember(owner, AT_HOME, clients.losses, first=1)
 
-def _steps(owners: Sequence[Owner], settings: FedSageSettings) -> list[_Step]:
-    local = [_Step(owner, False, number) for owner in owners for number in range(settings.local_epochs)]
-    return local + [_Step(owner, True, number) for owner in owners for number in range(settings.rounds)]
+    def visits(self, owner: Owner, embeddings: Mapping[int, Tensor]) -> None:
+        """Train the owner's fGen at all hosts."""
+        home, rounds, rate = owner.institution, self.settings.rounds, self.settings.learning_rate
+        fgen = self.generators[home].fgen
+        wire = Wire(self.ledger, {each.institution: each.subjects for each in self.owners}, self.noise, home=home)
+        clients: Hosts | RawHosts
+        if self.settings.exchange == "gradients":
+            clients = Hosts(home, self.hosts, embeddings, fgen.shape, self.draws, self.wide, rounds)
+            visitor = Visitor(clients.institutions, fgen, rate, rounds)
+        else:
+            clients = RawHosts(home, self.hosts, rounds)
+            if rounds:
+                wire.up(0, embeddings_sent(embeddings))
+            visitor = RawVisitor(home, embeddings, self.draws, self.noise, fgen, rate, rounds)
+        self._federate(owner, "visits", clients, visitor, wire, rounds)
+        self._remember(owner, AT_HOSTS, clients.losses, first=1 + self.settings.local_epochs)
 
+    def _federate(
+        self, owner: Owner, phase: str, clients: Clients, strategy: Strategy, wire: Wire, rounds: int
+    ) -> None:
+        name, before = self.inputs.institutions[owner.institution], self._done
+        steps = len(self.owners) * (self.settings.local_epochs + self.settings.rounds)
 
-def _run(
-    state: TrainingState,
-    owners: Sequence[Owner],
-    steps: Sequence[_Step],
-    inputs: InpaintingInputs,
-    settings: FedSageSettings,
-    run: Run,
-) -> None:
-    draws = Draws(inputs.streams, inputs.part, settings.dropout)
-    kept = state.resume(run.checkpoint)
-    embeddings: dict[int, Tensor] = {}
-    wide = WideOutput(CPU_BLOCK if torch.device(run.device).type == "cpu" else inputs.features.shape[1])
-    pace = Pace()
-    for step in whole(steps[state.done :]):
-        if step.federated and not embeddings:
-            embeddings = {
-                owner.institution: target_embeddings(state.generators[owner.institution], owner) for owner in owners
-            }
-        generator = state.generators[step.owner.institution]
-        if state.optimiser is None or step.number == 0:
-            trained = generator.fgen if step.federated else generator
-            state.optimiser = Adam(list(trained.parameters()), settings.learning_rate)
-            if step.number > 0:
-                state.optimiser.load(optimiser_arrays(kept))
-            kept = {}
-        values = _take(step, generator, owners, embeddings, draws, settings, state, wide)
-        round_index = step.number + 1 + settings.local_epochs * step.federated
-        state.history += [(step.owner.institution, round_index, loss, value) for loss, value in values.items()]
-        state.done += 1
-        where = inputs.institutions[step.owner.institution]
-        run.progress(state.done, len(steps), f"{where}, loss {sum(values.values()):.4f}, step")
-        if stop_asked() or (state.done < len(steps) and pace.due()):
-            with pace.writing():
-                state.save(run.checkpoint)
+        def progress(done: int, _total: int, what: str) -> None:
+            self.run.progress(before + done, steps, f"{name}, {what.rpartition(', ')[0]}, step")
 
+        checkpoint = self.run.checkpoint.part(f"{phase}-{owner.institution}")
+        federate(clients, strategy, wire, rounds, checkpoint, progress, self.pace)
+        self._done += rounds
 
-def _take(
-    step: _Step,
-    generator: MissingNeighbourGenerator,
-    owners: Sequence[Owner],
-    embeddings: Mapping[int, Tensor],
-    draws: Draws,
-    settings: FedSageSettings,
-    state: TrainingState,
-    wide: WideOutput,
-) -> dict[str, float]:
-    """One gradient and one step of Adam; the losses by name."""
-    assert state.optimiser is not None
-    if step.federated:
-        values = federated_gradient(
-            generator.fgen, step.owner, owners, embeddings, draws, settings, step.number, state.ledger, wide
-        )
-    else:
-        values = local_gradient(generator, step.owner, draws, settings, step.number, wide)
-    state.optimiser.step()
-    generator.zero_grad()
-    return values
+    def _remember(self, owner: Owner, names: Sequence[str], losses: NDArray[np.float64], *, first: int) -> None:
+        for number, values in enumerate(losses):
+            self.history += [
+                (owner.institution, first + number, name, float(value))
+                for name, value in zip(names, values, strict=True)
+            ]
 
 
 def _generators(

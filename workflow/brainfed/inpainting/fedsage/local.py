@@ -1,0 +1,100 @@
+"""An owner's generator learns at home (Zhang et al. 2021, eq. 2 with weights of one).
+
+The mended classifier's cross-entropy is left out, so that the generator sees no label: it is trained once a repeat and
+shared by the folds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.adam import Adam
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.inpainting.fedsage.draws import Draws
+from brainfed.inpainting.fedsage.losses import count_loss
+from brainfed.inpainting.fedsage.owner import Owner
+from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.fedsage.weights import arrays_of, load_arrays
+from brainfed.inpainting.fedsage.wide import WideOutput
+from brainfed.models.fedsage_generator import ENCODER_WIDTH, MissingNeighbourGenerator
+
+GENERATOR, OPTIMISER = "generator/", "adam/"
+LOSSES = ("count", "feature")
+
+
+class OwnerAtHome:
+    """One institution that trains encoder, dGen and fGen; nothing leaves it.
+
+    Attributes:
+        losses: (epochs, 2) of `LOSSES`.
+    """
+
+    def __init__(
+        self,
+        owner: Owner,
+        generator: MissingNeighbourGenerator,
+        settings: FedSageSettings,
+        draws: Draws,
+        wide: WideOutput,
+    ) -> None:
+        self.owner, self.generator, self.draws, self.wide = owner, generator, draws, wide
+        self.optimiser = Adam(list(generator.parameters()), settings.learning_rate)
+        self.losses = np.zeros((settings.local_epochs, len(LOSSES)))
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """The owner's code."""
+        return (self.owner.institution,)
+
+    def fit(self, number: int, _chosen: Sequence[int]) -> Mapping[int, Message]:
+        """One epoch; no reply."""
+        self.losses[number] = local_gradient(self.generator, self.owner, self.draws, number, self.wide)
+        self.optimiser.step()
+        self.generator.zero_grad()
+        return {}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Nothing to take."""
+
+    def score(self, number: int) -> str:
+        """The sum of the losses."""
+        return f"loss {self.losses[number].sum():.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The weights, the losses, and Adam's moments where another epoch follows."""
+        more = number + 1 < len(self.losses)
+        moments = {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()} if more else {}
+        return arrays_of(self.generator, GENERATOR) | {"losses": self.losses[: number + 1]} | moments
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        load_arrays(self.generator, arrays, GENERATOR)
+        self.losses[: number + 1] = arrays["losses"]
+        if number + 1 < len(self.losses):
+            self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})
+
+
+def local_gradient(
+    generator: MissingNeighbourGenerator, owner: Owner, draws: Draws, epoch: int, wide: WideOutput
+) -> tuple[float, float]:
+    """Fill the gradients of one local epoch; the owner's count and feature losses."""
+    key = (owner.institution, "local", epoch)
+    keep = draws.keep(owner.propagated, ENCODER_WIDTH, "encoder", *key)
+    embeddings = generator.encoder(owner.propagated, owner.propagation, keep)
+    count = count_loss(generator.dgen(embeddings), owner.counts)
+    expanded = draws.expanded(generator.fgen, embeddings[owner.targeted], *key)
+    feature, back = wide.add_gradients(generator.fgen.output, expanded.detach(), owner.targets)
+    torch.autograd.backward([count, expanded], [torch.ones_like(count), back])
+    return float(count.detach()), float(feature)
+
+
+@torch.no_grad()
+def target_embeddings(generator: MissingNeighbourGenerator, owner: Owner) -> Tensor:
+    """(t, 128) of the owner's nodes that miss neighbours, by its own encoder, which no longer trains."""
+    embeddings: Tensor = generator.encoder(owner.propagated, owner.propagation)
+    return embeddings[owner.targeted]

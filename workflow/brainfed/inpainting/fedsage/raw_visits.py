@@ -1,0 +1,141 @@
+"""The visits of an owner's fGen under `exchange: raw`, which gives patients away (Zhang et al. 2021, Algorithm 1).
+
+Hosts send the embeddings of their nodes once; the visiting owner sends the vectors that it generates from them, and
+hosts return a gradient for each: 2 (generated - true) up to a known factor. FGen's weights stay at home; vectors for
+others come from its noisy copy, so that the training is that of `exchange: gradients` but for the order of sums.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.federation.privacy import WeightNoise
+from brainfed.inpainting.fedsage.draws import Draws
+from brainfed.inpainting.fedsage.losses import nearest_missing
+from brainfed.inpainting.fedsage.owner import Owner
+from brainfed.inpainting.fedsage.visits import LOSSES, WEIGHT, Visitor
+from brainfed.inpainting.fedsage.weights import feature_generator
+from brainfed.models.fedsage_generator import FeatureGenerator
+
+EMBEDDING, GENERATED, RETURNED = "embedding", "generated", "generated-gradient"
+
+
+def embeddings_sent(embeddings: Mapping[int, Tensor]) -> dict[int, Message]:
+    """The hosts' first message, from their embeddings (t, 128)."""
+    plain = frozenset({EMBEDDING})
+    return {code: Message({EMBEDDING: embedding[None]}, plain=plain) for code, embedding in embeddings.items()}
+
+
+class RawHosts:
+    """All owners with something to compare; each returns the gradient of the loss by every vector.
+
+    Args:
+        home: code of the visiting owner.
+        owners: that miss neighbours.
+        rounds: how many.
+
+    Attributes:
+        losses: (rounds, 2) at home, and the sum of the others'.
+    """
+
+    def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
+        self.home, self.owners = home, {owner.institution: owner for owner in owners}
+        self.losses = np.zeros((rounds, len(LOSSES)))
+        self._generated: dict[int, Tensor] = {}
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(self.owners)
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Take the vectors."""
+        self._generated = {code: message.tensors[GENERATED][0] for code, message in messages.items()}
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Compare every vector with its nearest missing neighbour."""
+        replies = {}
+        for code in chosen:
+            targets, vectors = self.owners[code].targets, self._generated[code]
+            nearest = nearest_missing(
+                vectors @ targets.missing.T, targets.missing.square().sum(dim=1), targets.neighbours
+            )
+            error = vectors - targets.missing[nearest]
+            entries = targets.visible * vectors.shape[1] * vectors.shape[2]
+            self.losses[number, int(code != self.home)] += float(error.square().sum() / entries)
+            replies[code] = Message({RETURNED: (error * (2 / entries))[None]}, plain=frozenset({RETURNED}))
+        return replies
+
+    def score(self, number: int) -> str:
+        """The sum of the losses."""
+        return f"loss {self.losses[number].sum():.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The losses."""
+        return {"losses": self.losses[: number + 1]}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        self.losses[: number + 1] = arrays["losses"]
+
+
+class RawVisitor(Visitor):
+    """The visiting owner, which knows the hosts' embeddings and generates from them.
+
+    Args:
+        home: its code.
+        embeddings: institution -> (t, 128) of the hosts, in their order.
+        draws: of the repeat.
+        noise: on the weights behind the vectors for others.
+        fgen: trained in place.
+        learning_rate: Adam's.
+        rounds: how many.
+    """
+
+    def __init__(
+        self,
+        home: int,
+        embeddings: Mapping[int, Tensor],
+        draws: Draws,
+        noise: WeightNoise,
+        fgen: FeatureGenerator,
+        learning_rate: float,
+        rounds: int,
+    ) -> None:
+        super().__init__(tuple(embeddings), fgen, learning_rate, rounds)
+        self.home, self.embeddings, self.draws, self.noise = home, embeddings, draws, noise
+        self._noisy = fgen
+        self._made: dict[int, Tensor] = {}
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The vectors before every round."""
+        sent = super().broadcast(number)
+        if not sent:
+            return {}
+        copy = self.noise.copies(number, self.home, sent)[self.hosts[0]]
+        weights = {name.removeprefix(WEIGHT): tensor[0] for name, tensor in copy.tensors.items()}
+        self._noisy = feature_generator(self.fgen.shape, weights)
+        self._made = {code: self._vectors(code, number) for code in self.hosts}
+        plain = frozenset({GENERATED})
+        return {code: Message({GENERATED: made.detach()[None]}, plain=plain) for code, made in self._made.items()}
+
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """One step of Adam by the gradients of all vectors."""
+        for code, reply in replies.items():
+            self._made[code].backward(reply.tensors[RETURNED][0])  # type: ignore[no-untyped-call]
+        for parameter, elsewhere in zip(self.fgen.parameters(), self._noisy.parameters(), strict=True):
+            if elsewhere.grad is not None:
+                parameter.grad = elsewhere.grad if parameter.grad is None else parameter.grad + elsewhere.grad
+        self.step(number)
+
+    def _vectors(self, code: int, number: int) -> Tensor:
+        """(t, slots, d) in (-1, 1)."""
+        fgen = self.fgen if code == self.home else self._noisy
+        expanded = self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code)
+        return torch.tanh(fgen.output(expanded)).view(len(expanded), fgen.shape.targets, fgen.shape.features)

@@ -1,0 +1,157 @@
+"""An owner's fGen learns from all others by the gradients that they return (Zhang et al. 2021, eq. 4).
+
+The visiting owner is the server of its own training: it sends fGen's weights, with FedNI's noise on one copy for all
+hosts, and takes the sum of the gradients of its loss at every host, itself among them. Gradients carry no noise: they
+are orders of magnitude smaller than weights, and noise of this size would leave nothing of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.adam import Adam
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.inpainting.fedsage.draws import Draws
+from brainfed.inpainting.fedsage.owner import Owner
+from brainfed.inpainting.fedsage.weights import arrays_of, feature_generator, load_arrays
+from brainfed.inpainting.fedsage.wide import WideOutput
+from brainfed.models.fedsage_generator import FeatureGenerator, GeneratorShape
+
+WEIGHT, GRADIENT = "fgen.", "fgen-gradient."
+FGEN, OPTIMISER = "fgen/", "adam/"
+LOSSES = ("feature", "feature_elsewhere")
+
+
+class Hosts:
+    """All owners with something to compare, while one's fGen visits them.
+
+    Args:
+        home: code of the visiting owner, a host of its own fGen.
+        owners: that miss neighbours.
+        embeddings: institution -> (t, 128), each by its own encoder.
+        shape: of fGen.
+        draws: of the repeat.
+        wide: forms the products of fGen's last layer.
+        rounds: how many.
+
+    Attributes:
+        losses: (rounds, 2) at home, and the sum of the others'.
+    """
+
+    def __init__(
+        self,
+        home: int,
+        owners: Sequence[Owner],
+        embeddings: Mapping[int, Tensor],
+        shape: GeneratorShape,
+        draws: Draws,
+        wide: WideOutput,
+        rounds: int,
+    ) -> None:
+        self.home, self.owners = home, {owner.institution: owner for owner in owners}
+        self.embeddings, self.shape, self.draws, self.wide = embeddings, shape, draws, wide
+        self.losses = np.zeros((rounds, len(LOSSES)))
+        self._visitors: dict[int, FeatureGenerator] = {}
+        self._sum: dict[str, Tensor] = {}
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(self.owners)
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Take fGen's weights; hosts with the same ones share a module, and all modules add to one gradient."""
+        visitors: dict[int, FeatureGenerator] = {}
+        for message in messages.values():
+            if id(message) not in visitors:
+                weights = {name.removeprefix(WEIGHT): tensor[0] for name, tensor in message.tensors.items()}
+                visitors[id(message)] = feature_generator(self.shape, weights)
+        self._visitors = {code: visitors[id(message)] for code, message in messages.items()}
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """The gradients of fGen's loss at every host, summed in one memory as in a secure aggregation."""
+        for name, parameter in self._visitors[chosen[0]].named_parameters() if chosen else ():
+            self._sum.setdefault(f"{GRADIENT}{name}", torch.empty_like(parameter)[None]).zero_()
+        for code in chosen:
+            loss = self._visit(code, number)
+            self.losses[number, int(code != self.home)] += loss
+        return dict.fromkeys(chosen, Message(self._sum, plain=frozenset(self._sum), summed=True))
+
+    def score(self, number: int) -> str:
+        """The sum of the losses."""
+        return f"loss {self.losses[number].sum():.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The losses."""
+        return {"losses": self.losses[: number + 1]}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        self.losses[: number + 1] = arrays["losses"]
+
+    def _visit(self, code: int, number: int) -> float:
+        fgen, host = self._visitors[code], self.owners[code]
+        for name, parameter in fgen.named_parameters():
+            parameter.grad = self._sum[f"{GRADIENT}{name}"][0]
+        expanded = self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code)
+        loss, back = self.wide.add_gradients(fgen.output, expanded.detach(), host.targets)
+        expanded.backward(back)  # type: ignore[no-untyped-call]
+        return float(loss)
+
+
+class Visitor:
+    """The visiting owner: its fGen takes a step a round by the sum of the hosts' gradients.
+
+    Args:
+        hosts: codes.
+        fgen: trained in place.
+        learning_rate: Adam's.
+        rounds: how many.
+    """
+
+    def __init__(self, hosts: tuple[int, ...], fgen: FeatureGenerator, learning_rate: float, rounds: int) -> None:
+        self.hosts, self.fgen, self.rounds = hosts, fgen, rounds
+        self.optimiser = Adam(list(fgen.parameters()), learning_rate)
+        self._done = 0
+
+    def choose(self, _number: int) -> tuple[int, ...]:
+        """All hosts."""
+        return self.hosts
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The weights before every round."""
+        if number == self.rounds:
+            return {}
+        weights = {f"{WEIGHT}{name}": parameter.detach()[None] for name, parameter in self.fgen.named_parameters()}
+        return dict.fromkeys(self.hosts, Message(weights))
+
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """One step of Adam."""
+        for reply in list(replies.values())[:1]:
+            for name, parameter in self.fgen.named_parameters():
+                parameter.grad = reply.tensors[f"{GRADIENT}{name}"][0]
+        self.step(number)
+
+    def step(self, number: int) -> None:
+        """Move fGen against its gradients."""
+        self.optimiser.step()
+        self.fgen.zero_grad()
+        self._done = number + 1
+
+    def state(self) -> Arrays:
+        """The weights, and Adam's moments where another round follows."""
+        more = self._done < self.rounds
+        moments = {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()} if more else {}
+        return arrays_of(self.fgen, FGEN) | moments | {"done": np.array(self._done)}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        load_arrays(self.fgen, arrays, FGEN)
+        self._done = int(arrays["done"])
+        if self._done < self.rounds:
+            self.optimiser.load({name.removeprefix(OPTIMISER): arrays[name] for name in arrays})

@@ -22,7 +22,7 @@ class FedGCNSettings(FederatedClassifierSettings):
     """The federation's settings and the classifier's."""
 
     REMOVED: ClassVar[Mapping[str, str]] = {
-        "neighbours": "drawing neighbours is gone, the whole graph of 50,000 subjects fits into memory; delete the key"
+        "neighbours": "training reads the whole graph, which fits into memory with 50,000 subjects; delete the key"
     }
 
     skip: Literal["none", "linear"] = setting(

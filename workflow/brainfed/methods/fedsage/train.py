@@ -19,6 +19,7 @@ def train(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outc
 
 def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outcome:
     """Train a federated GraphSAGE on the graphs of `inputs`."""
+    # Where graphs are of a fold, products are formed fold by fold on scaled features, one order of sums for both reads.
     if len(inputs.graphs) > len(inputs.features):
         inputs = replace(inputs, features=inputs.features * inputs.folds)
     module = GraphSAGE(inputs.features[0].shape[1], settings.hidden, inputs.classes)

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train_logistic as logistic
 from brainfed.methods.linear import train_logistic_federated as logistic_federated
 from brainfed.methods.linear import train_ridge as ridge
 from brainfed.methods.linear.logistic import LogisticSettings
 from brainfed.methods.linear.logistic_federated import FederatedLogisticSettings
 from brainfed.methods.linear.ridge import RidgeSettings
-from brainfed.methods.mlp import train_fedmlp as fedmlp
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
@@ -52,10 +52,10 @@ def candidates() -> tuple[Candidate, ...]:
         ("logistic", logistic_federated.train, linear(**seldom, learning_rate=3e-4, weight_decay=10.0)),
         ("logistic", logistic_federated.train, linear(**often, learning_rate=3e-4, weight_decay=3.0)),
         ("logistic", logistic_federated.train, linear(**often, learning_rate=3e-4, weight_decay=30.0)),
-        ("fedmlp", fedmlp.train, mlp(**seldom, learning_rate=1e-3)),
-        ("fedmlp", fedmlp.train, mlp(**often, learning_rate=1e-4, weight_decay=0.1)),
-        ("fedgcn-skip", fedgcn.train, gcn(**often, learning_rate=3e-4, weight_decay=3.0, skip="linear")),
-        ("fedgcn-skip", fedgcn.train, gcn(**often, learning_rate=3e-4, weight_decay=30.0, skip="linear")),
+        ("fedmlp", train_fedmlp, mlp(**seldom, learning_rate=1e-3)),
+        ("fedmlp", train_fedmlp, mlp(**often, learning_rate=1e-4, weight_decay=0.1)),
+        ("fedgcn-skip", train_fedgcn, gcn(**often, learning_rate=3e-4, weight_decay=3.0, skip="linear")),
+        ("fedgcn-skip", train_fedgcn, gcn(**often, learning_rate=3e-4, weight_decay=30.0, skip="linear")),
     ]
     return (
         *(Candidate("federated", f"{name} {_described(own)}", train, own) for name, train, own in federated),

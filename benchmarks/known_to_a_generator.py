@@ -25,8 +25,8 @@ from brainfed.graphs.propagation import normalised_adjacency
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.methods.fedni import train as fedni
 from brainfed.methods.fedni.fedni import FedNISettings
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
@@ -138,7 +138,7 @@ def main() -> None:
         group = np.array([group_of[subject] for subject in inputs.subjects])
         made = contents(inputs, fused, group, np.random.default_rng(repeat))
         target = made["mean of the parent's group elsewhere"]
-        cut = accuracy(fedgcn.train(inputs, FedGCNSettings(), run), inputs, truth)
+        cut = accuracy(train_fedgcn(inputs, FedGCNSettings(), run), inputs, truth)
         rows.setdefault(("no new node (FedGCN)", ""), []).append((cut, np.nan))
         for name, features in made.items():
             for edges, shape in (("as FedNI", fused), ("parent", to_parents(inputs, fused))):

@@ -5,17 +5,16 @@
     python benchmarks/scale.py training [--rounds 2] [--local-epochs 10] [--folds 5] ...
 
 `graph` runs the workflow's own script on files of a made-up cohort: reading, principal components, mean distance, the
-k nearest, writing. `training` trains FedGCN on institutions of 500 subjects, whose features are read from such a file,
-with `--neighbours 10 5 --batch 100` on drawn neighbours. Every size is measured in a process of its own, from the first
+k nearest, writing. `training` trains FedGCN on institutions of 500 subjects (`--institution`), whose features are read
+from such a file. Every size is measured in a process of its own, from the first
 import to the last write. CPU seconds are those of all threads together: other work on the machine lengthens the
 seconds, hardly them; the plot shows them. Memory is the largest resident set, the pages of the features' file among it.
 The share of the matrix rate is that of the first layer's products in training, set-up included, a CPU second for a CPU
-second, against a large square product in the same process; where neighbours are drawn, that work is not counted.
+second, against a large square product in the same process.
 """
 
 import argparse
 import json
-import math
 import runpy
 import subprocess
 import sys
@@ -32,28 +31,22 @@ import brainfed
 from brainfed.runtime.artefacts import read_arrays, write_arrays, write_table
 
 SCRIPT = Path(brainfed.__file__).parents[1] / "scripts" / "build_graph.py"
-INSTITUTION, SOURCES = 500, 30
+SOURCES = 30
 COLUMNS = {"graph": ("edges",), "training": ("GFLOP", "of matrix rate")}
 
 
-class Named(dict[str, Any]):
-    """A dictionary whose entries are attributes too, as Snakemake gives them to a script."""
-
-    __getattr__ = dict.__getitem__
-
-
-def write_cohort(folder: Path, subjects: int, features: int, folds: int) -> None:
-    """Correlated features in (-1, 1), ages and sexes at random, institutions of 500 subjects, five sites in each."""
+def write_cohort(folder: Path, subjects: int, features: int, folds: int, institution_size: int) -> None:
+    """Correlated features in (-1, 1), ages and sexes at random, institutions of equal size, five sites in each."""
     random = np.random.default_rng(0)
     ids = [f"s{number:06d}" for number in range(subjects)]
     sources = random.standard_normal((SOURCES, features), dtype=np.float32) / 10
     rows = np.empty((subjects, features), dtype=np.float32)
-    for start in range(0, subjects, INSTITUTION):
-        block = rows[start : start + INSTITUTION]
+    for start in range(0, subjects, institution_size):
+        block = rows[start : start + institution_size]
         strengths = random.standard_normal((len(block), SOURCES), dtype=np.float32)
         np.tanh(strengths @ sources + random.standard_normal(block.shape, dtype=np.float32) / 3, out=block)
     write_arrays(folder / "features.safetensors", {"features": rows}, {"subjects": ids})
-    institution = np.arange(subjects) // INSTITUTION
+    institution = np.arange(subjects) // institution_size
     split = {
         "subject": ids,
         "institution": [f"i{code:03d}" for code in institution],
@@ -71,18 +64,25 @@ def write_cohort(folder: Path, subjects: int, features: int, folds: int) -> None
     write_table(folder / "participants.parquet", pd.DataFrame(people))
 
 
+def named(**values: Any) -> Any:
+    """What Snakemake gives a script."""
+    from snakemake.iocontainers import Namedlist
+
+    return Namedlist(fromdict=values)
+
+
 def build(folder: Path, arguments: argparse.Namespace, scope: str) -> int:
     """The graph by the workflow's script; its number of edges."""
-    names = {name: folder / f"{name}.parquet" for name in ("split", "participants")}
+    names = {name: str(folder / f"{name}.parquet") for name in ("split", "participants")}
     graph = folder / "graph.safetensors"
     params = {
         "settings": {"scope": scope}, "protocol": arguments.protocol, "seed": 0, "repeat": 0,
         "fold": 0 if arguments.protocol == "inductive" else -1, "threads": arguments.threads,
     }  # fmt: skip
     given = SimpleNamespace(
-        input=Named(features=folder / "features.safetensors", **names), params=Named(params),
-        output=Named(graph=graph, timing=folder / "timing.json"),
-        log=[], resources=Named(), scriptdir=str(SCRIPT.parent),
+        input=named(features=str(folder / "features.safetensors"), **names), params=named(given=params),
+        output=named(graph=str(graph), timing=str(folder / "timing.json")),
+        log=[], resources=named(), scriptdir=str(SCRIPT.parent),
     )  # fmt: skip
     runpy.run_path(str(SCRIPT), init_globals={"snakemake": given})
     return len(read_arrays(graph, ["row"]).arrays["row"])
@@ -92,8 +92,8 @@ def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
     """FedGCN as its job runs it; GFLOP of the first layer on the whole graph, and the CPU seconds of training."""
     import torch
 
-    from brainfed.methods.gcn import train_fedgcn as fedgcn
     from brainfed.methods.gcn.fedgcn import FedGCNSettings
+    from brainfed.methods.gcn.train import train_fedgcn
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble
@@ -111,11 +111,10 @@ def train(folder: Path, arguments: argparse.Namespace) -> tuple[float, float]:
         rounds=arguments.rounds,
         local_epochs=arguments.local_epochs,
         batch=arguments.batch,
-        neighbours=tuple(arguments.neighbours),
     )
     start = time.process_time()
-    outcome = fedgcn.train(inputs, settings, Run(progress=lambda *_: None))
-    return outcome.counts.get("first_layer_operations", math.nan) / 1e9, time.process_time() - start
+    outcome = train_fedgcn(inputs, settings, Run(progress=lambda *_: None))
+    return outcome.counts["first_layer_operations"] / 1e9, time.process_time() - start
 
 
 def matrix_work_a_second(size: int = 4096) -> float:
@@ -154,7 +153,7 @@ def peak() -> float:
 def measured_apart(subjects: int, arguments: argparse.Namespace) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as place:
         folder = Path(place)
-        write_cohort(folder, subjects, arguments.features, arguments.folds)
+        write_cohort(folder, subjects, arguments.features, arguments.folds, arguments.institution)
         if arguments.what == "training":
             call(["graph", "--scope", "local"], folder, arguments)
         return call([arguments.what, "--scope", arguments.scope], folder, arguments)
@@ -163,7 +162,6 @@ def measured_apart(subjects: int, arguments: argparse.Namespace) -> dict[str, fl
 def call(what: list[str], folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
     passed = ("threads", "protocol", "rounds", "local_epochs", "batch")
     options = [word for name in passed for word in (f"--{name.replace('_', '-')}", str(getattr(arguments, name)))]
-    options += ["--neighbours", *map(str, arguments.neighbours)]
     command = [sys.executable, __file__, *what, *options, "--folder", str(folder), "--here"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
@@ -189,7 +187,7 @@ def draw(path: Path, rows: dict[int, dict[str, float]], what: str) -> None:
         axes.minorticks_off()
         axes.legend(frameon=False)
         axes.grid(alpha=0.3)
-    figure.suptitle({"graph": "Population graph", "training": "FedGCN, institutions of 500"}[what], fontsize=10)
+    figure.suptitle({"graph": "Population graph", "training": "FedGCN"}[what], fontsize=10)
     figure.savefig(path)
 
 
@@ -204,7 +202,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--local-epochs", type=int, default=10)
     parser.add_argument("--batch", type=int, default=0)
-    parser.add_argument("--neighbours", type=int, nargs="*", default=[])
+    parser.add_argument("--institution", type=int, default=500, help="subjects of each")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--folder", type=Path, help="for the made-up files, 4 bytes a feature and subject")

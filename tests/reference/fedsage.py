@@ -4,17 +4,14 @@ The vectorised losses, the owner-by-owner training and the stacked GraphSAGE mus
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
-from torch.nn.functional import cross_entropy, elu
-from torch_geometric.nn import SAGEConv
+from torch.nn.functional import cross_entropy
 
 from brainfed.federation.privacy import normal
-from brainfed.models.sage_network import own_weight
-from brainfed.models.stacked_network import initial_weight
-from reference.loop_federation import adam, average_uploads, edge_list
+from brainfed.models.graphsage import GraphSAGE
+from reference.loop_federation import adam, average_uploads, client_of
 
 
 def hidden_neighbours(graph, node, hidden):
@@ -152,74 +149,19 @@ def visit(inputs, weights, z, host, settings, draw_keep, key):
     return greedy_feature_loss(generated, [truths[index] for index in some], len(host.visible))
 
 
-class SageClassifier(torch.nn.Module):
-    """Two of PyG's mean SAGEConv, ELU between them, and a linear layer."""
-
-    def __init__(self, widths):
-        super().__init__()
-        self.layers = torch.nn.ModuleList([SAGEConv(*pair, aggr="mean") for pair in list(pairwise(widths))[:2]])
-        self.last = torch.nn.Linear(*widths[2:])
-
-    def forward(self, x, edges):
-        x = elu(self.layers[0](x, edges))
-        return self.last(self.layers[1](x, edges))
-
-    def matrices(self):
-        """name -> (parameter, is it brainfed's transposed?)"""
-        named = {"weight-2": (self.last.weight, True), "bias-2": (self.last.bias, False)}
-        for number, layer in enumerate(self.layers):
-            named[f"weight-{number}"] = (layer.lin_l.weight, True)
-            named[f"bias-{number}"] = (layer.lin_l.bias, False)
-            named[f"weight-own-{number}"] = (layer.lin_r.weight, True)
-        return named
-
-    def values(self):
-        return {name: (p.detach().T if t else p.detach()).clone() for name, (p, t) in self.matrices().items()}
-
-    @torch.no_grad()
-    def set(self, values):
-        for name, (parameter, transposed) in self.matrices().items():
-            parameter.copy_(values[name].T if transposed else values[name])
-
-
-@dataclass
-class SageClient:
-    """One institution in one fold."""
-
-    nodes: np.ndarray
-    features: torch.Tensor
-    labels: torch.Tensor
-    edges: torch.Tensor
-    model: SageClassifier
-
-    def logits(self):
-        return self.model(self.features, self.edges)
-
-
-def sage_client(inputs, nodes, fold, widths):
-    labels = inputs.labels[fold][nodes]
-    x = np.asarray(inputs.fold_features(fold), dtype=np.float64)[nodes]
-    mean, sd = x[labels >= 0].mean(axis=0), x[labels >= 0].std(axis=0)
-    x = (x - mean) / np.where(sd > 0, sd, 1.0)
-    edges, _ = edge_list(inputs, nodes, fold)
-    model = SageClassifier(widths).double()
-    values = {}
-    for number, (rows, columns) in enumerate(pairwise(widths)):
-        values[f"weight-{number}"] = initial_weight(inputs.streams, number, fold, rows, columns).double()
-        values[f"bias-{number}"] = torch.zeros(columns, dtype=torch.float64)
-        values[f"weight-own-{number}"] = own_weight(inputs.streams, number, fold, rows, columns).double()
-    model.set(values)
-    apart = edges[0] != edges[1]
-    return SageClient(nodes, torch.from_numpy(x), torch.from_numpy(labels), edges[:, apart], model)
+def neighbour_means(adjacency):
+    """Rows of 1 / number of neighbours, a node itself not among them; 0 where there is none."""
+    joined = (adjacency != 0).double().fill_diagonal_(0)
+    return joined / joined.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 def train_sage_by_loops(inputs, *, hidden, rounds, local_epochs, learning_rate, noise):
     """Scores (F, n) after the last round, of federated averaging with equal weights."""
     scores = np.full((inputs.folds, len(inputs.subjects)), np.nan)
-    widths = (inputs.features[0].shape[1], *hidden, 2)
     for fold in range(inputs.folds):
         groups = [inputs.members(m) for m in range(len(inputs.institutions))]
-        clients = [sage_client(inputs, nodes, fold, widths) for nodes in groups]
+        module = GraphSAGE(inputs.features[0].shape[1], hidden, inputs.classes)
+        clients = [client_of(inputs, nodes, fold, module, neighbour_means) for nodes in groups]
         for number in range(rounds):
             for client in clients:
                 optimiser = adam(client, learning_rate, 0.0)

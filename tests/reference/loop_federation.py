@@ -1,75 +1,27 @@
 """Federated, local and central training as the papers write them: loops over folds, institutions, epochs.
 
-Plain torch and PyTorch Geometric, one small model at a time, explicit z-scores. Slow; the stacked
-training must give the same weights.
+The plain modules of `brainfed.models` and torch's optimisers, one small model at a time, explicit z-scores, a dense
+adjacency. Slow; the stacked training must give the same weights.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
-from torch.nn.functional import cross_entropy, elu
-from torch_geometric.nn import GCNConv
+from torch.nn.functional import cross_entropy
 
 from brainfed.federation.privacy import normal
-from brainfed.models.stacked_network import initial_weight
+from brainfed.models.gcn import GCN
+from brainfed.models.logistic_regression import LogisticRegression
+from brainfed.models.mlp import MLP
 
 
-class Classifier(torch.nn.Module):
-    """FedNI Table IV with PyG's layers; a plain MLP without a graph; a linear model without hidden layers.
-
-    `skip` adds a linear classifier of the features to the logits, past the graph.
-    """
-
-    def __init__(self, widths, graph, skip=False):
-        super().__init__()
-        self.skip = torch.nn.Linear(widths[0], widths[-1], bias=False) if skip else None
-        self.layers = torch.nn.ModuleList()
-        for number, (rows, columns) in enumerate(pairwise(widths)):
-            convolution = graph and number < len(widths) - 2
-            self.layers.append(
-                GCNConv(rows, columns, add_self_loops=False) if convolution else torch.nn.Linear(rows, columns)
-            )
-
-    def forward(self, x, edges, weights, factors=None):
-        past = 0 if self.skip is None else self.skip(x)
-        for number, layer in enumerate(self.layers):
-            if factors is not None and number > 0:
-                x = x * factors[number - 1]
-            x = layer(x, edges, weights) if isinstance(layer, GCNConv) else layer(x)
-            if number == 0 and len(self.layers) > 1:
-                x = elu(x)
-        return x + past
-
-    def matrices(self):
-        """name -> (tensor in brainfed's orientation, parameter, transposed?)"""
-        named = {}
-        for number, layer in enumerate(self.layers):
-            linear = layer.lin if isinstance(layer, GCNConv) else layer
-            named[f"weight-{number}"] = (linear.weight, True)
-            named[f"bias-{number}"] = (layer.bias, False)
-        if self.skip is not None:
-            named["weight-skip"] = (self.skip.weight, True)
-        return named
-
-    def values(self):
-        return {name: (p.detach().T if t else p.detach()).clone() for name, (p, t) in self.matrices().items()}
-
-    @torch.no_grad()
-    def set(self, values):
-        for name, (parameter, transposed) in self.matrices().items():
-            parameter.copy_(values[name].T if transposed else values[name])
-
-
-def start(widths, fold, streams, skip):
-    values = {}
-    for number, (rows, columns) in enumerate(pairwise(widths)):
-        values[f"weight-{number}"] = initial_weight(streams, number, fold, rows, columns).double()
-        values[f"bias-{number}"] = torch.zeros(columns, dtype=torch.float64)
-    if skip:
-        values["weight-skip"] = torch.zeros(widths[0], widths[-1], dtype=torch.float64)
-    return values
+def module_of(features, hidden, classes, graph, skip):
+    """The plain network of `brainfed.models` that has these layers."""
+    if not hidden:
+        return LogisticRegression(features, classes)
+    return GCN(features, hidden, classes, skip=skip) if graph else MLP(features, hidden, classes)
 
 
 def train_by_loops(
@@ -91,25 +43,26 @@ def train_by_loops(
     dropout=0.0,
     proximal=0.0,
 ):
-    """Scores (F, n) after the last round, float64."""
+    """Scores (F, n) of the last class after the last round, float64."""
     everybody = [np.arange(len(inputs.subjects))]
     groups = everybody if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
     scores = np.full((inputs.folds, len(inputs.subjects)), np.nan)
-    widths = (inputs.features[0].shape[1], *hidden, 2)
+    propagate = symmetric if graph else None
     for fold in range(inputs.folds):
-        clients = [client_of(inputs, nodes, fold, widths, graph, standardise, skip) for nodes in groups]
+        module = module_of(inputs.features[0].shape[1], hidden, inputs.classes, graph, skip)
+        clients = [client_of(inputs, nodes, fold, module, propagate, standardise) for nodes in groups]
         optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
         steps = -(-max(len(nodes) for nodes in groups) // batch) if batch else 1
         for number in range(rounds):
             if exchange:
                 optimisers = [adam(client, learning_rate, weight_decay) for client in clients]
             for index, (client, optimiser) in enumerate(zip(clients, optimisers, strict=True)):
-                starts = client.model.values()
+                starts = values(client.model)
                 for epoch in range(local_epochs):
                     parts = parts_of(inputs, client, batch, steps, index, fold, number, epoch)
                     for step, part in enumerate(parts):
                         key = (index, fold, number * local_epochs + epoch, step)
-                        factors = drop(inputs.streams, len(client.nodes), hidden, dropout, key) if dropout else None
+                        factors = drop(inputs.streams, len(client.nodes), hidden, dropout, key) if dropout else ()
                         optimiser.zero_grad()
                         cross_entropy(client.logits(factors)[part], client.labels[part]).backward()
                         pull_back(client.model, starts, proximal)
@@ -118,7 +71,7 @@ def train_by_loops(
                 average_uploads(inputs.streams, clients, noise, weighting, fold, number)
         for client in clients:
             with torch.no_grad():
-                probability = torch.softmax(client.logits(), dim=1)[:, 1].numpy()
+                probability = torch.softmax(client.logits(), dim=1)[:, -1].numpy()
             tested = inputs.fold[client.nodes] == fold
             scores[fold, client.nodes[tested]] = probability[tested]
     return scores
@@ -126,9 +79,12 @@ def train_by_loops(
 
 def pull_back(model, starts, mu):
     """The gradient of FedProx's mu / 2 |w - w_t|^2."""
-    for name, (parameter, transposed) in model.matrices().items():
-        before = starts[name].T if transposed else starts[name]
-        parameter.grad += mu * (parameter.detach() - before)
+    for name, parameter in model.named_parameters():
+        parameter.grad += mu * (parameter.detach() - starts[name])
+
+
+def values(model):
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
 @dataclass
@@ -138,15 +94,14 @@ class Client:
     nodes: np.ndarray
     features: torch.Tensor
     labels: torch.Tensor
-    edges: torch.Tensor | None
-    weights: torch.Tensor | None
-    model: Classifier
+    propagation: torch.Tensor | None
+    model: torch.nn.Module
 
-    def logits(self, factors=None):
-        return self.model(self.features, self.edges, self.weights, factors)
+    def logits(self, factors=()):
+        return self.model(self.features, self.propagation, factors)
 
 
-def client_of(inputs, nodes, fold, widths, graph, standardise, skip):
+def client_of(inputs, nodes, fold, module, propagate=None, standardise=True):
     labels = inputs.labels[fold][nodes]
     x = np.asarray(inputs.fold_features(fold), dtype=np.float64)[nodes]
     if standardise:
@@ -154,10 +109,10 @@ def client_of(inputs, nodes, fold, widths, graph, standardise, skip):
             raise ValueError("the loop version knows no institution without training subjects")
         mean, sd = x[labels >= 0].mean(axis=0), x[labels >= 0].std(axis=0)
         x = (x - mean) / np.where(sd > 0, sd, 1.0)
-    edges, weights = edge_list(inputs, nodes, fold) if graph else (None, None)
-    model = Classifier(widths, graph, skip).double()
-    model.set(start(widths, fold, inputs.streams, skip))
-    return Client(nodes, torch.from_numpy(x), torch.from_numpy(labels), edges, weights, model)
+    propagation = propagate(adjacency(inputs, nodes, fold)) if propagate else None
+    model = deepcopy(module).double()
+    model.start(inputs.streams, fold)
+    return Client(nodes, torch.from_numpy(x), torch.from_numpy(labels), propagation, model)
 
 
 def drop(streams, nodes, hidden, rate, key):
@@ -187,25 +142,31 @@ def average_uploads(streams, clients, noise, weighting, fold, number):
     """Noise on every client's weights, their mean back to every client."""
     uploads, sizes = [], []
     for index, client in enumerate(clients):
-        values = client.model.values()
-        for name in values:
-            draw = normal(streams, values[name].shape, "weight-noise", index, fold, number, name)
-            values[name] = values[name] + noise * draw.double()
-        uploads.append(values)
+        upload = values(client.model)
+        for name in upload:
+            draw = normal(streams, upload[name].shape, "weight-noise", index, fold, number, name.replace("_", "-"))
+            upload[name] = upload[name] + noise * draw.double()
+        uploads.append(upload)
         sizes.append(1.0 if weighting == "equal" else float((client.labels >= 0).sum()))
     mean = {
         name: sum(size * upload[name] for size, upload in zip(sizes, uploads, strict=True)) / sum(sizes)
         for name in uploads[0]
     }
     for client in clients:
-        client.model.set(mean)
+        client.model.load_state_dict(mean)
 
 
-def edge_list(inputs, nodes, fold):
-    """Edges among `nodes` as PyG wants them: (source, target), the target receives."""
+def adjacency(inputs, nodes, fold):
+    """A (n, n) among `nodes`, receivers in rows."""
     graph = inputs.graphs[fold if len(inputs.graphs) > 1 else 0]
-    place = np.full(graph.nodes, -1)
-    place[nodes] = np.arange(len(nodes))
-    inside = (place[graph.row] >= 0) & (place[graph.column] >= 0)
-    edges = np.stack([place[graph.column[inside]], place[graph.row[inside]]])
-    return torch.from_numpy(edges), torch.from_numpy(graph.weight[inside].astype(np.float64))
+    dense = torch.zeros(graph.nodes, graph.nodes, dtype=torch.float64)
+    for row, column, weight in zip(graph.row, graph.column, graph.weight, strict=True):
+        dense[row, column] = float(weight)
+    return dense[nodes][:, nodes]
+
+
+def symmetric(adjacency):
+    """D^-1/2 A D^-1/2 with D the row sums; 0 where there is none."""
+    scale = adjacency.sum(dim=1).rsqrt()
+    scale[torch.isinf(scale)] = 0
+    return scale[:, None] * adjacency * scale

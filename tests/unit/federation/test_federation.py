@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.engines.stacked import training as stacked
+from brainfed.engines.stacked import side_by_side, training
 from brainfed.federation.aggregation import average, institution_weights
 from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
@@ -16,11 +16,10 @@ from brainfed.federation.pace import Pace
 from brainfed.federation.privacy import WeightNoise, normal
 from brainfed.federation.selection import choose
 from brainfed.federation.strategies.fedavg import FedAvg
-from brainfed.methods.gcn import train_fedgcn as fedgcn
-from brainfed.methods.gcn import train_localgcn as localgcn
 from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.logs import PROGRESS
@@ -176,8 +175,8 @@ def test_the_ledger_counts_bytes_by_name_and_direction():
 @pytest.mark.parametrize("settings", [{"weighting": "subjects"}, {"batch": 4}])
 def test_what_needs_the_number_of_training_subjects_sends_it_once(settings):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
-    plain = {row["name"] for row in fedgcn.train(inputs, QUICK, Run()).crossings}
-    rows = {row["name"]: row for row in fedgcn.train(inputs, replace(QUICK, **settings), Run()).crossings}
+    plain = {row["name"] for row in train_fedgcn(inputs, QUICK, Run()).crossings}
+    rows = {row["name"]: row for row in train_fedgcn(inputs, replace(QUICK, **settings), Run()).crossings}
     assert rows.keys() - plain == {"training-subjects"}
     sent = rows["training-subjects"]
     assert (sent["direction"], sent["tensors"], sent["bytes"], sent["institutions"]) == ("upload", 3, 12, "0 1 2")
@@ -185,7 +184,7 @@ def test_what_needs_the_number_of_training_subjects_sends_it_once(settings):
 
 def test_the_bytes_of_a_federated_run_are_those_counted_by_hand():
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
-    outcome = fedgcn.train(inputs, QUICK, Run())
+    outcome = train_fedgcn(inputs, QUICK, Run())
     rows = {(row["name"], row["direction"]): row for row in outcome.crossings}
     sizes = {"weight-0": 11 * 6, "weight-1": 6 * 3, "weight-2": 3 * 2, "bias-0": 6, "bias-1": 3, "bias-2": 2}
     assert {name for name, _ in rows} == set(sizes)
@@ -254,10 +253,10 @@ def save_every_round(monkeypatch):
 
 
 CASES = {
-    "federated, optimiser reset": (fedgcn.train, QUICK),
-    "federated, optimiser kept": (fedgcn.train, replace(QUICK, optimiser_state="keep")),
-    "federated, half of the institutions": (fedgcn.train, replace(QUICK, fraction=0.5, batch=4)),
-    "local": (localgcn.train, ALONE),
+    "federated, optimiser reset": (train_fedgcn, QUICK),
+    "federated, optimiser kept": (train_fedgcn, replace(QUICK, optimiser_state="keep")),
+    "federated, half of the institutions": (train_fedgcn, replace(QUICK, fraction=0.5, batch=4)),
+    "local": (train_localgcn, ALONE),
 }
 
 
@@ -285,8 +284,8 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, numbe
 def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, monkeypatch, caplog):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
     save_every_round(monkeypatch)
-    monkeypatch.setattr(stacked, "STACK_BYTES", 1)
-    expected = fedgcn.train(inputs, QUICK, Run())
+    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
+    expected = train_fedgcn(inputs, QUICK, Run())
     seen = []
 
     def progress(done, *_):
@@ -296,10 +295,10 @@ def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, mo
 
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
     with pytest.raises(CutOffError):
-        fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=progress))
+        train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=progress))
     told = []
     caplog.set_level("INFO", PROGRESS)
-    resumed = fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: told.append(what)))
+    resumed = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: told.append(what)))
     assert seen == [1, 2, 3, 4, 5, 6, 7]
     assert [done for done, *_ in told] == [7, 8, *range(9, 17)]
     assert {total for _, total, _ in told} == {16}
@@ -314,9 +313,9 @@ def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, mo
 def test_a_finished_training_resumes_without_training(tmp_path):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
-    expected = fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint))
+    expected = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint))
     seen = []
-    again = fedgcn.train(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: seen.append(what)))
+    again = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: seen.append(what)))
     assert seen == []
     assert again.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 
@@ -329,9 +328,11 @@ def test_folds_trained_in_chunks_give_the_same_scores(case, monkeypatch):
     parameters = 11 * 6 + 6 + 6 * 3 + 3 + 3 * 2 + 2
     assert expected.counts["parameters"] == parameters
     chunks = []
-    known = stacked.stack_inputs
-    monkeypatch.setattr(stacked, "STACK_BYTES", 3 * 4 * 3 * parameters * 8)
-    monkeypatch.setattr(stacked, "stack_inputs", lambda *args, **named: chunks.append(args[2]) or known(*args, **named))
+    known = training.stack_inputs
+    monkeypatch.setattr(side_by_side, "STACK_BYTES", 3 * 4 * 3 * parameters * 8)
+    monkeypatch.setattr(
+        training, "stack_inputs", lambda *args, **named: chunks.append(args[2]) or known(*args, **named)
+    )
     found = train(inputs, settings, Run(precision="float64"))
     assert chunks == [(0, 1), (2, 3)]
     np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
@@ -340,12 +341,12 @@ def test_folds_trained_in_chunks_give_the_same_scores(case, monkeypatch):
     assert found.crossings == expected.crossings
 
 
-@pytest.mark.parametrize("train", [fedgcn.train, localgcn.train], ids=["federated", "local"])
+@pytest.mark.parametrize("train", [train_fedgcn, train_localgcn], ids=["federated", "local"])
 def test_sites_left_out_in_chunks_give_the_same_scores(train, monkeypatch):
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
-    settings = QUICK if train is fedgcn.train else ALONE
+    settings = QUICK if train is train_fedgcn else ALONE
     expected = train(inputs, settings, Run(precision="float64"))
-    monkeypatch.setattr(stacked, "STACK_BYTES", 1)
+    monkeypatch.setattr(side_by_side, "STACK_BYTES", 1)
     found = train(inputs, settings, Run(precision="float64"))
     np.testing.assert_allclose(found.round_scores[..., 1], expected.round_scores[..., 1], atol=1e-12, rtol=0)
     assert found.crossings == expected.crossings
@@ -359,7 +360,7 @@ def only(inputs, institution):
 def test_an_unseen_site_is_scored_by_the_federated_global_model():
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
     settings = replace(QUICK, standardise="none", noise=0.0)
-    found = fedgcn.train(inputs, settings, Run(precision="float64")).scores[..., 1]
+    found = train_fedgcn(inputs, settings, Run(precision="float64")).scores[..., 1]
     for fold in range(3):
         unseen, seen = only(inputs, fold)
         expected = global_model_scores(inputs, fold, seen, settings)
@@ -414,7 +415,7 @@ class FoldStreams(Streams):
 @pytest.mark.parametrize("standardise", ["none", "institution"])
 def test_an_unseen_site_is_scored_by_the_mean_of_the_local_models_each_with_its_own_scaling(standardise):
     inputs = method_inputs(subjects=36, dimensions=9, institutions=3, split="leave-one-site-out")
-    found = localgcn.train(inputs, replace(ALONE, standardise=standardise), Run(precision="float64")).scores[..., 1]
+    found = train_localgcn(inputs, replace(ALONE, standardise=standardise), Run(precision="float64")).scores[..., 1]
     for fold in range(3):
         unseen, _ = only(inputs, fold)
         by_each = [visitor_scores(inputs, fold, teacher, standardise) for teacher in range(3) if teacher != fold]
@@ -473,8 +474,8 @@ def restricted(inputs, kept, fold):
 
 
 def test_moments_cross_only_where_somebody_needs_them():
-    folds = fedgcn.train(method_inputs(36, 9), QUICK, Run())
-    sites = fedgcn.train(method_inputs(36, 9, split="leave-one-site-out"), QUICK, Run())
+    folds = train_fedgcn(method_inputs(36, 9), QUICK, Run())
+    sites = train_fedgcn(method_inputs(36, 9, split="leave-one-site-out"), QUICK, Run())
     moments = {"feature-mean", "feature-sd"}
     assert moments.isdisjoint(row["name"] for row in folds.crossings)
     assert moments <= {row["name"] for row in sites.crossings}

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from brainfed.engines.stacked.clients import StackedClients
-from brainfed.engines.stacked.stacks import members, stack_inputs
-from brainfed.engines.stacked.training import axes_of
+from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.stacked.training import Training
 from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
@@ -17,8 +17,9 @@ from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
+from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from method_inputs import method_inputs
 
@@ -348,12 +349,9 @@ class Some(FedAvg):
 
 def stacked(inputs):
     settings = FedGCNSettings(rounds=ROUNDS, local_epochs=2, hidden=(6, 3), learning_rate=0.01)
-    architecture = Architecture(inputs.features[0].shape[1], settings.hidden, graph=True)
-    trained = members(inputs, (0, 1), pooled=False, standardise=True)
-    place = {"device": torch.device("cpu"), "dtype": torch.float32}
-    stack = stack_inputs(inputs, trained, (0, 1), graph=True, **place)
-    network = StackedNetwork(architecture, stack.designs, stack.propagation, (0, 1), inputs.streams, *place.values())
-    return StackedClients(network, stack.labels, 2, [20, 20, 20], settings, (0, 1), inputs.streams, shared=True)
+    module = GCN(inputs.features[0].shape[1], settings.hidden, 2)
+    task = Training(module, inputs, settings, Run(), "federated", FEDGCN.shared_tensors, normalised)
+    return StackedClients(task.network((0, 1)), settings, task.shares), task.axes
 
 
 @pytest.mark.parametrize("answered", [(0, 1), ()], ids=str)
@@ -363,8 +361,8 @@ def test_stacked_institutions_without_an_answer_keep_their_own_also_when_resumed
     monkeypatch.setattr(Pace, "due", lambda _: True)
 
     def trained(checkpoint=Checkpoint(None, ""), progress=lambda *_: None):
-        clients = stacked(inputs)
-        ledger = Ledger(FEDGCN.shared_tensors, axes_of(clients.model.architecture))
+        clients, axes = stacked(inputs)
+        ledger = Ledger(FEDGCN.shared_tensors, axes)
         line = Wire(ledger, dict.fromkeys(range(3), 20), WeightNoise(0.0, Streams(0), (0, 1)))
         federate(clients, Some(clients.institutions, clients.start()), line, ROUNDS, checkpoint, progress)
         return clients
@@ -374,7 +372,7 @@ def test_stacked_institutions_without_an_answer_keep_their_own_also_when_resumed
             raise InterruptedError
 
     whole = trained()
-    weights = whole.model.stacks()["weight-0"]
+    weights = whole.network.stacks()["weight-0"]
     assert torch.equal(weights[0], weights[1]) == bool(answered)
     assert not torch.equal(weights[0], weights[2])
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "out", "0a"), "0a")
@@ -382,5 +380,5 @@ def test_stacked_institutions_without_an_answer_keep_their_own_also_when_resumed
         trained(checkpoint, cut_off)
     resumed = trained(checkpoint)
     assert resumed.curves.probabilities.tobytes() == whole.curves.probabilities.tobytes()
-    for name, stack in whole.model.stacks().items():
-        assert torch.equal(resumed.model.stacks()[name], stack)
+    for name, stack in whole.network.stacks().items():
+        assert torch.equal(resumed.network.stacks()[name], stack)

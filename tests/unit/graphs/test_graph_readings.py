@@ -11,8 +11,8 @@ from brainfed.graphs.neighbours.similarity import Nodes, imaging_similarity, mea
 from brainfed.graphs.population import fitting
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
@@ -181,7 +181,7 @@ def test_without_self_loops_a_subject_without_neighbours_has_a_score():
     changed[4] += 3
     settings = FedGCNSettings(rounds=2, local_epochs=2, hidden=(8, 4), standardise="none")
     scores = [
-        fedgcn.train(type(inputs)(**{**vars(inputs), "graphs": (bare,), "features": (features,)}), settings, Run())
+        train_fedgcn(type(inputs)(**{**vars(inputs), "graphs": (bare,), "features": (features,)}), settings, Run())
         for features in (inputs.features[0], changed)
     ]
     tested = np.arange(len(inputs.subjects))

@@ -21,8 +21,8 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.fitted.rfe import elimination_ranks, select_features
 from brainfed.imaging.settings import FeatureSettings
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train_ridge as ridge
 from brainfed.methods.linear.ridge import RidgeSettings
 from brainfed.runtime.artefacts import read_arrays, read_table, write_arrays, write_table
@@ -315,7 +315,7 @@ class TestLeakage:
             honest = with_rfe(plain, plain.labels)
             for name, scores in (
                 ("ridge", ridge.train(honest, RidgeSettings(alphas=(1.0,)), Run()).scores[..., 1]),
-                ("fedgcn", fedgcn.train(honest, QUICK, Run()).scores[..., 1]),
+                ("fedgcn", train_fedgcn(honest, QUICK, Run()).scores[..., 1]),
             ):
                 inside[name].append(mean_auc(honest, labels, scores))
             if draw >= 5:

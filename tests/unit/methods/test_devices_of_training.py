@@ -6,35 +6,27 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.stacked.stacks import members, stack_inputs
+from brainfed.engines.stacked.stacks import normalised
+from brainfed.engines.stacked.training import Training
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.registry import METHODS
-from brainfed.models.stacked_network import Architecture, StackedNetwork
+from brainfed.models.gcn import GCN
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
 from unit.methods.test_leakage_trained import SHORT, outcome_of
 
-META = torch.device("meta")
+ON_META = Run(device="meta")
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
 def test_a_training_step_stays_on_its_device(protocol):
     inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
-    trained = members(inputs, (0, 1), pooled=False, standardise=True)
-    stack = stack_inputs(inputs, trained, (0, 1), graph=True, device=META, dtype=torch.float32)
-    network = StackedNetwork(
-        Architecture(12, (8, 4), graph=True),
-        stack.designs,
-        stack.propagation,
-        (0, 1),
-        inputs.streams,
-        META,
-        torch.float32,
-    )
-    losses = network.training_step(stack.labels, torch.ones(2, dtype=torch.bool))
+    task = Training(GCN(12, (8, 4), 2), inputs, FederationSettings(), ON_META, "federated", {}, normalised)
+    network = task.network((0, 1))
+    losses = network.training_step(network.stack.labels, torch.ones(2, dtype=torch.bool))
     torch.optim.Adam(network.parameters(), lr=FederationSettings().learning_rate).step()
-    assert losses.device == META
-    assert network.probabilities().shape == (*stack.labels.shape, 2)
+    assert losses.device == torch.device("meta")
+    assert network.probabilities().shape == (*network.stack.labels.shape, 2)
 
 
 @pytest.mark.gpu

@@ -5,18 +5,16 @@ import pytest
 import torch
 
 from brainfed.configuration.validation import validate
+from brainfed.engines.stacked.dropout import Dropout
 from brainfed.federation.pace import Pace
 from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
-from brainfed.methods.gcn import train_centralgcn as centralgcn
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.centralgcn import CentralGCNSettings
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.mlp import train_fedmlp as fedmlp
-from brainfed.methods.mlp import train_localmlp as localmlp
+from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.localmlp import LocalMLPSettings
-from brainfed.models.dropout import Dropout
+from brainfed.methods.mlp.train import train_fedmlp, train_localmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
@@ -32,7 +30,7 @@ LIKE = torch.zeros(1)
 
 @pytest.mark.parametrize("options", [{}, {"batch": 8}], ids=str)
 @pytest.mark.parametrize(
-    ("train", "settings", "graph"), [(fedgcn.train, FedGCNSettings, True), (fedmlp.train, FedMLPSettings, False)]
+    ("train", "settings", "graph"), [(train_fedgcn, FedGCNSettings, True), (train_fedmlp, FedMLPSettings, False)]
 )
 def test_federated_training_equals_the_loop(train, settings, graph, options):
     inputs = method_inputs(**SIZES)
@@ -45,7 +43,7 @@ def test_federated_training_equals_the_loop(train, settings, graph, options):
 @pytest.mark.parametrize("every", [1, 2, 6])
 @pytest.mark.parametrize(
     ("train", "settings", "graph", "pooled"),
-    [(centralgcn.train, CentralGCNSettings, True, True), (localmlp.train, LocalMLPSettings, False, False)],
+    [(train_centralgcn, CentralGCNSettings, True, True), (train_localmlp, LocalMLPSettings, False, False)],
 )
 def test_solo_training_equals_the_loop_however_often_its_curve_is_drawn(train, settings, graph, pooled, every):
     inputs = method_inputs(**SIZES)
@@ -60,7 +58,7 @@ def test_solo_training_equals_the_loop_however_often_its_curve_is_drawn(train, s
 def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(Pace, "due", lambda _: True)
     inputs, settings = method_inputs(**SIZES), FedGCNSettings(**SCHEDULE, hidden=(8, 4), dropout=0.3)
-    expected = fedgcn.train(inputs, settings, Run())
+    expected = train_fedgcn(inputs, settings, Run())
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
     seen = []
 
@@ -69,8 +67,8 @@ def test_a_resumed_run_draws_the_same(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_two))
-    resumed = fedgcn.train(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
+        train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=stop_in_round_two))
+    resumed = train_fedgcn(inputs, settings, Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)))
     assert seen == [2, 3]
     assert resumed.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()
 
@@ -107,7 +105,7 @@ def test_nothing_is_dropped_while_scoring():
     """With nothing learnt from the dropped activations, the scores are those of the start."""
     inputs = method_inputs(**SIZES)
     still = {"rounds": 1, "local_epochs": 1, "learning_rate": 0.0, "noise": 0.0, "hidden": (8, 4)}
-    whole, dropped = (fedgcn.train(inputs, FedGCNSettings(**still, dropout=rate), DOUBLE) for rate in (0.0, 0.9))
+    whole, dropped = (train_fedgcn(inputs, FedGCNSettings(**still, dropout=rate), DOUBLE) for rate in (0.0, 0.9))
     np.testing.assert_array_equal(dropped.scores[..., 1], whole.scores[..., 1])
     assert (dropped.training_loss != whole.training_loss).all()
 
@@ -120,6 +118,6 @@ def test_graphsage_drops_too():
     assert (dropped.scores[..., 1] != whole.scores[..., 1])[inputs.fold, np.arange(47)].all()
 
 
-def test_drawn_neighbours_go_without():
-    with pytest.raises(UserError, match=r"neighbours: drawing neighbours goes without dropout, found dropout 0\.3"):
-        validate(FedGCNSettings, {"neighbours": [2, 1], "dropout": 0.3}, "variants.large")
+def test_a_config_that_draws_neighbours_is_refused_with_a_sentence():
+    with pytest.raises(UserError, match=r"variants\.large: neighbours: .* delete the key\."):
+        validate(FedGCNSettings, {"neighbours": [2, 1]}, "variants.large")

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.methods.linear import train_logistic_federated as logistic_federated
 from brainfed.methods.linear import train_ridge as ridge
 from brainfed.methods.linear.logistic_federated import FederatedLogisticSettings
@@ -34,7 +34,7 @@ SHORT = {"rounds": 2, "local_epochs": 3, "noise": 0.0}
 COMPETING = (
     Candidate("federated", "slow", logistic_federated.train, FederatedLogisticSettings(**SHORT, learning_rate=1e-5)),
     Candidate("federated", "fast", logistic_federated.train, FederatedLogisticSettings(**SHORT, learning_rate=0.05)),
-    Candidate("federated", "graph", fedgcn.train, FedGCNSettings(**SHORT, learning_rate=0.05, skip="linear")),
+    Candidate("federated", "graph", train_fedgcn, FedGCNSettings(**SHORT, learning_rate=0.05, skip="linear")),
     *(Candidate(REFERENCE, f"{a}", ridge.train, RidgeSettings(alphas=(a,))) for a in (0.01, 1.0, 100.0)),
 )
 FEDERATED, RIDGE = COMPETING[:3], COMPETING[3:]

@@ -7,8 +7,8 @@ import pytest
 
 from brainfed.methods.fedni import train as fedni
 from brainfed.methods.fedni.fedni import METHOD, FedNISettings
-from brainfed.methods.gcn import train_fedgcn as fedgcn
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.fused import with_generated
 from brainfed.samples.inputs import GENERATED
@@ -24,7 +24,7 @@ both_protocols = pytest.mark.parametrize("protocol", ["transductive", "inductive
 @pytest.mark.parametrize("skip", ["none", "linear"])
 def test_without_generated_nodes_it_is_fedgcn_to_the_bit(protocol, skip):
     plain = method_inputs(60, 24, protocol=protocol)
-    expected = fedgcn.train(plain, FedGCNSettings(**SHORT, skip=skip), Run())
+    expected = train_fedgcn(plain, FedGCNSettings(**SHORT, skip=skip), Run())
     found = fedni.train(without_nodes(with_fused(plain)), FedNISettings(**SHORT, skip=skip), Run())
     assert found.scores[..., 1].tobytes() == expected.scores[..., 1].tobytes()
     assert found.round_scores[..., 1].tobytes() == expected.round_scores[..., 1].tobytes()

@@ -8,16 +8,14 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from brainfed.engines.stacked import stacks as stacking
+from brainfed.engines.stacked.propagation import SparsePropagation, institution_blocks, row_sums
 from brainfed.graphs.graph import Graph
 from brainfed.methods.fedsage.fedsage_plus import FedSagePlusSettings
 from brainfed.methods.fedsage.train import train_sage
-from brainfed.methods.gcn import train_centralgcn as centralgcn
-from brainfed.methods.gcn import train_fedgcn as fedgcn
-from brainfed.methods.gcn import train_localgcn as localgcn
 from brainfed.methods.gcn.centralgcn import CentralGCNSettings
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.localgcn import LocalGCNSettings
-from brainfed.models.propagation import SparsePropagation, institution_blocks, row_sums
+from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
@@ -26,10 +24,10 @@ DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 2, "local_epochs": 3, "learning_rate": 0.01}
 SOLO = {"epochs": 6, "curve_every": 3, "learning_rate": 0.01}
 METHODS = {
-    "fedgcn": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4))),
-    "fedgcn-skip": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4), skip="linear")),
-    "localgcn": (localgcn.train, LocalGCNSettings(**SOLO, hidden=(8, 4))),
-    "centralgcn": (centralgcn.train, CentralGCNSettings(**SOLO, hidden=(8, 4))),
+    "fedgcn": (train_fedgcn, FedGCNSettings(**SCHEDULE, hidden=(8, 4))),
+    "fedgcn-skip": (train_fedgcn, FedGCNSettings(**SCHEDULE, hidden=(8, 4), skip="linear")),
+    "localgcn": (train_localgcn, LocalGCNSettings(**SOLO, hidden=(8, 4))),
+    "centralgcn": (train_centralgcn, CentralGCNSettings(**SOLO, hidden=(8, 4))),
     "fedsage": (train_sage, FedSagePlusSettings(**SCHEDULE, hidden=(8, 4))),
 }
 
@@ -88,7 +86,7 @@ def test_every_method_scores_alike(monkeypatch, name, protocol):
 def test_sparse_training_equals_the_loop(monkeypatch):
     monkeypatch.setattr(stacking, "DENSE_NUMBERS", 0)
     inputs = method_inputs(subjects=47, dimensions=7, institutions=3, folds=3, effect=0.5, seed=5)
-    outcome = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), DOUBLE)
+    outcome = train_fedgcn(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), DOUBLE)
     expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=True, noise=0.01, **SCHEDULE)
     np.testing.assert_allclose(outcome.scores[..., 1], expected, atol=1e-8, rtol=0, equal_nan=True)
 

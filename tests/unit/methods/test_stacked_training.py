@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.gcn import train_centralgcn as centralgcn
-from brainfed.methods.gcn import train_fedgcn as fedgcn
-from brainfed.methods.gcn import train_localgcn as localgcn
 from brainfed.methods.gcn.centralgcn import CentralGCNSettings
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
 from brainfed.methods.linear import train_logistic_federated as logistic_federated
 from brainfed.methods.linear.logistic_federated import FederatedLogisticSettings
-from brainfed.methods.mlp import train_fedmlp as fedmlp
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
 from reference.loop_federation import train_by_loops
@@ -24,8 +22,8 @@ DOUBLE = Run(precision="float64")
 SCHEDULE = {"rounds": 3, "local_epochs": 4, "learning_rate": 0.01}
 
 CASES = {
-    "fedgcn": (fedgcn.train, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": True}),
-    "fedmlp": (fedmlp.train, FedMLPSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": False}),
+    "fedgcn": (train_fedgcn, FedGCNSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": True}),
+    "fedmlp": (train_fedmlp, FedMLPSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": False}),
     "logistic-federated": (
         logistic_federated.train,
         FederatedLogisticSettings(**SCHEDULE),
@@ -48,8 +46,8 @@ def test_federated_training_equals_the_loop(name, protocol):
 @pytest.mark.parametrize(
     ("train", "settings", "pooled"),
     [
-        (localgcn.train, LocalGCNSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), False),
-        (centralgcn.train, CentralGCNSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), True),
+        (train_localgcn, LocalGCNSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), False),
+        (train_centralgcn, CentralGCNSettings(epochs=12, curve_every=4, learning_rate=0.01, hidden=(8, 4)), True),
     ],
     ids=["localgcn", "centralgcn"],
 )
@@ -84,7 +82,7 @@ def test_solo_training_equals_the_loop(train, settings, pooled, protocol):
 )
 def test_every_setting_of_the_core_means_what_the_loop_says(options):
     inputs = method_inputs(subjects=47, dimensions=7, institutions=3, folds=3, effect=0.5, seed=5)
-    outcome = fedgcn.train(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4), **options), DOUBLE)
+    outcome = train_fedgcn(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4), **options), DOUBLE)
     loop = {"noise": 0.01, **options}
     standardise = loop.pop("standardise", "institution") == "institution"
     expected = train_by_loops(inputs, hidden=(8, 4), graph=True, standardise=standardise, **SCHEDULE, **loop)
@@ -107,8 +105,8 @@ def test_bfloat16_products_come_near_those_of_float32_and_tf32_is_for_gpus(name,
 def test_single_precision_stays_close_to_double():
     inputs = method_inputs(subjects=61, dimensions=40, institutions=3, folds=4, effect=0.5, seed=6)
     settings = FedGCNSettings(rounds=3, local_epochs=4)
-    single = fedgcn.train(inputs, settings, Run())
-    double = fedgcn.train(inputs, settings, DOUBLE)
+    single = train_fedgcn(inputs, settings, Run())
+    double = train_fedgcn(inputs, settings, DOUBLE)
     np.testing.assert_allclose(single.scores[..., 1], double.scores[..., 1], atol=1e-4)
 
 

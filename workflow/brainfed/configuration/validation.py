@@ -116,6 +116,8 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     if category == "value_error":
         return f"{str(problem['ctx']['error']).rstrip('.')}."
     if category == "unexpected_keyword_argument":
+        if removed := getattr(kind, "REMOVED", {}).get(location):
+            return f"{location}: {removed}."
         allowed = _fields_at(kind, place[:-1])
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":

@@ -8,12 +8,6 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
 
-Standardise = Literal["institution", "none"]
-
-STANDARDISE_DESCRIPTION = (
-    "z-score every column with the training subjects of the fold and institution, or leave it as it is."
-)
-
 NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
     "weight-0": ("features", "hidden-0"),
     "weight-1": ("hidden-0", "hidden-1"),
@@ -22,23 +16,6 @@ NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
     "bias-1": ("hidden-1",),
     "bias-2": ("classes",),
 }
-
-SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
-"""With `skip: linear` alone."""
-
-Skip = Literal["none", "linear"]
-
-SKIP_DESCRIPTION = (
-    "linear: the logits of a linear classifier on the subject's own features are added to the GCN's, so that a "
-    "graph that misleads can be bypassed."
-)
-
-HIGHEST_DROPOUT = 0.95
-
-DROPOUT_DESCRIPTION = (
-    "Share of the hidden activations that each training step drops; Parisot et al. 2018 drop 0.3 of these and of the "
-    "features."
-)
 
 SIZES_TENSORS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
 """With `weighting: subjects`, and with `batch`, whose number of steps the largest institution decides."""
@@ -51,17 +28,52 @@ MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class SoloSettings:
-    """Training without any exchange: one institution alone, or everybody's data in one place."""
+class InputSettings:
+    """How a model that trains by gradient takes the features."""
+
+    standardise: Literal["institution", "none"] = setting(
+        "institution",
+        "z-score every column with the training subjects of the fold and institution, or leave it as it is.",
+    )
+    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
+
+
+@dataclass(frozen=True)
+class ClassifierSettings(InputSettings):
+    """A classifier with two hidden layers."""
+
+    hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
+    dropout: float = setting(
+        0.0,
+        "Share of the hidden activations that each training step drops; Parisot et al. 2018 drop 0.3 of these and of "
+        "the features.",
+        minimum=0,
+        maximum=0.95,
+    )
+
+
+@dataclass(frozen=True)
+class FederatedClassifierSettings(ClassifierSettings, FederationSettings):
+    """A classifier in a federation."""
+
+    def schedule(self) -> FederationSettings:
+        """The rounds."""
+        return self
+
+
+@dataclass(frozen=True)
+class EpochSettings:
+    """Training without rounds."""
 
     epochs: int = setting(100, "Epochs.", minimum=1)
     curve_every: int = setting(10, "Epochs between two points of the curves; must divide `epochs`.", minimum=1)
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
     weight_decay: float = setting(0.0, "Adam's L2 penalty.", minimum=0)
-    hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
-    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
-    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
-    dropout: float = setting(0.0, DROPOUT_DESCRIPTION, minimum=0, maximum=HIGHEST_DROPOUT)
+
+
+@dataclass(frozen=True)
+class SoloSettings(ClassifierSettings, EpochSettings):
+    """A classifier without any exchange: in one institution alone, or on everybody's data in one place."""
 
     def __post_init__(self) -> None:
         if self.epochs % self.curve_every:

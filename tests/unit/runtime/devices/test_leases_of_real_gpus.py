@@ -34,7 +34,7 @@ TRAIN = """
 from brainfed.evaluation.metrics import metrics
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.runtime.jobs.run import Run
-from brainfed.methods.gcn.train_fedgcn import train
+from brainfed.methods.gcn.train import train_fedgcn as train
 from method_inputs import diagnosis_of, method_inputs
 
 inputs = method_inputs(240, 400, effect=0.3)

@@ -43,7 +43,7 @@ def test_other_errors_are_not_out_of_memory(error: Exception) -> None:
 
 
 def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy() -> None:
-    sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train_fedgcn:train", 1234.5)
+    sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train:train_fedgcn", 1234.5)
     assert sentence.startswith("train_method: memory has run out (Unable to allocate 7.11 PiB for an array")
     for part in (
         "this job held 1,23",

@@ -1,7 +1,6 @@
 """Institutions as places of stacked tensors: one product trains them all, in all folds."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,65 +8,37 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.stacked.batches import batches_of
-from brainfed.engines.stacked.model import DrawingModel, StackedModel
+from brainfed.engines.batches import Batches
+from brainfed.engines.curves import Curves
+from brainfed.engines.stacked.network import StackedNetwork
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.schedule import FederationSettings
-from brainfed.runtime.streams import Streams
 
 MODEL, OPTIMISER = "model/", "optimiser/"
-
-
-@dataclass(frozen=True)
-class Curves:
-    """What the rounds leave behind.
-
-    Attributes:
-        probabilities: (T, M, F, n, C) after every round, each institution by the model that it then holds.
-        losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
-            institution had none, or sat out.
-    """
-
-    probabilities: NDArray[np.float64]
-    losses: NDArray[np.float64]
 
 
 class StackedClients:
     """All institutions of some folds.
 
     Args:
-        model: weights of all institutions, equal at the start.
-        labels: (M, F, n) in {0, ..., C - 1}, -1 where a node has no training label.
-        classes: C.
-        subjects: (M,) number of subjects of each institution.
+        network: weights of all institutions, equal at the start.
         settings: of the federation.
-        folds: the numbers of the stacked folds, which key the random streams.
-        streams: of the repeat.
-        shared: whether the whole model is sent; else every institution trains alone, its optimiser never reset.
+        shares: names on the wire of the tensors that leave an institution; all others are its own. Where there is
+            none every institution trains alone, its optimiser never reset.
     """
 
-    def __init__(
-        self,
-        model: StackedModel,
-        labels: Tensor,
-        classes: int,
-        subjects: Sequence[int],
-        settings: FederationSettings,
-        folds: Sequence[int],
-        streams: Streams,
-        *,
-        shared: bool,
-    ) -> None:
-        self.model, self.labels, self.subjects = model, labels, subjects
-        self.settings, self.folds, self.streams, self.shared = settings, folds, streams, shared
-        self.samples = (labels >= 0).sum(dim=2).cpu()
-        self.keeps = settings.optimiser_state == "keep" or not shared
-        self.optimiser = Adam(model.parameters(), settings.learning_rate, settings.weight_decay)
-        rounds = settings.rounds
+    def __init__(self, network: StackedNetwork, settings: FederationSettings, shares: Collection[str]) -> None:
+        stack = network.stack
+        self.network, self.settings, self.shares = network, settings, frozenset(shares)
+        self.labels, self.subjects = stack.labels, stack.subjects
+        self.batches = Batches(settings.batch, stack.subjects, stack.folds, network.streams)
+        self.samples = (self.labels >= 0).sum(dim=2).cpu()
+        self.keeps = settings.optimiser_state == "keep" or not shares
+        self.optimiser = Adam(network.parameters(), settings.learning_rate, settings.weight_decay)
         self._alike = True
-        self.curves = Curves(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
+        self.curves = Curves.of(settings.rounds, self.labels, network.classes)
 
     @property
     def institutions(self) -> tuple[int, ...]:
@@ -96,60 +67,55 @@ class StackedClients:
         """Take one model for all in one copy, else every institution its own."""
         if not messages:
             return
-        views = self.model.stacks()
+        views = self.network.stacks()
         sent = {id(message.tensors): message.tensors for message in messages.values()}
         if len(sent) == 1 and len(messages) == len(self.subjects):
             (tensors,) = sent.values()
             self._alike = tensors.keys() == views.keys()
-            self.model.load(views | dict(tensors))
+            self.network.load(views | dict(tensors))
             return
         values = {name: stack.clone() for name, stack in views.items()}
         for place, message in messages.items():
             for name, tensor in message.tensors.items():
                 values[name][place] = tensor
-        self.model.load(values)
+        self.network.load(values)
 
     def score(self, number: int) -> str:
         """Keep every institution's probabilities."""
-        self.curves.probabilities[number] = self.model.probabilities().cpu().numpy()
+        self.curves.probabilities[number] = self.network.probabilities().cpu().numpy()
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def state(self, number: int) -> Arrays:
         """The curves, the models, once where all hold the same, and Adam's moments where later rounds keep them."""
-        arrays: Arrays = {
-            "probabilities": self.curves.probabilities[: number + 1],
-            "losses": self.curves.losses[: number + 1],
-        }
+        arrays: Arrays = dict(self.curves.until(number))
         if self.keeps and number + 1 < self.settings.rounds:
             arrays |= {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
         slots = slice(0, 1) if self._alike else slice(None)
-        return arrays | {f"{MODEL}{name}": stack[slots].cpu().numpy() for name, stack in self.model.stacks().items()}
+        return arrays | {f"{MODEL}{name}": stack[slots].cpu().numpy() for name, stack in self.network.stacks().items()}
 
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take them up."""
-        self.curves.probabilities[: number + 1] = arrays["probabilities"]
-        self.curves.losses[: number + 1] = arrays["losses"]
+        for name, curve in self.curves.until(number).items():
+            curve[:] = arrays[name]
         moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
         if moments:
             self.optimiser.load(moments)
-        weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.model.stacks()}
+        weights = {name: torch.from_numpy(arrays[f"{MODEL}{name}"]) for name in self.network.stacks()}
         self._alike = all(len(stack) == 1 for stack in weights.values())
-        self.model.load(weights)
+        self.network.load(weights)
 
     def _shared(self) -> dict[str, Tensor]:
-        return self.model.stacks() if self.shared else {}
+        return {name: stack for name, stack in self.network.stacks().items() if name in self.shares}
 
     def _train(self, number: int, chosen: Tensor) -> NDArray[np.float64]:
         settings, labels = self.settings, self.labels
         starts = self._starts() if settings.proximal else []
         total, steps = torch.zeros(2, *labels.shape[:2], dtype=torch.float64, device=labels.device)
         for epoch in range(settings.local_epochs):
-            batches = batches_of(labels, settings.batch, self.subjects, self.folds, self.streams, number, epoch)
-            for step, batch in enumerate(batches):
-                if isinstance(self.model, DrawingModel):
-                    self.model.draw_anew(number, epoch, step)
-                losses = self.model.training_step(batch, chosen).double()
+            for step, batch in enumerate(self.batches.of(labels, number, epoch)):
+                self.network.draw_anew(number, epoch, step)
+                losses = self.network.training_step(batch, chosen).double()
                 if starts:
                     self._add_proximal_gradient(starts, chosen)
                 self.optimiser.step()
@@ -160,12 +126,12 @@ class StackedClients:
     def _starts(self) -> list[Tensor]:
         """(1 or M, ...) copies of the parameters that the round begins with, one for all where all hold the same."""
         slots = slice(0, 1) if self._alike else slice(None)
-        return [parameter.detach()[slots].clone() for parameter in self.model.parameters()]
+        return [parameter.detach()[slots].clone() for parameter in self.network.parameters()]
 
     @torch.no_grad()
     def _add_proximal_gradient(self, starts: Sequence[Tensor], chosen: Tensor) -> None:
         """That of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
-        for parameter, start in zip(self.model.parameters(), starts, strict=True):
+        for parameter, start in zip(self.network.parameters(), starts, strict=True):
             assert parameter.grad is not None
             for place in torch.nonzero(chosen)[:, 0].tolist():
                 moved = parameter[place] - start[place if len(start) > 1 else 0]

@@ -4,7 +4,7 @@ What is constant is computed here, once: the normalised adjacency, the propagate
 training means and standard deviations of every fold.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +12,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.graphs.graph import Graph
-from brainfed.graphs.propagation import block_edges, dense_block, normalised_adjacency
-from brainfed.models.first_layer import Design, FoldDesign, SharedDesign
-from brainfed.models.propagation import (
+from brainfed.engines.stacked.first_layer import Design, FoldDesign, SharedDesign
+from brainfed.engines.stacked.propagation import (
     DENSE_NUMBERS,
     BlockEdges,
+    Propagate,
     Propagation,
     SparsePropagation,
     institution_blocks,
     row_sums,
 )
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.propagation import block_edges, dense_block, normalised_adjacency
+from brainfed.models.classifier import Read
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.standardise import training_moments
 
@@ -42,22 +44,43 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """How networks read the nodes.
+
+    Attributes:
+        reads: what their first weights multiply, see `models.classifier`.
+        propagate: graph -> row, column and value of A; None without a graph.
+        device: where training runs.
+        dtype: of everything with a gradient.
+    """
+
+    reads: frozenset[Read]
+    propagate: Propagate | None
+    device: torch.device
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True)
 class Stack:
     """Everything that the stacked network and its rounds need.
 
     Attributes:
         members: M trainers.
-        designs: one a trainer, see `models.first_layer`.
-        propagation: (M, 1 or F, n, n) zero-padded, sparse where that is large; None without a graph.
+        subjects: (M,) how many people each of them has.
+        folds: the numbers of the F folds.
+        designs: what its first weights read -> one a trainer, see `first_layer`.
+        propagation: A (M, 1 or F, n, n) zero-padded, sparse where that is large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
-        own: without propagation, what a skip connection reads; none without one.
+        dtype: of everything with a gradient.
     """
 
     members: tuple[Member, ...]
-    designs: tuple[Design, ...]
+    subjects: tuple[int, ...]
+    folds: tuple[int, ...]
+    designs: Mapping[Read, tuple[Design, ...]]
     propagation: Propagation | None
     labels: Tensor
-    own: tuple[Design, ...] = ()
+    dtype: torch.dtype
 
 
 def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standardise: bool) -> tuple[Member, ...]:
@@ -87,23 +110,24 @@ def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standar
     return tuple(Member(nodes, means[index], sds[index]) for index, nodes in enumerate(groups))
 
 
-def stack_inputs(
-    inputs: MethodInputs,
-    trained: tuple[Member, ...],
-    folds: Sequence[int],
-    *,
-    graph: bool,
-    device: torch.device,
-    dtype: torch.dtype,
-    skip: bool = False,
-) -> Stack:
+def stack_inputs(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], reading: Reading) -> Stack:
     """Lay out labels, adjacency and first-layer designs of `trained` for the folds in `folds`."""
     labels = stack_labels(inputs, trained, folds)
-    propagation = stack_graphs(inputs, trained, folds, normalised, dtype) if graph else None
-    designs = _designs(inputs, trained, folds, propagation, device, dtype)
-    own = _designs(inputs, trained, folds, None, device, dtype) if skip else ()
-    moved = None if propagation is None else propagation.to(device)
-    return Stack(trained, designs, moved, labels.to(device), own)
+    propagation = None
+    if reading.propagate is not None:
+        propagation = stack_graphs(inputs, trained, folds, reading.propagate, reading.dtype)
+    blocks: dict[Read, Propagation | None] = {"own": None, "propagated": propagation}
+    return Stack(
+        members=trained,
+        subjects=tuple(inputs.subjects_among(member.nodes) for member in trained),
+        folds=tuple(folds),
+        designs={
+            read: _designs(inputs, trained, folds, blocks[read], reading) for read in blocks if read in reading.reads
+        },
+        propagation=None if propagation is None else propagation.to(reading.device),
+        labels=labels.to(reading.device),
+        dtype=reading.dtype,
+    )
 
 
 def stack_labels(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int]) -> Tensor:
@@ -122,19 +146,18 @@ def _designs(
     trained: tuple[Member, ...],
     folds: Sequence[int],
     propagation: Propagation | None,
-    device: torch.device,
-    dtype: torch.dtype,
+    reading: Reading,
 ) -> tuple[Design, ...]:
     sizes = [len(member.nodes) for member in trained]
     blocks = [None if propagation is None else institution_blocks(propagation, m, n) for m, n in enumerate(sizes)]
     if len(inputs.features) > 1 or (propagation is not None and len(inputs.graphs) > 1):
         return tuple(
-            _fold_design(inputs, member, folds, block, device, dtype)
-            for member, block in zip(trained, blocks, strict=True)
+            _fold_design(inputs, member, folds, block, reading) for member, block in zip(trained, blocks, strict=True)
         )
     # One allocation for all: many of some megabytes each leave holes that the next ones do not fit into.
     d = inputs.features[0].shape[1]
-    rows = torch.empty(sum(sizes) + len(trained) * len(folds), d, device=device, dtype=dtype)
+    count = sum(sizes) + len(trained) * len(folds)
+    rows = torch.empty(count, d, device=reading.device, dtype=reading.dtype)
     parts = torch.split(rows, [n + len(folds) for n in sizes])
     return tuple(
         _shared_design(inputs, member, block, part) for member, block, part in zip(trained, blocks, parts, strict=True)
@@ -150,7 +173,7 @@ def stack_graphs(
     inputs: MethodInputs,
     trained: tuple[Member, ...],
     folds: Sequence[int],
-    propagate: Callable[[Graph], BlockEdges],
+    propagate: Propagate,
     dtype: torch.dtype,
 ) -> Propagation:
     """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded; sparse where that is large."""
@@ -195,10 +218,9 @@ def _fold_design(
     member: Member,
     folds: Sequence[int],
     propagation: Tensor | tuple[Tensor, ...] | None,
-    device: torch.device,
-    dtype: torch.dtype,
+    reading: Reading,
 ) -> FoldDesign:
-    layers = []
+    device, dtype, layers = reading.device, reading.dtype, []
     for position, fold in enumerate(folds):
         rows = torch.from_numpy(inputs.fold_features(fold)[member.nodes]).to(device, dtype)
         if member.mean is not None and member.sd is not None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS, SKIP_TENSORS
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
+from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method, Twins
 

@@ -2,32 +2,21 @@
 
 from dataclasses import dataclass
 
-from brainfed.federation.schedule import FederationSettings
 from brainfed.inpainting.fedsage.crossings import FEDSAGE_TENSORS
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.methods.classifier_settings import (
-    DROPOUT_DESCRIPTION,
-    HIGHEST_DROPOUT,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
-    STANDARDISE_DESCRIPTION,
-    Standardise,
+    FederatedClassifierSettings,
 )
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method, Twins
-from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
-from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
-class FedSagePlusSettings(FederationSettings):
+class FedSagePlusSettings(FederatedClassifierSettings):
     """The classifier's settings; `inpainting` and `fusing` are stages of their own."""
-
-    hidden: tuple[int, int] = setting((64, 32), "Widths of the two GraphSAGE layers.")
-    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
-    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
-    dropout: float = setting(0.0, DROPOUT_DESCRIPTION, minimum=0, maximum=HIGHEST_DROPOUT)
 
 
 FEDSAGE = Inpainter(

@@ -3,18 +3,13 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, SIZES_TENSORS, STANDARDISE_DESCRIPTION, Standardise
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, SIZES_TENSORS, InputSettings
 from brainfed.methods.method import Method, Twins
-from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
-from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
-class FederatedLogisticSettings(FederationSettings):
+class FederatedLogisticSettings(InputSettings, FederationSettings):
     """The federation's settings and the scaling."""
-
-    standardise: Standardise = setting("institution", STANDARDISE_DESCRIPTION)
-    precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
 METHOD = Method(

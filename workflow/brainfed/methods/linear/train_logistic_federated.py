@@ -1,7 +1,8 @@
-"""The torch side of federated logistic regression: the stacked network without hidden layers."""
+"""The torch side of federated logistic regression."""
 
-from brainfed.engines.stacked.training import train_stacked
+from brainfed.engines.stacked.training import Training, train_stacked
 from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
@@ -9,12 +10,14 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:
     """Train logistic regression by federated averaging on one repeat."""
     return train_stacked(
-        inputs,
-        settings,
-        run,
-        hidden=(),
-        graph=False,
-        standardise=settings.standardise == "institution",
-        shared_tensors=METHOD.shared_tensors,
-        precision=settings.precision,
+        Training(
+            LogisticRegression(inputs.features[0].shape[1], inputs.classes),
+            inputs,
+            settings,
+            run,
+            "federated",
+            METHOD.shared_tensors,
+            standardise=settings.standardise == "institution",
+            precision=settings.precision,
+        )
     )

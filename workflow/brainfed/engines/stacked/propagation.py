@@ -5,7 +5,7 @@ kept, as one block-diagonal sparse matrix over the nodes of all institutions.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.graphs.graph import Graph
+
 DENSE_NUMBERS = 1 << 24
 
 BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Row, column and value inside one institution."""
+
+Propagate = Callable[[Graph], BlockEdges]
+"""What a network makes of a graph: row, column and value of the matrix by which it propagates."""
 
 
 class SparsePropagation:

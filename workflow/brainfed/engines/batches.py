@@ -1,0 +1,57 @@
+"""Local steps of a round: all labelled subjects at once, or batches of them (FedAvg's B)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.selection import choose
+from brainfed.runtime.streams import Streams
+
+
+def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:
+    """Local steps of all institutions in all rounds together, one fold's worth.
+
+    `drawn`: whether only those train that are drawn for a round.
+    """
+    batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
+    rounds = (
+        len(choose(len(subjects), settings.fraction, streams, number)) if drawn else len(subjects)
+        for number in range(settings.rounds)
+    )
+    return sum(rounds) * settings.local_epochs * batches
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How the labelled subjects of an epoch are dealt to its steps.
+
+    Attributes:
+        size: at most so many a step; 0: all in one.
+        subjects: (M,) of the institutions. The largest decides the number of steps, so that no fold depends on
+            another's size.
+        folds: the numbers of the folds, which key the streams.
+        streams: of the repeat.
+    """
+
+    size: int
+    subjects: Sequence[int]
+    folds: Sequence[int]
+    streams: Streams
+
+    def of(self, labels: Tensor, number: int, epoch: int) -> list[Tensor]:
+        """Labels (M, F, n) of each local step in an epoch of round `number`, -1 for subjects outside the batch."""
+        if self.size == 0:
+            return [labels]
+        labelled = labels.cpu() >= 0
+        steps = -(-max(self.subjects) // self.size)
+        step = torch.full(labels.shape, -1)
+        for institution in range(labels.shape[0]):
+            for position, fold in enumerate(self.folds):
+                nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
+                order = self.streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
+                step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps
+        step = step.to(labels.device)
+        return [torch.where(step == index, labels, -1) for index in range(steps)]

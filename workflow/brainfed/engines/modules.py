@@ -1,0 +1,210 @@
+"""Institutions with a module each, of any architecture; folds one after the other, torch's own optimisers.
+
+Plain and slow beside `engines.stacked`, which gives the same numbers where all institutions have one classifier of
+`models`. Only the tensors that `shares` names leave an institution; what one shares has one shape everywhere.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from brainfed.engines.batches import Batches
+from brainfed.engines.curves import Curves
+from brainfed.engines.parameter_names import wire_name
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.federation.schedule import FederationSettings
+from brainfed.models.classifier import class_probabilities
+from brainfed.runtime.streams import Streams
+
+MODEL, OPTIMISER = "model/", "optimiser/"
+
+MakeOptimiser = Callable[[Iterable[torch.nn.Parameter], FederationSettings], torch.optim.Optimizer]
+
+
+def adam(parameters: Iterable[torch.nn.Parameter], settings: FederationSettings) -> torch.optim.Optimizer:
+    """Adam with the learning rate and L2 penalty of the federation."""
+    return torch.optim.Adam(parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """What the institutions hold.
+
+    Attributes:
+        arguments: (M)(F) what the forward function of an institution's module is called with; it returns logits (n, C).
+        labels: (M, F, n) in {0, ..., C - 1}, -1 where a node has no training label, and beyond an institution's nodes.
+        subjects: (M,) how many people each institution has.
+        folds: the numbers of the F folds, which key the streams.
+        classes: C.
+    """
+
+    arguments: Sequence[Sequence[tuple[Any, ...]]]
+    labels: Tensor
+    subjects: Sequence[int]
+    folds: tuple[int, ...]
+    classes: int
+
+
+class ModuleClients:
+    """M institutions, each with one module a fold.
+
+    Args:
+        modules: (M)(F), of one architecture in an institution; those of different institutions may differ.
+        cohort: what they learn from.
+        settings: of the federation.
+        streams: of the repeat. What a module draws while it trains is keyed by institution, fold, round and step.
+        shares: names on the wire of the parameters and buffers that leave an institution. None: every institution
+            trains alone, its optimiser never reset.
+        make_optimiser: for the parameters of one module.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[Sequence[torch.nn.Module]],
+        cohort: Cohort,
+        settings: FederationSettings,
+        streams: Streams,
+        shares: Collection[str] = (),
+        make_optimiser: MakeOptimiser = adam,
+    ) -> None:
+        self.modules, self.cohort, self.settings, self.streams = modules, cohort, settings, streams
+        self.shares, self.make_optimiser = frozenset(shares), make_optimiser
+        self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
+        self.keeps = settings.optimiser_state == "keep" or not shares
+        self.optimisers = [[make_optimiser(module.parameters(), settings) for module in own] for own in modules]
+        self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams)
+        self.curves = Curves.of(settings.rounds, cohort.labels, cohort.classes)
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Places in `modules`."""
+        return tuple(range(len(self.modules)))
+
+    def start(self) -> dict[str, Tensor]:
+        """(F, ...) what the first institution shares before the first round."""
+        return self._shared(0)
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Local epochs of the chosen, one after the other."""
+        self.curves.losses[number] = np.nan
+        steps = [self.batches.of(self.cohort.labels, number, epoch) for epoch in range(self.settings.local_epochs)]
+        for place in chosen:
+            for position in range(len(self.cohort.folds)):
+                if not self.keeps:
+                    module = self.modules[place][position]
+                    self.optimisers[place][position] = self.make_optimiser(module.parameters(), self.settings)
+                self.curves.losses[number, place, position] = self._train(number, place, position, steps)
+        return {place: self._reply(place) for place in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Take what is shared; all else stays."""
+        for place, message in messages.items():
+            for position, module in enumerate(self.modules[place]):
+                _fill(module, {name: tensor[position] for name, tensor in message.tensors.items()})
+
+    @torch.no_grad()
+    def score(self, number: int) -> str:
+        """Keep every institution's probabilities."""
+        for place, own in enumerate(self.modules):
+            for position, module in enumerate(own):
+                module.eval()
+                found = class_probabilities(module(*self.cohort.arguments[place][position]))
+                self.curves.probabilities[number, place, position, : len(found)] = found.cpu().numpy()
+        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The curves, the models, and the optimisers' states where later rounds keep them."""
+        arrays: Arrays = dict(self.curves.until(number))
+        for key, module, optimiser in self._each():
+            arrays |= {f"{MODEL}{key}/{name}": tensor.cpu().numpy() for name, tensor in module.state_dict().items()}
+            if self.keeps and number + 1 < self.settings.rounds:
+                held = optimiser.state_dict()["state"].items()
+                arrays |= {
+                    f"{OPTIMISER}{key}/{index}/{name}": np.asarray(torch.as_tensor(value).cpu())
+                    for index, values in held
+                    for name, value in values.items()
+                }
+        return arrays
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take them up."""
+        for name, curve in self.curves.until(number).items():
+            curve[:] = arrays[name]
+        for key, module, optimiser in self._each():
+            module.load_state_dict(_tensors(f"{MODEL}{key}/", arrays))
+            state: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in _tensors(f"{OPTIMISER}{key}/", arrays).items():
+                index, _, part = name.partition("/")
+                state.setdefault(int(index), {})[part] = tensor
+            optimiser.load_state_dict(optimiser.state_dict() | {"state": state})
+
+    def _each(self) -> Iterable[tuple[str, torch.nn.Module, torch.optim.Optimizer]]:
+        for place, own in enumerate(self.modules):
+            for position, module in enumerate(own):
+                yield f"{place}/{position}", module, self.optimisers[place][position]
+
+    def _shared(self, place: int) -> dict[str, Tensor]:
+        """(F, ...) copies, by name."""
+        named = [_named(module) for module in self.modules[place]]
+        return {name: torch.stack([each[name].detach() for each in named]) for name in named[0] if name in self.shares}
+
+    def _reply(self, place: int) -> Message:
+        buffers = {wire_name(name) for name, _ in self.modules[place][0].named_buffers()}
+        return Message(self._shared(place), self.samples[place], frozenset(buffers & self.shares))
+
+    def _train(self, number: int, place: int, position: int, steps: Sequence[Sequence[Tensor]]) -> float:
+        """Mean loss of one institution's steps in one fold that had a labelled subject; NaN where none had."""
+        module, optimiser = self.modules[place][position], self.optimisers[place][position]
+        arguments, fold = self.cohort.arguments[place][position], self.cohort.folds[position]
+        starts = [parameter.detach().clone() for parameter in module.parameters()] if self.settings.proximal else []
+        module.train()
+        losses = []
+        for epoch, batches in enumerate(steps):
+            for step, batch in enumerate(batches):
+                labels = batch[place, position]
+                nodes = torch.nonzero(labels >= 0)[:, 0]
+                if not len(nodes):
+                    continue
+                with torch.random.fork_rng():
+                    torch.manual_seed(self.streams.key("module-draws", place, fold, number, epoch, step))
+                    logits = module(*arguments)
+                loss = cross_entropy(logits[nodes], labels[nodes])
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                self._add_proximal_gradient(module, starts)
+                optimiser.step()
+                losses.append(float(loss.detach()))
+        return float(np.mean(losses)) if losses else float("nan")
+
+    def _add_proximal_gradient(self, module: torch.nn.Module, starts: Sequence[Tensor]) -> None:
+        """That of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
+        for parameter, start in zip(module.parameters(), starts, strict=False):
+            if parameter.grad is not None:
+                parameter.grad.add_(parameter.detach() - start, alpha=self.settings.proximal)
+
+
+def _named(module: torch.nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers by their names on the wire."""
+    return {wire_name(name): tensor for name, tensor in (*module.named_parameters(), *module.named_buffers())}
+
+
+@torch.no_grad()
+def _fill(module: torch.nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    held = _named(module)
+    for name, tensor in tensors.items():
+        held[name].copy_(tensor)
+
+
+def _tensors(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): torch.from_numpy(np.array(array))
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,14 @@
+"""The names that the ledger and the streams of noise have for a module's parameters."""
+
+import torch
+from torch import Tensor
+
+
+def wire_name(parameter: str) -> str:
+    """`weight_own_0` of a module is `weight-own-0` on the wire."""
+    return parameter.replace("_", "-")
+
+
+def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, Tensor]:
+    """The learnable tensors of a module."""
+    return {wire_name(name): parameter for name, parameter in module.named_parameters()}

@@ -1,0 +1,153 @@
+"""A classifier of `models`, stacked: one copy an institution and fold, all trained side by side.
+
+The stack runs the module's own `logits`, on parameters with two leading axes, institutions and folds. Only the products
+with the features are formed in another way (`first_layer`), and their gradients with them.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from brainfed.engines.parameter_names import wire_name
+from brainfed.engines.stacked.dropout import Dropout
+from brainfed.engines.stacked.first_layer import FirstLayer
+from brainfed.engines.stacked.stacks import Stack
+from brainfed.models.classifier import Classifier, class_probabilities
+from brainfed.runtime.precision import Precision
+from brainfed.runtime.streams import Streams
+
+
+class StackedNetwork:
+    """M institutions x F folds of one module.
+
+    Args:
+        module: the plain network; its parameters stay as they are, but for the start that they are given.
+        stack: what the institutions hold.
+        streams: of the repeat, which give the initial weights.
+        precision: of the products with the features.
+        dropout: of what enters the layers after the first while they train; None: nothing is dropped.
+    """
+
+    def __init__(
+        self,
+        module: Classifier,
+        stack: Stack,
+        streams: Streams,
+        precision: Precision = "float32",
+        dropout: Dropout | None = None,
+    ) -> None:
+        self.stack, self.streams, self.precision, self.dropout = stack, streams, precision, dropout
+        self.plain, self.classes = module, module.widths[-1]
+        self.step: tuple[int, int, int] = (0, 0, 0)
+        self.first: dict[str, FirstLayer] = {}
+        self.rest: dict[str, torch.nn.Parameter] = {}
+        self.names = [name for name, _ in module.named_parameters()]
+        self._biases = {name for name, parameter in module.named_parameters() if parameter.dim() == 1}
+        self.module = deepcopy(module)
+        institutions = len(stack.members)
+        for name, start in self._starts(module).items():
+            if name in module.reads:
+                self.first[name] = FirstLayer(start, institutions, precision)
+                delattr(self.module, name)
+            else:
+                # A bias is one row of its product.
+                rows = start[:, None] if name in self._biases else start
+                self.rest[name] = torch.nn.Parameter(rows.repeat(institutions, 1, 1, 1))
+                setattr(self.module, name, self.rest[name])
+        self._scored: dict[str, Tensor] | None = None
+
+    def _starts(self, module: Classifier) -> dict[str, Tensor]:
+        """(F, ...) initial values by name, equal in all institutions."""
+        found = []
+        for fold in self.stack.folds:
+            module.start(self.streams, fold)
+            found.append({name: parameter.detach().clone() for name, parameter in module.named_parameters()})
+        device, dtype = self.stack.labels.device, self.stack.dtype
+        return {name: torch.stack([start[name] for start in found]).to(device, dtype) for name in self.names}
+
+    def on(self, stack: Stack) -> "StackedNetwork":
+        """The same network on other institutions, untrained."""
+        return StackedNetwork(self.plain, stack, self.streams, self.precision)
+
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """All learnable tensors."""
+        return [self.first[name].weight if name in self.first else self.rest[name] for name in self.names]
+
+    def stacks(self) -> dict[str, Tensor]:
+        """Views (M, F, ...) of them by their names on the wire, without gradient."""
+        return {wire_name(name): self._view(name) for name in self.names}
+
+    def _view(self, name: str) -> Tensor:
+        if name in self.first:
+            return self.first[name].stack()
+        stacked = self.rest[name].detach()
+        return stacked[:, :, 0] if name in self._biases else stacked
+
+    def draw_anew(self, round_index: int, epoch: int, step: int) -> None:
+        """Key the dropout of the next step."""
+        self.step = (round_index, epoch, step)
+
+    def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
+        """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).
+
+        Args:
+            labels: (M, F, n) in {0, ..., C - 1}, -1 where a node does not count.
+            chosen: (M,) bool on the host, the institutions that train.
+
+        Returns:
+            (M, F) losses; NaN where an institution has no labelled node or does not train.
+        """
+        products = self._products(chosen) if self._scored is None else self._scored
+        self._scored = None
+        for product in products.values():
+            product.requires_grad_()
+        counted = labels >= 0
+        logits = self.module.logits(products, self.stack.propagation, self._kept(chosen))
+        entropy = cross_entropy(
+            logits.reshape(-1, self.classes), labels.clamp(min=0).reshape(-1), reduction="none"
+        ).view(labels.shape)
+        losses = (entropy * counted).sum(dim=2) / counted.sum(dim=2).clamp(min=1)
+        trains = chosen.to(losses.device, non_blocking=True)[:, None] & counted.any(dim=2)
+        for parameter in self.rest.values():
+            parameter.grad = None
+        (losses * trains).sum().backward()  # type: ignore[no-untyped-call]
+        for name, layer in self.first.items():
+            gradient = products[name].grad
+            assert gradient is not None
+            layer.backward(self.stack.designs[self.module.reads[name]], gradient, chosen)
+        return losses.detach().masked_fill(~trains, float("nan"))
+
+    @torch.no_grad()
+    def probabilities(self) -> Tensor:
+        """(M, F, n, C) of every class, every institution by its own weights; float64.
+
+        The next training step starts from these products unless `load` comes between.
+        """
+        self._scored = self._products()
+        return class_probabilities(self.module.logits(self._scored, self.stack.propagation))
+
+    @torch.no_grad()
+    def load(self, values: dict[str, Tensor]) -> None:
+        """Take tensors (F, ...), the same for every institution, or (M, F, ...)."""
+        self._scored = None
+        for name, view in self.stacks().items():
+            view.copy_(values[name])
+
+    def _kept(self, chosen: Tensor) -> Sequence[Tensor]:
+        """Dropout's factors of the next step, one for each layer but the first; none without dropout."""
+        if self.dropout is None:
+            return ()
+        nodes = [len(member.nodes) for member in self.stack.members]
+        hidden, like = self.module.widths[1:-1], next(iter(self.rest.values()))
+        return self.dropout.factors(nodes, hidden, chosen, self.step, like)
+
+    def _products(self, chosen: Tensor | None = None) -> dict[str, Tensor]:
+        """(M, F, n, width) of the features with each of the weights that read them."""
+        nodes = max(len(member.nodes) for member in self.stack.members)
+        return {
+            name: layer.forward(self.stack.designs[self.module.reads[name]], nodes, chosen)
+            for name, layer in self.first.items()
+        }

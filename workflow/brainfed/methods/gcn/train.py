@@ -1,0 +1,27 @@
+"""The torch side of FedGCN, LocalGCN and CentralGCN: one network, trained with others, alone or on pooled data."""
+
+from functools import partial
+
+from brainfed.engines.stacked.stacks import normalised
+from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.gcn.centralgcn import METHOD as CENTRALGCN
+from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.localgcn import METHOD as LOCALGCN
+from brainfed.methods.method import Method
+from brainfed.methods.train_classifier import train_classifier
+from brainfed.models.gcn import GCN
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs, Outcome
+
+
+def train(method: Method, inputs: MethodInputs, settings: FedGCNSettings | SoloSettings, run: Run) -> Outcome:
+    """Train FedNI's Table IV on one repeat (FedNI Sec. 7 and 9)."""
+    skip = isinstance(settings, FedGCNSettings) and settings.skip == "linear"
+    module = GCN(inputs.features[0].shape[1], settings.hidden, inputs.classes, skip=skip)
+    return train_classifier(method, module, inputs, settings, run, normalised)
+
+
+train_fedgcn = partial(train, FEDGCN)
+train_localgcn = partial(train, LOCALGCN)
+train_centralgcn = partial(train, CENTRALGCN)

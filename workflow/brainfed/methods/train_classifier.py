@@ -1,0 +1,35 @@
+"""The torch side that the families of FedNI's Table V share: a module, and how a method trains it."""
+
+from brainfed.engines.stacked.propagation import Propagate
+from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
+from brainfed.methods.method import Method
+from brainfed.models.classifier import Classifier
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs, Outcome
+
+
+def train_classifier(
+    method: Method,
+    module: Classifier,
+    inputs: MethodInputs,
+    settings: FederatedClassifierSettings | SoloSettings,
+    run: Run,
+    propagate: Propagate | None = None,
+) -> Outcome:
+    """Train `module` as `method` declares: with whom, and what may cross."""
+    assert method.topology != "setting"
+    return train_stacked(
+        Training(
+            module,
+            inputs,
+            settings.schedule(),
+            run,
+            method.topology,
+            method.shared_tensors,
+            propagate,
+            standardise=settings.standardise == "institution",
+            precision=settings.precision,
+            dropout=settings.dropout,
+        )
+    )

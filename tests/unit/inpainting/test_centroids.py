@@ -103,8 +103,8 @@ def test_a_sex_or_an_age_of_fewer_than_a_group_does_not_cross(inputs, known):
     seen = np.zeros(60, dtype=bool)
     for group in groups_of(coordinates(plain, 0), 5):
         seen[inputs.members(0)[group[:known]]] = True
-    told = replace(plain, sex=np.where(seen, 1, -1), age=np.where(seen, 30.0, np.nan))
-    arrays = train(told, SETTINGS, Run()).arrays
+    partly_known = replace(plain, sex=np.where(seen, 1, -1), age=np.where(seen, 30.0, np.nan))
+    arrays = train(partly_known, SETTINGS, Run()).arrays
     own = arrays["institution"] == 0
     assert (arrays["sex"][own] == (1 if known == 5 else -1)).all()
     assert (np.isfinite(arrays["age"][own]) == (known == 5)).all()

@@ -14,9 +14,9 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES
 from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
-from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
-from brainfed.inpainting.fedni.institution import hide, institution_of, normalised
+from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch, normalised
 from brainfed.inpainting.fedni.masking import draw_mask
+from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
@@ -45,11 +45,13 @@ def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
     plain = InpaintingClients(inputs, settings, run)
     for place in range(3):
         institution = institution_of(inputs, place, torch.device("cpu"), torch.float64)
-        own, judge = plain.generators.modules[place], plain.discriminators.modules[place]
-        optimisers = [torch.optim.Adam(module.parameters(), lr=settings.learning_rate) for module in (own, judge)]
+        own, first_weight = plain.generators.modules[place], plain.discriminators.modules[place]
+        optimisers = [
+            torch.optim.Adam(module.parameters(), lr=settings.learning_rate) for module in (own, first_weight)
+        ]
         for epoch in range(3):
-            masked, _ = hide(institution, epoch, "all", inputs.streams, settings)
-            plain_gradients(own, judge, institution.nodes, masked, settings, 4)
+            masked, _ = mask_of_epoch(institution, epoch, "all", inputs.streams, settings)
+            plain_gradients(own, first_weight, institution.nodes, masked, settings, 4)
             for optimiser in optimisers:
                 optimiser.step()
         for name, weight in own.state_dict().items():
@@ -349,7 +351,7 @@ def test_every_node_is_a_root_before_any_is_twice():
     inputs = inpainting_inputs()
     roots = [int(inputs.streams.numpy("mask-roots", "all", 0, 0).permutation(20)[place]) for place in range(20)]
     assert sorted(roots) == list(range(20))
-    masks = [hide(institution_of(inputs, 0, torch.device("cpu"), torch.float32), epoch, "all", inputs.streams,
+    masks = [mask_of_epoch(institution_of(inputs, 0, torch.device("cpu"), torch.float32), epoch, "all", inputs.streams,
                   InpaintingSettings())[0] for epoch in range(4)]  # fmt: skip
     assert len({tuple(mask.hidden.tolist()) for mask in masks}) > 1
 

@@ -12,11 +12,11 @@ from brainfed.federation.pace import Pace
 from brainfed.federation.privacy import WeightNoise
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fedsage import training as fedsage
-from brainfed.inpainting.fedsage.crossings import RAW_TENSORS, SUMMED_TENSORS
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.losses import count_loss
 from brainfed.inpainting.fedsage.owner import hidden_nodes, owners_of, row_normalised, scaled_members
 from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.fedsage.shared_tensors import RAW_TENSORS, SUMMED_TENSORS
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.scaling import scaling_of
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings

@@ -10,7 +10,7 @@ FloatArray = NDArray[np.float32] | NDArray[np.float64]
 def normalised_adjacency(
     row: IntArray, column: IntArray, weight: FloatArray, nodes: int
 ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """a_ij / sqrt(d_i d_j) with d the row sums, in the order of the edges given.
+    """D^-1/2 A D^-1/2 (of FedNI's graph convolution): a_ij / sqrt(d_i d_j), in the order of the edges given.
 
     On an inductive graph the same formula holds: a training row's sum has no test subject in it. An
     edge of a node whose row is empty gets 0.

@@ -1,4 +1,4 @@
-"""FedNI Table IV's classifier, stacked over institutions and folds; without a graph it is the MLP.
+"""FedNI's classifier, stacked over institutions and folds; without a graph it is the MLP.
 
 G-conv(d, 64) ELU -> G-conv(64, 32) -> FC(32, 2), where G-conv(X) = D^-1/2 A D^-1/2 X W + b. With a
 skip connection the logits of a linear classifier on the subject's own features, X W_skip, are added.
@@ -63,7 +63,7 @@ def initial_weight(streams: Streams, layer: int, fold: int, rows: int, columns: 
 
 
 class StackedNetwork:
-    """M institutions x F folds of one architecture, trained side by side.
+    """FedNI Table IV: M institutions x F folds of one architecture, trained side by side.
 
     Args:
         architecture: the layers.
@@ -147,7 +147,9 @@ class StackedNetwork:
         return activation if past is None else activation + past
 
     def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
-        """Fill every gradient from the mean cross-entropy over labelled nodes (FedNI eq. 13).
+        """Fill every gradient from the mean cross-entropy over labelled nodes.
+
+        FedNI eq. 13: L_ce = -sum over i in Y_L of (y_i log p_i + (1 - y_i) log(1 - p_i)); here a mean.
 
         Args:
             labels: (M, F, n) in {0, 1}, -1 where a node does not count.

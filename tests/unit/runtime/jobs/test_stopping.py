@@ -104,7 +104,7 @@ def test_the_former_handlers_come_back_and_what_is_ignored_stays_ignored() -> No
 
 
 def test_a_state_is_due_when_a_stop_is_asked_for_however_recent_the_last() -> None:
-    pace = Pace(least=1e6)
+    pace = Pace(minimum_seconds=1e6)
     with pytest.raises(KeyboardInterrupt), stoppable():
         for _ in whole([1]):
             assert not pace.due()

@@ -9,7 +9,7 @@ from brainfed.runtime.settings import setting
 
 @dataclass(frozen=True)
 class FedSageSettings:
-    """Local training of the generator, then rounds in which other owners' gradients train its features."""
+    """Local training of the generator, then federated rounds that train its feature generator."""
 
     local_epochs: int = setting(20, "Epochs of the local generator.", minimum=1)
     rounds: int = setting(20, "Federated rounds, in which only the feature generator trains.", minimum=0)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.inpainting.fedsage.crossings import FEDSAGE_TENSORS
 from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
 from brainfed.methods.classifier_settings import (
     DROPOUT_DESCRIPTION,
     HIGHEST_DROPOUT,

@@ -66,7 +66,7 @@ def test_the_discriminators_gradient_does_not_depend_on_alpha_and_beta():
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
 
-def test_beta_nought_trains_the_generator_as_without_a_discriminator():
+def test_beta_0_trains_the_generator_as_without_a_discriminator():
     settings = InpaintingSettings(beta=0)
     nodes, masked, generator, discriminator = pieces(settings)
     alone = deepcopy(generator)

@@ -25,11 +25,11 @@ def test_rounding_and_truncating():
     assert given_to(0.4, 0.6, 1.5, 2.5, 3.7, rounding="truncate") == [0, 0, 1, 2, 3]
 
 
-def test_no_subject_gets_more_than_the_most_nor_less_than_nothing():
+def test_numbers_are_between_0_and_max_generated():
     assert given_to(-3.2, -0.3, 4.0, 99.0, max_generated=5) == [0, 0, 4, 5]
 
 
-def test_a_cap_that_nothing_exceeds_changes_nothing():
+def test_a_cap_above_the_sum_changes_nothing():
     # 0.5 * 4 subjects = 2 nodes.
     assert given_to(1, 0, 1, 0, cap=0.5) == [1, 0, 1, 0]
 
@@ -39,7 +39,7 @@ def test_one_factor_scales_all_and_the_largest_remainders_get_the_rest():
     assert given_to(5, 3, 1, 1, cap=1.0) == [2, 1, 1, 0]
 
 
-def test_of_equal_remainders_the_larger_prediction_comes_first_then_the_lot():
+def test_ties_of_remainders_go_to_the_larger_prediction_then_to_the_tie_order():
     # 2 each, 12 wanted, 3 allowed: half a node each.
     count = np.array([1.9, 2.1, 2.0, 2.0, 2.2, 1.8])
     tie_order = np.array([5, 4, 3, 2, 1, 0])
@@ -48,7 +48,7 @@ def test_of_equal_remainders_the_larger_prediction_comes_first_then_the_lot():
 
 
 @given(st.permutations(range(12)), st.sampled_from([0.2, 0.5, 0.9]))
-def test_who_gets_a_node_does_not_depend_on_the_order_of_the_subjects(order, cap):
+def test_numbers_do_not_depend_on_the_order_of_the_subjects(order, cap):
     order = np.array(order)
     count, tie_order = np.linspace(0.6, 2.4, 12), np.arange(12)
     options = {"rounding": "round", "max_generated": 10, "cap": cap}
@@ -56,12 +56,12 @@ def test_who_gets_a_node_does_not_depend_on_the_order_of_the_subjects(order, cap
     assert allot(count[order], **options, tie_order=tie_order).tolist() == plain[order].tolist()
 
 
-def test_scaling_starts_from_the_most_of_each():
+def test_scaling_follows_the_limit_of_each_subject():
     # 100 counts as 4: shares of 3 are 4 * 3/6 = 2, 0.5 and 0.5.
     assert given_to(100, 1, 1, max_generated=4, cap=1.0) == [2, 1, 0]
 
 
-def test_the_limit_is_that_of_the_decimal_that_was_written():
+def test_the_limit_equals_the_decimal_of_the_config():
     # 0.29 * 100 is 28.999999999999996 in binary.
     assert sum(given_to(*[5.0] * 100, cap=0.29)) == 29
 
@@ -75,7 +75,7 @@ def test_a_cap_of_zero_gives_nothing():
     assert given_to(5, 5, cap=0.0) == [0, 0]
 
 
-def test_nobody_gets_nothing():
+def test_no_subjects_give_no_numbers():
     assert given_to(cap=0.5) == []
 
 
@@ -99,13 +99,13 @@ def test_every_share_is_off_by_less_than_one(count, rounding, cap):
 
 
 @given(count=counts, cap=st.floats(0, 3))
-def test_who_is_predicted_more_never_gets_fewer(count, cap):
+def test_a_larger_prediction_never_gets_fewer_nodes(count, cap):
     number = allot(count, rounding="round", max_generated=10, cap=cap, tie_order=np.arange(len(count)))
     order = np.lexsort((np.arange(len(count)), -count, -np.clip(np.rint(count), 0, 10)))
     assert (np.diff(number[order]) <= 0).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_count_that_is_no_number_is_refused(value):
+def test_counts_that_are_not_finite_are_refused(value):
     with pytest.raises(ValueError, match="not finite"):
         given_to(1.0, value)

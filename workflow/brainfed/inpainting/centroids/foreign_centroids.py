@@ -9,10 +9,10 @@ from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
 
 
 class ForeignCentroids:
-    """A `NodeGenerator` that adds the centroids of other institutions to an institution's graph.
-
     """A `NodeGenerator` that adds the centroids of other institutions to the graph of an institution.
-    similarity to any subject is left out.
+
+    A centroid's parent is the most similar subject of the institution by the population graph's rule. A centroid
+    without similarity to any subject is left out.
 
     Args:
         inputs: of the job.

@@ -107,7 +107,7 @@ IMAGES = [
     Broken("no NIfTI", content(b"not an image" * 100), *[IMAGE + ".*expected a whole NIfTI image"] * 2, "s03"),
     Broken("image of no bytes", content(b""), *[IMAGE + ".*expected a whole NIfTI image"] * 2, "s03"),
     Broken("3D image", image(lambda v: v[..., 0]), *[IMAGE + r".*expected a 4D .*found shape \(8, 6, 4\)"] * 2, "s03"),
-    Broken("rotated affine", image(affine=rotated()), *[IMAGE + ".*shares no voxel.*mend its affine"] * 2, "s03"),
+    Broken("rotated affine", image(affine=rotated()), *[IMAGE + ".*shares no voxel.*fix its affine"] * 2, "s03"),
     Broken("singular affine", singular, *[IMAGE + ".*expected an invertible affine"] * 2, "s03"),
     Broken("no repetition time", image(tr=0), *[IMAGE + ".*expected a repetition time .*set `tr`"] * 2, "s03"),
     Broken("low-pass over Nyquist", image(tr=6), *[IMAGE + ".*low_pass below 0.08333 Hz.*lower it"] * 2, "s03"),

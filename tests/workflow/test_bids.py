@@ -183,4 +183,4 @@ def test_a_wrong_space_stops_the_run_with_the_spaces_that_there_are(lab, tmp_pat
     copied.configure(**config(space="MNI152NLin6Asym"))
     done = copied.snakemake("-n", "tables", check=False)
     assert done.returncode
-    assert "expected images with space-MNI152NLin6Asym, found space: T1w; mend bids.space" in done.stdout + done.stderr
+    assert "expected images with space-MNI152NLin6Asym, found space: T1w; fix bids.space" in done.stdout + done.stderr

@@ -16,7 +16,7 @@ with job(snakemake) as running:
     if not subjects:
         raise UserError(
             f"Connectivity: expected a usable series among {len(quality)}, found none (first: "
-            f"{quality['problem'].iloc[0]}); mend the files or the settings that they are held against."
+            f"{quality['problem'].iloc[0]}); fix the files or the settings that they are held against."
         )
     series, regions = load_series(snakemake.input.series, subjects)
     settings = running.params.settings

@@ -82,9 +82,7 @@ def test_a_third_site_that_everybody_leaves_is_named_with_the_reason(tmp_path):
     cohort.split = LEFT_OUT
     stops = [one.sentence for one in check_project(cohort.configure()) if one.severity == "stops"]
     assert stops == work(cohort).sentences
-    assert (
-        "expected somebody to test at site c, found nobody: all 3 leave (most often: mean FD above 0.5 mm" in stops[0]
-    )
+    assert "expected subjects to test at site c, found none: all 3 leave (most often: mean FD above 0.5 mm" in stops[0]
 
 
 def test_a_region_that_may_not_be_silent_stops_the_check_as_the_run(tmp_path):

@@ -1,4 +1,4 @@
-"""Sites and covariates for harmonisation: joined by id, coded, without a diagnosis; and the job that uses them."""
+"""Sites and covariates for harmonisation are joined by id, coded, and hold no diagnosis; a job uses them."""
 
 from dataclasses import asdict
 
@@ -42,7 +42,7 @@ class Cohort:
         write_table(self.folder / "participants.parquet", people.sample(frac=1, random_state=1))
 
     def job(self, output, fold=0, **settings):
-        """What Snakemake would tell the script."""
+        """Job of the script as Snakemake runs it."""
         given = {name: str(self.folder / f"{name}.parquet") for name in ("split", "participants")}
         features = FeatureSettings(harmonise="combat", **settings)
         return {
@@ -68,7 +68,7 @@ class TestReading:
         assert found.covariates["age"].tolist() == cohort.age.tolist()
         assert found.covariates["sex"].tolist() == [float(sex == "male") for sex in cohort.sex]
 
-    def test_what_is_unknown_is_nan(self, cohort):
+    def test_unknown_values_are_nan(self, cohort):
         people = cohort.people.copy()
         people.loc[3, ["age", "sex"]] = np.nan, None
         cohort.write(people)
@@ -76,8 +76,8 @@ class TestReading:
         for values in found.covariates.values():
             assert np.flatnonzero(np.isnan(values)).tolist() == [3]
 
-    def test_a_covariate_that_nobody_has_is_nan_throughout(self, cohort):
-        """As is sex in the table of a cohort in which sex is what is learnt."""
+    def test_a_covariate_unknown_for_all_subjects_is_nan_throughout(self, cohort):
+        """Sex is such a covariate under the target sex."""
         cohort.write(cohort.people.assign(sex=pd.array([None] * COUNT, dtype="string")))
         found = read_acquisition(cohort.folder / "participants.parquet", SUBJECTS, ["sex"])
         assert np.isnan(found.covariates["sex"]).all()

@@ -1,4 +1,4 @@
-"""config/adni.yaml on made-up tables with the public columns of ADNIMERGE and of UCSF's FreeSurfer table."""
+"""config/adni.yaml reads invented tables with the public columns of ADNIMERGE and of UCSF's FreeSurfer table."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_measures_are_those_of_the_first_scan_that_passed(adni, tmp_path):
     assert "an empty cell in resources/adni/UCSFFSX.csv, line 7, column 'ST29SV'" in problems["6"]
 
 
-def test_two_scans_of_a_visit_are_to_be_chosen_from(adni, tmp_path):
+def test_two_scans_of_a_visit_are_refused_until_one_is_chosen(adni, tmp_path):
     with Path("resources/adni/UCSFFSX.csv").open("a") as file:
         file.write('"4","bl","2005-11-09","Pass","Pass","1400000","3300","1600","690","2.3","0.5",""\n')
     out = ShardFiles(*(tmp_path / name for name in ("m.safetensors", "q.parquet", "c.parquet")))
@@ -80,8 +80,8 @@ def test_two_scans_of_a_visit_are_to_be_chosen_from(adni, tmp_path):
         write_measures({"3": "3", "4": "4"}, adni, out)
 
 
-def test_rows_that_nobody_has_are_a_wrong_filter(adni):
-    with pytest.raises(UserError, match=r"expected rows with VISCODE among 'm99', found none among 6; mend `rows`"):
+def test_a_filter_without_matching_rows_is_refused(adni):
+    with pytest.raises(UserError, match=r"expected rows with VISCODE among 'm99', found none among 6; fix `rows`"):
         list_cohort("adni", replace(adni, rows={"VISCODE": ("m99",)}))
     with pytest.raises(UserError, match="expected a column 'VISIT', found none"):
         list_cohort("adni", replace(adni, rows={"VISIT": ("bl",)}))

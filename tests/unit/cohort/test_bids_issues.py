@@ -1,4 +1,4 @@
-"""What a BIDS cohort's runs, headers and strangers say to the reader of the issues; how motion reaches the people."""
+"""Issues of a BIDS cohort: runs, headers, strangers; mean displacement of participants."""
 
 import math
 
@@ -50,7 +50,7 @@ def issues_of(runs=(2, 2, 2), header=(math.nan,) * 3, strangers=(), problems=(""
     return [tuple(row) for row in issues.itertuples(index=False)]
 
 
-def test_nothing_is_said_where_runs_and_headers_agree():
+def test_equal_runs_and_headers_raise_no_issue():
     assert issues_of() == []
 
 
@@ -81,7 +81,7 @@ def test_the_mean_displacement_counts_every_volume_but_the_first_of_a_run(tmp_pa
     assert math.isnan(mean_displacement([]))
 
 
-def test_a_table_without_displacement_tells_nothing(tmp_path):
+def test_a_table_without_displacement_gives_none(tmp_path):
     path = write_confounds(tmp_path, "c.tsv")
     pd.read_csv(path, sep="\t").drop(columns="framewise_displacement").to_csv(path, sep="\t", index=False)
     assert math.isnan(mean_displacement([path]))
@@ -89,7 +89,7 @@ def test_a_table_without_displacement_tells_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("cell", ["still", "inf", "-3", "1_0", "0,2", "1e400"])
-def test_a_displacement_that_is_none_leaves_its_subject_alone_without_one(tmp_path, cell):
+def test_an_invalid_displacement_affects_its_subject_only(tmp_path, cell):
     good = write_confounds(tmp_path, "c.tsv", framewise_displacement=[math.nan, *[0.3] * 19])
     bad = write_confounds(tmp_path, "b.tsv", framewise_displacement=["n/a", "0.1", cell, *["0.1"] * 17])
     table = tmp_path / "participants.tsv"
@@ -97,16 +97,16 @@ def test_a_displacement_that_is_none_leaves_its_subject_alone_without_one(tmp_pa
     people = ingest(table, CohortSettings(source="bids"), {}, {"01": [good], "02": [good, bad]}).set_index("subject")
     assert people["mean_fd"].to_dict() == pytest.approx({"01": 0.3, "02": math.nan}, nan_ok=True)
     assert people["fd_problem"]["01"] == ""
-    told = (
+    problem = (
         f"Subject 02, {bad}, line 4: expected a displacement in mm in column 'framewise_displacement', found '{cell}'"
     )
-    assert people["fd_problem"]["02"].startswith(told)
+    assert people["fd_problem"]["02"].startswith(problem)
     assert [one for one in issues_of(problems=("", people["fd_problem"]["02"], "")) if one[0] == "02"] == [
         ("02", "motion not readable", people["fd_problem"]["02"], "kept, how much it moved is not known")
     ]
 
 
-def test_motion_is_read_in_any_encoding_and_a_file_that_is_gone_is_told(tmp_path):
+def test_motion_is_read_in_any_encoding_and_an_absent_file_is_named(tmp_path):
     path = write_confounds(tmp_path, "c.tsv", framewise_displacement=[math.nan, *[0.3] * 19], bemerkung="unbewegt")
     path.write_bytes(path.read_bytes().replace(b"unbewegt", "für".encode("latin-1")))
     assert mean_displacement([path]) == pytest.approx(0.3)
@@ -114,7 +114,7 @@ def test_motion_is_read_in_any_encoding_and_a_file_that_is_gone_is_told(tmp_path
     assert "gone.tsv: expected a table of confounds" in displacement_problem("01", [path, tmp_path / "gone.tsv"])
 
 
-def test_the_tables_own_mean_displacement_wins_and_where_it_is_missing_the_measured_one_is_used(tmp_path):
+def test_the_mean_displacement_of_the_phenotype_table_precedes_the_measured_one(tmp_path):
     measured = write_confounds(tmp_path, "c.tsv", framewise_displacement=[math.nan, *[0.3] * 19])
     table = tmp_path / "participants.tsv"
     table.write_text(

@@ -1,4 +1,4 @@
-"""Cohort settings that can mean nothing are refused with one sentence when the config is read."""
+"""Impossible cohort settings are refused with one sentence when the config is read."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def complaint(**keys):
 
 
 @pytest.mark.parametrize("edge", ["high_pass", "low_pass"])
-def test_a_filter_edge_of_zero_is_no_filter_and_is_refused(edge):
+def test_a_filter_edge_of_zero_is_refused(edge):
     expected = (
         f"config: cohorts.c: extraction.{edge}: expected a frequency above 0 Hz, found 0; "
         "write none for no such filter."
@@ -23,7 +23,7 @@ def test_a_filter_edge_of_zero_is_no_filter_and_is_refused(edge):
 
 
 @pytest.mark.parametrize("band", [(0.1, 0.01), (0.05, 0.05)])
-def test_a_band_that_lets_nothing_through_is_refused(band):
+def test_a_band_that_passes_nothing_is_refused(band):
     high_pass, low_pass = band
     found = complaint(extraction={"high_pass": high_pass, "low_pass": low_pass})
     assert f"expected high_pass below low_pass, found {high_pass:g} and {low_pass:g} Hz" in found
@@ -36,21 +36,21 @@ def test_a_filter_is_turned_off_by_a_word(word):
 
 
 @pytest.mark.parametrize("tr", [0, -2.0])
-def test_a_repetition_time_is_above_zero(tr):
+def test_a_repetition_time_of_zero_or_less_is_refused(tr):
     assert f"tr.UCLA: expected a repetition time above 0 s, found {tr:g}" in complaint(tr={"NYU": 2.0, "UCLA": tr})
 
 
-def test_a_simulation_has_a_site():
+def test_a_simulation_without_sites_is_refused():
     assert "simulate.sites: expected at least one site, found none" in complaint(simulate={"sites": {}})
 
 
-def test_a_simulation_has_a_site_with_subjects():
+def test_a_simulation_without_subjects_at_any_site_is_refused():
     sites = {"a": {"share": 0}, "b": {"share": 0}}
     assert "expected a share above 0 at one site or more, found 0 at all 2" in complaint(simulate={"sites": sites})
     assert SimulateSettings(sites={"a": SimulatedSite(share=0.0), "b": SimulatedSite()}).sites["b"].share == 1
 
 
 @pytest.mark.parametrize(("key", "value", "least"), [("volumes", 9, 10), ("tr", 0, 0.1), ("share", -1, 0)])
-def test_a_simulated_site_is_possible(key, value, least):
+def test_an_impossible_simulated_site_is_refused(key, value, least):
     found = complaint(simulate={"sites": {"a": {key: value}}})
     assert f"simulate.sites.a.{key}: expected at least {least:g}, found {value}" in found

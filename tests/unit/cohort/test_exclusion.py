@@ -1,4 +1,4 @@
-"""Exclusion rules: nobody by default, one reason each, the first rule that hits, and nobody excluded in a split."""
+"""Exclusion rules exclude nobody by default, give the first reason that applies, and precede the split."""
 
 from dataclasses import fields, replace
 from typing import get_args
@@ -52,7 +52,7 @@ def test_every_setting_has_a_rule_in_its_order():
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_each_rule_hits_alone_and_says_why(name):
+def test_each_rule_applies_alone_and_gives_its_reason(name):
     value, reason = BROKEN[name]
     measures = GOOD | {RULES[name].measure: value}
     assert exclusion(GOOD, STRICT) == ""
@@ -67,14 +67,14 @@ def test_a_value_at_its_limit_and_an_unknown_one_stay(name):
     assert exclusion(GOOD | {RULES[name].measure: float("nan")}, STRICT) == ""
 
 
-def test_the_first_rule_that_hits_gives_the_reason():
+def test_the_first_rule_that_applies_gives_the_reason():
     measures = dict(GOOD)
     for name in reversed(list(BROKEN)):
         measures[RULES[name].measure] = BROKEN[name][0]
         assert exclusion(measures, STRICT) == BROKEN[name][1]
 
 
-def test_other_reasons_are_no_exclusions():
+def test_other_reasons_are_not_exclusions():
     for reason in ("", "no series", "Subject s1: expected 5 (found 3)", "3 regions without signal"):
         assert exclusion_kind(reason) == ""
 
@@ -125,14 +125,14 @@ def test_the_flow_chart_adds_up(size, seed, chosen):
     people, scans, seen = cohort(size, seed)
     limits = ExclusionSettings(**{name: LIMITS[name] for name in chosen})
     included, _ = decide(people, scans, seen, CohortSettings(source="timeseries", exclude=limits))
-    everybody, steps = flow_steps(people.merge(included, on="subject"))
-    assert everybody.subjects == size
+    listed, steps = flow_steps(people.merge(included, on="subject"))
+    assert listed.subjects == size
     for field in ("subjects", "patients", "controls"):
-        left = getattr(everybody, field)
+        left = getattr(listed, field)
         for step in steps:
             left -= sum(getattr(count, field) for _, count in step.reasons)
             assert getattr(step.remaining, field) == left
-    assert (steps[-1].remaining if steps else everybody).subjects == included["included"].sum()
+    assert (steps[-1].remaining if steps else listed).subjects == included["included"].sum()
     assert all(bool(reason) != kept for reason, kept in included[["reason", "included"]].to_numpy())
 
 
@@ -157,7 +157,7 @@ def test_each_reason_leaves_at_its_step(reason):
     assert [step.passed for step in flow_steps(people)[1]] == [STEP_OF[reason]]
 
 
-def test_every_absence_has_a_step_and_the_diagnosis_is_asked_first():
+def test_every_absence_has_a_step_and_the_diagnosis_has_the_first():
     absences = [absence for absence in get_args(Absence) if absence]
     assert set(absences) <= set(STEP_OF)
     people = pd.DataFrame({"included": False, "reason": ["no series", "excluded by diagnosis"], "diagnosis": 0})
@@ -176,7 +176,7 @@ def test_the_excluded_are_in_no_split():
     assert not kept & set(left_out["subject"])
 
 
-def test_measures_of_a_scan_stand_in_for_a_table_without_motion():
+def test_measures_of_a_scan_replace_missing_motion_of_the_table():
     people = pd.DataFrame(
         {"subject": ["007", "008", "009"], "mean_fd": [0.1, np.nan, np.nan], "fd_source": ["table", "", ""]}
     )
@@ -198,7 +198,7 @@ def test_measures_of_a_scan_stand_in_for_a_table_without_motion():
     assert found["alike"].to_dict() == {"007": "007", "008": "008", "009": "009"}
 
 
-def test_a_cohort_without_any_scan_has_no_measures_and_does_not_fail():
+def test_a_cohort_without_any_scan_has_no_measures():
     people = pd.DataFrame({"subject": ["1", "2"], "mean_fd": np.nan, "fd_source": ""})
     scans = pd.DataFrame({"subject": ["1", "2"], "problem": ""})
     nothing = pd.DataFrame({"subject": pd.Series(dtype="str"), "region": "", "coverage": pd.Series(dtype="float64")})

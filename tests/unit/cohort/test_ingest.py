@@ -1,4 +1,4 @@
-"""From codes to participants: what is mapped, what is missing, what is refused."""
+"""Participants from codes: mapped, missing and refused values."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def table(folder, *rows):
     return path
 
 
-def test_codes_become_what_they_mean(tmp_path):
+def test_codes_are_mapped(tmp_path):
     people = ingest(table(tmp_path, "s2;a;20.5;1;1;0.1", "s1;b;30;2;2;0.2"), SETTINGS, {"s1": "series file absent"})
     expected = pd.DataFrame(
         {
@@ -73,7 +73,7 @@ def test_motion_is_optional(tmp_path):
         ("s1;a;20;3;1;0.1", r"line 2, subject s1: expected a sex code .*'1' \(male\), '2' \(female\), found '3'"),
         ("s1;a;20;1;x;0.1", r"expected a diagnosis code .*'1' \(patient\), '2' \(control\), found 'x'"),
         ("s1;a;20,5;1;1;0.1", r"expected the age in years as a number in column 'age', found '20,5'; .*decimal comma"),
-        ("s1;a;old;1;1;0.1", r"found 'old'; mend it or list it in `missing`"),
+        ("s1;a;old;1;1;0.1", r"found 'old'; fix it or list it in `missing`"),
         ("s1;a;-1;1;1;0.1", r"expected the age in years between 0 and 120 .*found '-1'"),
         ("s1;a;inf;1;1;0.1", r"as a number .*found 'inf'"),
         ("s1;a;1_0;1;1;0.1", r"as a number .*found '1_0'"),
@@ -81,7 +81,7 @@ def test_motion_is_optional(tmp_path):
         ("s1;;20;1;1;0.1", r"expected a site in column 'site', found none"),
     ],
 )
-def test_a_cell_that_means_nothing_is_refused(tmp_path, row, message):
+def test_an_invalid_cell_is_refused(tmp_path, row, message):
     with pytest.raises(UserError, match=message):
         ingest(table(tmp_path, row), SETTINGS, {})
 
@@ -91,7 +91,7 @@ def test_a_missing_column_is_named(tmp_path):
         ingest(table(tmp_path, "s1;a;20;1;1;0.1"), replace(SETTINGS, columns=ColumnSettings(diagnosis="Diagnosis")), {})
 
 
-def test_a_simulated_table_is_read_whatever_the_codes_say(tmp_path):
+def test_a_simulated_table_is_read_with_any_codes(tmp_path):
     path = tmp_path / "participants.tsv"
     path.write_text(
         "participant_id\tsite\tage\tsex\tdiagnosis\tmean_fd\nsub-0001\ta\t20\tmale\tpatient\t0.1\n", encoding="utf-8"
@@ -140,7 +140,7 @@ def test_abide(tmp_path):
 @pytest.mark.data
 @needs_data
 def test_the_rows_of_abide_871_are_the_subjects_of_parisot_et_al(monkeypatch):
-    """The list that their code reads, subject_IDs.txt, comes out of five columns of the phenotype table."""
+    """Five columns of the phenotype table give the list of their code, subject_IDs.txt."""
     abide = Path(os.environ["BRAINFED_DATA"]) / "abide"
     repository = Path(__file__).parents[3]
     monkeypatch.chdir(repository)

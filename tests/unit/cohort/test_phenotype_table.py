@@ -1,4 +1,4 @@
-"""Tables as people save them: read where they mean one thing only, else told in a sentence."""
+"""Unambiguous tables are read in every form that programs save; others are refused with one sentence."""
 
 import math
 
@@ -35,13 +35,13 @@ def ages(rows, columns=COLUMNS):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-def test_marks_and_line_ends_of_any_spreadsheet_are_no_text(tmp_path, encoding, ends):
+def test_byte_order_marks_and_line_ends_of_any_spreadsheet_are_accepted(tmp_path, encoding, ends):
     text = ends.join((HEADER, "s1,Zürich,20.5,male,patient", ""))
     (row,) = read(tmp_path, text.encode(encoding))
     assert (row.subject, row.cells["site"], row.line) == ("s1", "Zürich", 2)
 
 
-def test_leading_zeros_of_ids_stay_and_tell_two_subjects_apart(tmp_path):
+def test_leading_zeros_of_ids_stay_and_distinguish_two_subjects(tmp_path):
     rows = read(tmp_path, f"{HEADER}\n0010042,a,20,male,patient\n10042,a,20,male,patient\n")
     assert [row.subject for row in rows] == ["0010042", "10042"]
 
@@ -53,13 +53,13 @@ def test_trailing_blanks_of_a_header_do_not_count(tmp_path, written):
     assert ages(rows, columns) == [20.5]
 
 
-def test_a_header_whose_quoted_names_hold_separators_is_split_where_it_should_be(tmp_path):
+def test_separators_inside_quoted_names_do_not_split_a_header(tmp_path):
     (row,) = read(tmp_path, f'{HEADER},"a;b;c;d;e;f"\ns1,"Paris, Nord",20,male,patient,\n')
     assert row.cells["site"] == "Paris, Nord"
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
-def test_decimal_commas_are_points_where_no_number_has_a_point(tmp_path, separator):
+def test_decimal_commas_are_read_where_no_number_has_a_point(tmp_path, separator):
     columns = ColumnSettings(mean_fd="fd")
     text = f"{HEADER},fd\ns1,a,20!5,male,patient,0!125\ns2,a,30,male,control,\n".replace(",", separator)
     rows = read(tmp_path, text.replace("!", ","), columns)
@@ -81,7 +81,7 @@ def test_codes_with_commas_are_left_as_they_are(tmp_path):
     assert (row.subject, row.cells["site"], row.cells["age"]) == ("1,5", "3,4", "20.5")
 
 
-def test_bytes_of_an_unknown_encoding_do_no_harm_where_nobody_reads_them(tmp_path):
+def test_bytes_of_an_unknown_encoding_are_accepted_in_unread_columns(tmp_path):
     (row,) = read(tmp_path, f"{HEADER},note\ns1,a,20,male,patient,Z\xfcrich\n".encode("latin-1"))
     assert row.subject == "s1"
 
@@ -92,34 +92,34 @@ def test_a_cell_of_an_unknown_encoding_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04rest of a zip", b"\xd0\xcf\x11\xe0rest of an old workbook"])
-def test_an_excel_workbook_is_told_to_be_one(tmp_path, content):
+def test_an_excel_workbook_is_refused_as_one(tmp_path, content):
     assert "found an Excel workbook; save the sheet as `CSV UTF-8`" in complaint(tmp_path, content)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", b"  \r\n"])
-def test_an_empty_file_is_told_to_be_empty(tmp_path, content):
+def test_an_empty_file_is_refused_as_empty(tmp_path, content):
     assert "found an empty file" in complaint(tmp_path, content)
 
 
-def test_blank_lines_before_the_header_are_told(tmp_path):
+def test_blank_lines_before_the_header_are_refused(tmp_path):
     assert "expected a header in the first line" in complaint(tmp_path, f"\n{HEADER}\ns1,a,20,male,patient\n")
 
 
 @pytest.mark.parametrize(
-    ("second", "words"), [("s1,a,20,male,patient", "which say the same"), ("s1,a,21,male,patient", "differ in 'age'")]
+    ("second", "words"), [("s1,a,20,male,patient", "which are equal"), ("s1,a,21,male,patient", "differ in 'age'")]
 )
-def test_a_subject_in_two_rows_is_told_with_what_differs(tmp_path, second, words):
+def test_a_subject_in_two_rows_is_refused_with_the_difference(tmp_path, second, words):
     said = complaint(tmp_path, f"{HEADER}\ns1,a,20,male,patient\n{second}\n")
     assert "found 's1' in lines 2 and 3" in said
     assert words in said
 
 
-def test_an_open_quote_is_no_traceback(tmp_path):
+def test_an_open_quote_is_refused_with_a_sentence(tmp_path):
     text = f'{HEADER}\ns1,a,20,male,"patient\n' + "s2,a,20,male,control\n" * 10_000
     assert "is a quote missing" in complaint(tmp_path, text)
 
 
-def test_a_missing_column_is_told_with_the_nearest_one(tmp_path):
+def test_a_missing_column_is_named_with_the_nearest_one(tmp_path):
     said = complaint(tmp_path, "participant_id,site,Age in years,sex,diagnosis\ns1,a,20,male,patient")
     assert "expected a column 'age', found none" in said
 

@@ -1,4 +1,4 @@
-"""Who is left out and why, and what the report is told about the rest."""
+"""Exclusions with their reasons, and issues of the included subjects."""
 
 import os
 from dataclasses import replace
@@ -65,7 +65,7 @@ def reasons(included):
     return dict(zip(included["subject"], included["reason"], strict=True))
 
 
-def test_a_clean_cohort_is_kept_whole_and_raises_no_issue():
+def test_a_clean_cohort_is_included_and_raises_no_issue():
     included, issues = decide(participants(), quality(), COVERAGE, SETTINGS)
     assert list(included.columns) == ["subject", "included", "twin_group", "reason"]
     assert included["included"].all()
@@ -74,7 +74,7 @@ def test_a_clean_cohort_is_kept_whole_and_raises_no_issue():
     assert list(issues.columns) == ["subject", "kind", "detail", "action"]
 
 
-def test_no_series_no_diagnosis_and_a_broken_series_leave_a_subject_out():
+def test_subjects_with_an_absent_or_broken_series_or_without_a_diagnosis_are_left_out():
     people = participants(
         has_series=[False, True, True, True, True, True],
         absence=["no series", "", "", "", "", ""],
@@ -137,7 +137,7 @@ def test_nearly_identical_connectivity_is_one_twin_group_with_identical_series()
     assert list(near["subject"]) == ["s0", "s1", "s2", "s4", "s5"]
 
 
-def test_much_motion_short_scans_and_odd_connectivity_are_told_and_kept():
+def test_much_motion_short_scans_and_odd_connectivity_are_listed_and_kept():
     measures = measure(participants(), quality(), COVERAGE, 0.5)
     measures.loc[1, "mean_fd"], measures.loc[2, "kept_seconds"] = 0.31, 180.0
     measures.loc[3, ["typicality", "typicality_z"]] = [0.12, -4.14]
@@ -145,15 +145,15 @@ def test_much_motion_short_scans_and_odd_connectivity_are_told_and_kept():
     settings = replace(SETTINGS, exclude=ExclusionSettings(min_tsnr=5))
     included, issues = decide(participants(), quality(), COVERAGE, settings, measures)
     assert included["included"].all()
-    told = issues[["subject", "kind", "detail"]].to_numpy().tolist()
-    assert ["s1", "mean FD above 0.2 mm", "0.31 mm"] in told
-    assert ["s2", "scan shorter than 4 min", "180 s kept"] in told
+    listed = issues[["subject", "kind", "detail"]].to_numpy().tolist()
+    assert ["s1", "mean FD above 0.2 mm", "0.31 mm"] in listed
+    assert ["s2", "scan shorter than 4 min", "180 s kept"] in listed
     odd = ["s3", "connectivity unlike the others", "r = 0.12 with the mean of the others (robust z = -4.1)"]
-    assert odd in told
+    assert odd in listed
     assert (issues["kind"] == "tSNR not known").sum() == 5
 
 
-def test_an_excluded_subject_is_nobodys_twin():
+def test_an_excluded_subject_is_not_a_twin():
     people = participants(diagnosis=pd.array([None, 1, 0, 1, 0, 1], dtype="Int8"))
     included, issues = decide(people, quality(checksum=list("uvuxyz")), COVERAGE, SETTINGS)
     assert list(included["twin_group"]) == list(included["subject"])
@@ -166,7 +166,7 @@ def test_unreadable_series_are_not_twins_of_each_other():
     assert list(included["twin_group"]) == list(included["subject"])
 
 
-def test_missing_age_and_sex_are_kept_and_told():
+def test_subjects_without_age_or_sex_are_kept_and_listed():
     people = participants(
         age=[np.nan, 20, 20, 20, 20, 20], sex=pd.array(["male", None, "male", "male", "male", "male"], dtype="string")
     )
@@ -175,7 +175,7 @@ def test_missing_age_and_sex_are_kept_and_told():
     assert list(zip(issues["subject"], issues["kind"], strict=True)) == [("s0", "age missing"), ("s1", "sex missing")]
 
 
-def test_regions_without_signal_are_told_with_their_number():
+def test_regions_without_signal_are_listed_with_their_number():
     measured = quality(constant_regions=[0, 118, 0, 0, 0, 0], empty_regions=[0, 0, 0, 1, 0, 0])
     included, issues = decide(participants(), measured, COVERAGE, SETTINGS)
     assert included["included"].all()
@@ -185,7 +185,7 @@ def test_regions_without_signal_are_told_with_their_number():
     ]
 
 
-def test_regions_that_were_barely_seen_are_told_and_kept():
+def test_regions_that_were_barely_seen_are_listed_and_kept():
     regions = [f"R{i}" for i in range(8)]
     seen = pd.DataFrame(
         {
@@ -217,7 +217,7 @@ def test_regions_without_signal_can_be_an_error():
         decide(participants(), measured, COVERAGE, replace(SETTINGS, constant_regions="error"))
 
 
-def test_a_site_with_one_class_is_told():
+def test_a_site_with_one_class_is_listed():
     people = participants(diagnosis=pd.array([0, 1, 0, 1, 1, 1], dtype="Int8"))
     _, issues = decide(people, quality(), COVERAGE, SETTINGS)
     assert issues.to_numpy().tolist() == [
@@ -240,14 +240,14 @@ def test_a_series_without_a_quality_row_is_an_error():
         decide(participants(), quality().drop(index=2), COVERAGE, SETTINGS)
 
 
-def test_nobody_left_is_an_error():
+def test_a_cohort_without_included_subjects_is_refused():
     with pytest.raises(UserError, match=r"expected a usable subject among 6, found none .*diagnosis missing"):
         decide(participants(diagnosis=pd.array([None] * 6, dtype="Int8")), quality(), COVERAGE, SETTINGS)
 
 
 @pytest.mark.data
 @needs_data
-def test_the_known_defects_of_abide_are_noticed(tmp_path):
+def test_the_known_defects_of_abide_are_listed(tmp_path):
     data = Path(os.environ["BRAINFED_DATA"]) / "abide"
     known = ["Caltech_0051469", "Caltech_0051478", "UM_1_0050279", "UM_1_0050286", "UM_1_0050272"]
     with np.load(data / "timeseries.npz") as series:

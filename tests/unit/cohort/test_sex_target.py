@@ -1,4 +1,4 @@
-"""What is learnt is sex: nothing that a method is given may tell it."""
+"""Under the target sex no input of a method holds the target."""
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.baselines.phenotype import PhenotypeSettings
 from brainfed.methods.baselines.train import phenotype
+from brainfed.reporting.pictures import read_captions
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
@@ -34,11 +35,11 @@ AS_DIAGNOSIS = CohortSettings(
     columns=ColumnSettings(diagnosis="sex"),
     codes=CodeSettings(diagnosis={"male": "patient", "female": "control"}),
 )
-"""The same thing to learn, but for sex staying a phenotype."""
+"""The same labels with sex as a phenotype."""
 
 
 def artefacts(folder, settings):
-    """Participants and split of a cohort in which age, site and diagnosis have nothing to do with sex."""
+    """Participants and split of a cohort with age, site and diagnosis independent of sex."""
     rng = np.random.default_rng(5)
     table = pd.DataFrame(
         {
@@ -57,16 +58,16 @@ def artefacts(folder, settings):
     return {"split": folder / "split", "participants": folder / "participants"}
 
 
-def floor_auc(folder, settings):
+def baseline_auc(folder, settings):
     paths = artefacts(folder, settings)
     inputs, truth = assemble(**paths, features=[], graphs=[], labels="true", streams=Streams(1))
     scores = phenotype(inputs, PhenotypeSettings(), Run()).scores[..., 1]
     return np.mean([roc_auc_score(truth[inputs.tested(f)], scores[f, inputs.tested(f)]) for f in range(4)])
 
 
-def test_the_phenotype_floor_is_a_coin_toss_where_it_would_know_it_all(tmp_path):
-    assert abs(floor_auc(tmp_path, AS_SEX) - 0.5) < 0.12
-    assert floor_auc(tmp_path, AS_DIAGNOSIS) == 1.0
+def test_the_phenotype_baseline_predicts_by_chance_under_the_target_sex(tmp_path):
+    assert abs(baseline_auc(tmp_path, AS_SEX) - 0.5) < 0.12
+    assert baseline_auc(tmp_path, AS_DIAGNOSIS) == 1.0
 
 
 def test_labels_are_male_against_female(tmp_path):
@@ -79,9 +80,9 @@ def test_labels_are_male_against_female(tmp_path):
 def test_sex_is_compared_by_no_graph_and_predicted_by_no_generator(tmp_path):
     paths = artefacts(tmp_path, AS_SEX)
     people = read_people(**paths)
-    told = phenotypes_of(people)
-    assert set(told.sex) == {-1}
-    columns = {"site": told.site, "sex": told.sex, "age": told.age}
+    phenotypes = phenotypes_of(people)
+    assert set(phenotypes.sex) == {-1}
+    columns = {"site": phenotypes.site, "sex": phenotypes.sex, "age": phenotypes.age}
     settings = known_phenotypes(GraphSettings(k=4), **columns)
     assert settings.phenotypes == ("age",)
     features = np.random.default_rng(2).standard_normal((COUNT, 6)).astype(np.float32)
@@ -102,7 +103,7 @@ def test_sex_is_compared_by_no_graph_and_predicted_by_no_generator(tmp_path):
     assert not new_generator(inputs, InpaintingSettings()).sex
 
 
-def test_a_graph_that_compares_sex_alone_then_compares_images_alone():
+def test_a_graph_of_the_phenotype_sex_compares_images_alone():
     unknown = np.full(5, -1)
     settings = GraphSettings(phenotypes=("sex",))
     assert known_phenotypes(settings, site=unknown, sex=unknown, age=np.full(5, np.nan)).phenotypes == ()
@@ -110,20 +111,20 @@ def test_a_graph_that_compares_sex_alone_then_compares_images_alone():
     assert known_phenotypes(settings, site=unknown, sex=some, age=np.full(5, np.nan)) == settings
 
 
-def test_messages_and_captions_are_in_the_words_of_the_target():
+def test_messages_and_captions_are_in_the_words_of_the_target(tmp_path):
     ids = [f"s{number}" for number in range(12)]
     included = pd.DataFrame({"subject": ids, "included": True, "twin_group": ids})
     people = pd.DataFrame({"subject": ids, "site": "a", "diagnosis": pd.array([1] * 11 + [0], dtype="Int8")})
     with pytest.raises(UserError, match="needs at least 2 different females for 2 folds, it has 1"):
         split(included, people, SplitSettings(count=1, folds=2), Streams(1), "sex")
-    worded = CLASS_WORDS["sex"].worded
-    assert worded("Patients minus controls: the diagnosis of a patient.") == "Males minus females: the sex of a male."
-    assert worded("A patient scores higher than a control") == "A male scores higher than a female"
-    assert worded("shuffled control") == "shuffled control"
-    assert CLASS_WORDS["diagnosis"].worded("Patients and diagnoses") == "Patients and diagnoses"
+    caption = tmp_path / "effects.rst"
+    caption.write_text('{{ diagnosis or "diagnosis" }}: {{ patients or "patients" }} against a\nshuffled control\n')
+    read = {target: read_captions([caption], words)["effects"] for target, words in CLASS_WORDS.items()}
+    assert read["sex"] == "sex: males against a shuffled control"
+    assert read["diagnosis"] == "diagnosis: patients against a shuffled control"
 
 
-def test_a_site_of_the_excluded_is_no_fold_where_sites_are_left_out(tmp_path):
+def test_a_site_of_excluded_subjects_is_no_fold_of_leave_one_site_out(tmp_path):
     table = tmp_path / "table.csv"
     rows = [f"s{n},{site},20,{('male', 'female')[n % 2]},{'x' if site == 'a' else 'control'}" for n, site in SITES]
     table.write_text("\n".join(["participant_id,site,age,sex,diagnosis", *rows]))

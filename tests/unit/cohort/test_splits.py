@@ -1,4 +1,4 @@
-"""Institutions and folds: a partition, twins together, balanced, the same in any row order."""
+"""Institutions and folds partition a cohort, keep twins together, are balanced and independent of the row order."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ GAHFL = {
 
 
 def cohort(diagnosis, site=None, twins=()):
-    """included and participants of subjects s000, s001, ...; `twins` lists positions with identical series."""
+    """Tables included and participants of subjects s000, s001, ...; `twins` lists positions with identical series."""
     ids = [f"s{i:03d}" for i in range(len(diagnosis))]
     group = list(ids)
     for members in twins:
@@ -135,7 +135,7 @@ def test_twins_stay_together_in_institutions_of_a_share():
         assert places.loc[f"s{i:03d}"].equals(places.loc[f"s{i + 50:03d}"])
 
 
-def test_a_share_that_is_no_whole_number_of_subjects_is_rounded_down():
+def test_a_share_of_a_fraction_of_a_subject_is_rounded_down():
     included, participants = cohort([i % 2 for i in range(109)])
     table = split(included, participants, SplitSettings(count=10, folds=2, share=0.1), STREAMS)
     assert set(table["institution"].value_counts()) == {10}
@@ -150,7 +150,7 @@ def test_a_share_that_is_no_whole_number_of_subjects_is_rounded_down():
         ({"share": 0}, "share: expected more than 0, found 0"),
     ],
 )
-def test_a_share_that_cannot_be_is_refused(settings, words):
+def test_an_impossible_share_is_refused(settings, words):
     with pytest.raises(ValueError, match=words):
         SplitSettings(**settings)
 
@@ -176,7 +176,7 @@ def test_excluded_subjects_are_not_split_and_unlabelled_ones_are_tested_in_no_fo
     assert len(table) == 20
 
 
-def test_one_institution_a_site():
+def test_sites_are_institutions():
     included, participants = cohort([0, 1] * 20, site=["B"] * 20 + ["A"] * 20)
     table = split(included, participants, SplitSettings(institutions="sites", folds=5), STREAMS)
     assert table["institution"].tolist() == ["B"] * 20 + ["A"] * 20
@@ -190,16 +190,16 @@ def test_leave_one_site_out_tests_each_site_once():
     assert table["fold"].tolist() == [2, 2, 0, 0, 1, 1]
 
 
-def test_a_site_that_a_rule_empties_is_named_with_the_rule():
+def test_a_site_without_included_subjects_is_named_with_the_rule():
     included, participants = cohort([0, 1, 1, 1, 0, 1], site=["C", "C", "A", "A", "B", "B"])
     dropped = participants["site"] == "B"
     included.loc[dropped, ["included", "reason"]] = [[False, f"mean FD above 0.5 mm (0.{i})"] for i in (7, 8)]
-    words = r"to test at site B, found nobody: all 2 leave \(most often: mean FD above 0.5 mm; .*; loosen that rule"
+    words = r"to test at site B, found none: all 2 leave \(most often: mean FD above 0.5 mm; .*; loosen that rule"
     with pytest.raises(UserError, match=words):
         split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
 
 
-def test_a_site_whose_subjects_are_all_tested_elsewhere_as_twins_is_named():
+def test_a_site_with_all_subjects_tested_elsewhere_as_twins_is_named():
     included, participants = cohort([0, 1, 1, 0], site=["A", "A", "B", "C"], twins=[(1, 2)])
     with pytest.raises(UserError, match=r"at site B, .*most often: twin of a subject at another site"):
         split(included, participants, SplitSettings(validation="leave_one_site_out"), STREAMS)
@@ -215,7 +215,7 @@ def test_twins_at_two_sites_are_left_out_together():
 GROUPED = cohort([0, 1] * 20, site=["NYU"] * 20 + ["UCLA_1"] * 10 + ["UCLA_2"] * 10)
 
 
-def test_groups_of_sites():
+def test_groups_of_sites_are_institutions():
     settings = SplitSettings(institutions="site_groups", groups={"east": ("NYU",), "west": ("UCLA_1", "UCLA_2")})
     table = split(*GROUPED, settings, STREAMS)
     assert table["institution"].value_counts().to_dict() == {"east": 20, "west": 20}
@@ -231,12 +231,12 @@ def test_groups_of_sites():
         ({}, "NYU, UCLA_1, UCLA_2 are in none"),
     ],
 )
-def test_groups_that_do_not_fit_the_sites(groups, message):
+def test_groups_that_do_not_fit_the_sites_are_refused(groups, message):
     with pytest.raises(UserError, match=message):
         split(*GROUPED, SplitSettings(institutions="site_groups", groups=groups), STREAMS)
 
 
-def test_fewer_of_a_diagnosis_than_folds():
+def test_fewer_subjects_of_a_diagnosis_than_folds_are_refused():
     tables = cohort([0] * 20 + [1] * 4)
     words = r"institution-1 needs at least 5 different patients for 5 folds, it has 4; .*lower `count`"
     with pytest.raises(UserError, match=words):
@@ -249,24 +249,24 @@ def test_twins_count_once_towards_the_folds():
         split(*tables, SplitSettings(count=1, folds=5), STREAMS)
 
 
-def test_a_site_with_one_diagnosis():
+def test_a_site_with_one_diagnosis_is_refused():
     tables = cohort([0, 1] * 10 + [0] * 10, site=["A"] * 20 + ["B"] * 10)
     words = r"institution B needs at least 2 different patients for 2 folds, it has 0; .*merge it"
     with pytest.raises(UserError, match=words):
         split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
 
 
-def test_fewer_subjects_than_institutions_times_folds():
+def test_fewer_subjects_than_institutions_times_folds_are_refused():
     with pytest.raises(UserError, match="5 institutions x 5 folds need at least 25 different subjects, 24 are"):
         split(*cohort([0, 1] * 12), SplitSettings(), STREAMS)
 
 
-def test_nobody_to_split():
+def test_a_cohort_without_a_subject_to_split_is_refused():
     with pytest.raises(UserError, match="no included subject has a diagnosis"):
         split(*cohort([None, None]), SplitSettings(), STREAMS)
 
 
-def test_a_subject_without_a_site_where_sites_count():
+def test_a_subject_without_a_site_is_refused_where_sites_count():
     tables = cohort([0, 1] * 4, site=["A"] * 4 + ["B"] * 3 + [None])
     with pytest.raises(UserError, match="s007"):
         split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
@@ -279,7 +279,7 @@ def test_one_site_cannot_be_left_out():
 
 @pytest.mark.data
 @pytest.mark.skipif("BRAINFED_DATA" not in os.environ, reason="BRAINFED_DATA is not set")
-def test_the_site_groups_of_gahfl_on_abide():
+def test_the_site_groups_of_gahfl_fit_abide():
     phenotype = pd.read_csv(Path(os.environ["BRAINFED_DATA"]) / "abide" / "subjects.csv")
     included = pd.DataFrame({"subject": phenotype["key"], "included": True, "twin_group": phenotype["key"]})
     included["twin_group"] = included["twin_group"].replace("UM_1_0050286", "UM_1_0050279")

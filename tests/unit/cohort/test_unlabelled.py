@@ -1,4 +1,4 @@
-"""Subjects without a label: nodes of the graph, tested in no fold; what they hide changes no byte."""
+"""Subjects without a label are nodes of the graph, tested in no fold; their hidden labels change no byte."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ every_split = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTING
 
 
 def cohort(labelled=60, unlabelled=12):
-    """Three sites with labelled subjects, the unlabelled ones there and at a fourth."""
+    """Three sites of labelled subjects; unlabelled ones at these and at a fourth."""
     count = labelled + unlabelled
     ids = [f"s{number:03d}" for number in np.random.default_rng(0).permutation(count)]
     site = [f"site-{number % (3 if number < labelled else 4)}" for number in range(count)]
@@ -45,7 +45,7 @@ def cohort(labelled=60, unlabelled=12):
 
 
 @every_split
-def test_whoever_has_a_label_sits_where_it_sat_without_the_others(settings):
+def test_unlabelled_subjects_do_not_move_labelled_ones(settings):
     included, people = cohort()
     known = people["diagnosis"].notna()
     alone = split(included[known], people[known], settings, Streams(3))
@@ -65,7 +65,7 @@ def test_the_unlabelled_are_spread_evenly_over_random_institutions_and_stay_at_t
         assert (placed["institution"] == placed["site"]).all()
 
 
-def test_no_fold_is_made_of_a_site_that_nobody_can_be_scored_at():
+def test_a_site_without_labelled_subjects_is_no_fold():
     included, people = cohort()
     table = split(included, people, SETTINGS["unseen"], Streams(3))
     assert sorted(set(table["fold"])) == [-1, 0, 1, 2]
@@ -105,24 +105,24 @@ def test_the_unlabelled_leave_or_stay_with_an_issue_as_the_config_says():
     assert reasons == {"a": "", "b": "", "c": "diagnosis missing", "d": "diagnosis missing"}
     reasons, issues = decided(KEEP)
     assert set(reasons.values()) == {""}
-    told = issues[issues["kind"] == "unlabelled"]
-    assert told["subject"].tolist() == ["c", "d"]
-    assert set(told["action"]) == {"kept without a label, never scored"}
+    listed = issues[issues["kind"] == "unlabelled"]
+    assert listed["subject"].tolist() == ["c", "d"]
+    assert set(listed["action"]) == {"kept without a label, never scored"}
 
 
-def test_an_unlabelled_copy_of_a_labelled_scan_leaves_for_it_would_stand_for_a_tested_one():
+def test_an_unlabelled_copy_of_a_labelled_scan_is_left_out():
     reasons, _ = decided(KEEP, ("u", "v", "v", "x"))
     assert reasons == {"a": "", "b": "", "c": "unlabelled copy of a labelled subject", "d": ""}
 
 
-def test_under_the_target_sex_nobody_is_told_to_lack_a_sex():
+def test_under_the_target_sex_a_missing_sex_is_no_issue():
     reasons, issues = decided(replace(KEEP, target="sex", unlabelled="drop"))
     assert reasons["c"] == "sex missing"
     assert "sex missing" not in set(issues.loc[issues["action"] != "left out", "kind"])
 
 
 class Artefacts:
-    """Split, participants, features and graph of `cohort`, where the unlabelled have a label that nobody may see."""
+    """Split, participants, features and graph of `cohort`, with hidden labels of the unlabelled subjects."""
 
     def __init__(self, folder, settings, hidden):
         included, people = cohort()
@@ -158,10 +158,10 @@ def test_a_hidden_label_reaches_no_input_and_no_fit(tmp_path, settings, labels):
         paths = artefacts.paths
         seen = training_labels(paths["split"], paths["participants"], inputs.subjects, 0)
         found.append((inputs.labels.tobytes(), truth.tobytes(), seen.tobytes()))
-        nobody = inputs.fold < 0
-        assert nobody.any()
-        assert (inputs.labels[:, nobody] == -1).all()
-        assert (truth[nobody] == -1).all() and (seen[nobody] == -1).all()
+        hidden = inputs.fold < 0
+        assert hidden.any()
+        assert (inputs.labels[:, hidden] == -1).all()
+        assert (truth[hidden] == -1).all() and (seen[hidden] == -1).all()
     assert found[0] == found[1]
 
 
@@ -188,9 +188,9 @@ def test_a_generator_is_trained_on_the_unlabelled_too(tmp_path, protocol, part):
 
 
 def unlabelled(inputs, count=9):
-    """The inputs whose last subjects nobody knows the label of."""
-    nobody = np.arange(len(inputs.subjects)) >= len(inputs.subjects) - count
-    return replace(inputs, fold=np.where(nobody, -1, inputs.fold), labels=np.where(nobody, -1, inputs.labels))
+    """Inputs without the labels of the last subjects."""
+    hidden = np.arange(len(inputs.subjects)) >= len(inputs.subjects) - count
+    return replace(inputs, fold=np.where(hidden, -1, inputs.fold), labels=np.where(hidden, -1, inputs.labels))
 
 
 GRAPH_METHODS = {
@@ -225,14 +225,14 @@ def test_the_unlabelled_are_neighbours_and_are_not_scored(name, protocol, way):
     assert (after.scores[..., 1] != found.scores[..., 1]).any(where=np.isfinite(found.scores[..., 1]))
 
 
-def test_an_institution_of_unlabelled_subjects_alone_is_trained_for_by_the_others():
+def test_an_institution_of_unlabelled_subjects_alone_is_not_scored():
     inputs = method_inputs(60)
-    nobody = inputs.institution == 2
-    inputs = replace(inputs, fold=np.where(nobody, -1, inputs.fold), labels=np.where(nobody, -1, inputs.labels))
+    hidden = inputs.institution == 2
+    inputs = replace(inputs, fold=np.where(hidden, -1, inputs.fold), labels=np.where(hidden, -1, inputs.labels))
     for name in ("localgcn", "fedgcn"):
         method = METHODS[name]
         found = resolve(method.entry)(inputs, method.settings(**GRAPH_METHODS[name]), Run())
         check(inputs, found)
-        table = predictions_table(inputs, found, np.where(nobody, -1, 0))
-        assert set(table["subject"]) == set(np.array(inputs.subjects)[~nobody])
+        table = predictions_table(inputs, found, np.where(hidden, -1, 0))
+        assert set(table["subject"]) == set(np.array(inputs.subjects)[~hidden])
         assert np.isfinite(table["score"]).all()

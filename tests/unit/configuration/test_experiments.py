@@ -193,7 +193,7 @@ def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
         (
             {},
             {"all": {"simulate": {"groups": 0}}},
-            r"simulate\.group_agreement: expected groups that it is of, found 1 with groups 0",
+            r"simulate\.group_agreement: expected groups for it, found 1 with groups 0",
         ),
         (
             {"variants": ["fedgcn-own-graph", "centralgcn", "fedni"], "reference": "centralgcn"},

@@ -1,4 +1,4 @@
-"""Correlation distances, widths of the kernel, features as they are, graphs without self-loops, site in the graph."""
+"""Correlation distances, widths of the kernel, the embedding `none`, graphs without self-loops, site in the graph."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ PROFILES = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 2.0, 1.0], [1.0, 0.
 def subjects(seed, n=30, d=8):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, d))
-    features[7] = 0.25  # who correlates with nobody
+    features[7] = 0.25  # no correlation with any other
     return {
         "features": features,
         "institution": np.arange(n) % 3,
@@ -65,7 +65,7 @@ def test_correlation_distance_by_hand():
     np.testing.assert_allclose(found[4], np.exp(-0.5))
 
 
-def test_the_kernel_is_that_of_the_released_code():
+def test_the_kernel_equals_that_of_the_released_code():
     """exp(-d^2 / (2 sigma^2)) with scipy's correlation distance and sigma its mean (Parisot et al. 2018)."""
     features = np.random.default_rng(0).normal(size=(40, 25)).astype(np.float32)
     pairs = pdist(features.astype(np.float64), metric="correlation")
@@ -87,7 +87,7 @@ def test_the_mean_distance_does_not_depend_on_the_block(entries):
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("inductive", [False, True])
 @pytest.mark.parametrize("distance", ["euclidean", "correlation"])
-def test_a_graph_of_features_as_they_are_equals_the_plain_one(distance, inductive, sigma):
+def test_a_graph_of_whole_features_equals_the_plain_one(distance, inductive, sigma):
     cohort = subjects(5)
     training = np.random.default_rng(2).random(30) < 0.7 if inductive else None
     fits = np.ones(30, bool) if training is None else training
@@ -109,7 +109,7 @@ def test_the_embedding_rfe_is_compared_by_correlation():
     np.testing.assert_allclose(dense(found), plain(cohort, list(range(30)), [], scores, kind="correlation"), atol=1e-6)
 
 
-def test_scaled_columns_are_z_scores_and_a_constant_one_takes_no_part():
+def test_scaled_columns_are_z_scores_and_a_constant_one_is_ignored():
     cohort = subjects(8)
     cohort["features"][:, 2] = 7.0
     training = np.random.default_rng(2).random(30) < 0.7
@@ -121,8 +121,8 @@ def test_scaled_columns_are_z_scores_and_a_constant_one_takes_no_part():
     np.testing.assert_allclose(found.embedding, (cohort["features"] - known.mean(axis=0)) / deviation, atol=1e-5)
 
 
-def test_many_subjects_are_compared_by_correlation_as_few_are(monkeypatch):
-    """The search by products is of Euclidean distances; beyond its limit all pairs are measured, by blocks."""
+def test_correlation_graphs_of_many_and_few_subjects_are_equal(monkeypatch):
+    """The search by products uses Euclidean distances; for correlations, blocks cover all pairs."""
     cohort = subjects(9)
     few = build(cohort, distance="correlation")
     for module in ("search", "similarity"):
@@ -147,17 +147,17 @@ def test_site_is_a_phenotype_like_the_others():
     np.testing.assert_allclose(dense(found), plain(cohort, list(range(30)), [], phenotypes=("sex", "site")), atol=1e-6)
 
 
-def test_components_have_no_correlation():
+def test_correlations_of_components_are_refused():
     with pytest.raises(UserError, match=r"distance: expected euclidean with embedding pca, found correlation.*choose"):
         validate(GraphSettings, {"distance": "correlation"}, "graph")
 
 
-def test_two_values_have_no_correlation_worth_the_name():
+def test_correlations_of_two_values_are_refused():
     with pytest.raises(UserError, match=r"embedding_dimensions: expected 3 or more with distance correlation, found 2"):
         validate(GraphSettings, {"distance": "correlation", "embedding": "rfe", "embedding_dimensions": 2}, "graph")
 
 
-def test_where_no_features_can_be_chosen_components_stand_in_for_none():
+def test_components_do_not_replace_features_under_the_correlation_distance():
     labels = np.where(np.arange(30) % 3 == 1, -1, np.arange(30) % 2)  # the second institution has no training label
     options = {"labels": labels, "embedding": "rfe", "embedding_dimensions": 4, "scope": "local"}
     assert len(build(subjects(3), **options).selected[1]) == 0
@@ -165,14 +165,14 @@ def test_where_no_features_can_be_chosen_components_stand_in_for_none():
         build(subjects(3), **options, distance="correlation")
 
 
-def test_features_that_do_not_fit_are_refused(monkeypatch):
+def test_too_many_whole_features_are_refused(monkeypatch):
     monkeypatch.setattr(fitting, "COMPARED_WHOLE", 100)
     with pytest.raises(UserError, match=r"graph.embedding: expected at most 100 numbers.*30 subjects of 8 features"):
         build(subjects(0))
 
 
-def test_without_self_loops_a_subject_without_neighbours_is_scored_all_the_same():
-    """Its row is empty, so that the biases alone decide; nobody else's score is touched by it."""
+def test_without_self_loops_a_subject_without_neighbours_has_a_score():
+    """Its row is empty, so the biases alone decide; it does not affect other scores."""
     inputs = method_inputs(subjects=45, dimensions=7, institutions=3, folds=3, seed=2)
     graph = inputs.graphs[0]
     apart = (graph.row != graph.column) & (graph.row != 4) & (graph.column != 4)

@@ -1,4 +1,4 @@
-"""Homophily of graphs small enough to count."""
+"""Homophily of small graphs equals counts by hand."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from brainfed.graphs.population.homophily import homophily, random_pair
 
 
 def graph(edges, n):
-    """An undirected graph with self-loops from (i, j, weight)."""
+    """Undirected graph with self-loops from (i, j, weight)."""
     both = [*edges, *[(j, i, w) for i, j, w in edges], *[(i, i, 1.0) for i in range(n)]]
     row, column, weight = zip(*both, strict=True)
     embedding = np.zeros((n, 1), np.float32)
@@ -42,13 +42,13 @@ def test_chance_inside_institutions_is_averaged_over_edges():
     assert homophily(two, label).chance == pytest.approx(4 / 10)
 
 
-def test_nothing_to_count():
+def test_homophily_without_labelled_edges_is_nan():
     alone = homophily(graph([], 3), np.array([0, 1, 0]))
     assert np.isnan([alone.unweighted, alone.weighted, alone.chance]).all()
     assert alone.edges == 0
 
 
-def test_agrees_with_pyg():
+def test_homophily_agrees_with_pyg():
     torch = pytest.importorskip("torch")
     pyg = pytest.importorskip("torch_geometric.utils").homophily
     rng = np.random.default_rng(0)
@@ -69,9 +69,9 @@ def test_random_edges_are_at_chance():
 @pytest.mark.parametrize(
     ("label", "expected"), [([0, 0, 1], 1 / 3), ([1, 1], 1.0), ([0, 1], 0.0), ([0, 0, 1, 1], 1 / 3)]
 )
-def test_random_pair(label, expected):
+def test_the_probability_of_a_random_pair_equals_counts_by_hand(label, expected):
     assert random_pair(np.array(label)) == pytest.approx(expected)
 
 
-def test_random_pair_needs_two():
+def test_a_random_pair_needs_two_labelled_nodes():
     assert np.isnan(random_pair(np.array([1, -1])))

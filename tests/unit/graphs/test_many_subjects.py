@@ -1,4 +1,4 @@
-"""What is done by blocks and products for many subjects gives what is done in one piece for few."""
+"""Computations by blocks and products for many subjects equal those in one piece for few."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ PHENOTYPES = [(), ("sex",), ("age",), ("site",), ("sex", "age"), ("sex", "age", 
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """Products from the first subject on, in tiles of 7 x 16 pairs."""
+    """Use products for any number of subjects, in tiles of 7 x 16 pairs."""
     for module in (neighbours, similarity):
         monkeypatch.setattr(module, "MANY", 0)
     for module in (probable, products):
@@ -30,7 +30,7 @@ def small_tiles(monkeypatch):
 
 
 def random_nodes(rng, count, phenotypes, dimensions=5):
-    """Subjects with twins, ages on the border of the gap, and missing values."""
+    """Subjects with twins, ages at the limit of the gap, and missing values."""
     points = rng.standard_normal((count, dimensions)) * np.linspace(5, 0.5, dimensions)
     points[rng.integers(0, count, count // 4)] = points[0]
     known = {
@@ -64,7 +64,7 @@ def test_edges_by_products_are_those_of_the_plain_search_to_the_bit(seed, count,
 
 
 def test_a_subject_beyond_all_others_has_the_plain_edges(small_tiles):
-    # Its similarities underflow, many to the same number or to 0.
+    # Its similarities underflow to equal numbers or to 0.
     nodes = random_nodes(np.random.default_rng(5), 80, ("sex",), dimensions=3)
     nodes.embedding[3] = [37.0, 0, 0]
     nodes.embedding[4] = [-39.0, 0, 0]
@@ -75,19 +75,19 @@ def test_a_subject_beyond_all_others_has_the_plain_edges(small_tiles):
             assert_same_edges(found, nearest(nodes, None, 1.0, k=k, age_gap=2.0))
 
 
-def test_nobody_asks(small_tiles):
+def test_no_queries_have_no_edges(small_tiles):
     nodes = random_nodes(np.random.default_rng(5), 20, ("sex",))
     assert len(nearest(nodes.take(slice(0, 0)), nodes, 1.0, k=3, age_gap=2.0).row) == 0
 
 
-def test_only_few_pairs_are_weighed():
+def test_few_pairs_are_weighed():
     rng = np.random.default_rng(1)
     nodes = Nodes(rng.standard_normal((6000, 8)), {"sex": rng.integers(0, 2, 6000), "age": rng.uniform(8, 80, 6000)})
     pairs = sum(len(row) for row, _ in probable.probable_neighbours(nodes, nodes, 3.0, k=10, age_gap=2.0))
     assert 10 * 6000 <= pairs < 10.1 * 6000
 
 
-def test_one_subject_far_from_all_widens_nobody_elses_search():
+def test_a_remote_subject_does_not_widen_the_search_of_others():
     rng = np.random.default_rng(1)
     nodes = Nodes(rng.standard_normal((6000, 8)), {"sex": rng.integers(0, 2, 6000)})
     nodes.embedding[17] = 365
@@ -97,7 +97,7 @@ def test_one_subject_far_from_all_widens_nobody_elses_search():
 
 def test_pairs_are_weighed_in_slices(small_tiles, monkeypatch):
     nodes = random_nodes(np.random.default_rng(5), 300, ("sex", "age"))
-    nodes.embedding[3] = 365  # none of its similarities is above 0, and nobody can be ruled out
+    nodes.embedding[3] = 365  # none of its similarities is above 0, so all pairs remain
     sizes = []
 
     def paired(left, right, sigma, age_gap):
@@ -112,7 +112,7 @@ def test_pairs_are_weighed_in_slices(small_tiles, monkeypatch):
 
 
 @pytest.mark.parametrize("count", [2, 7, 8, 33, 200])
-def test_the_mean_distance_by_products_is_that_of_the_pairs(small_tiles, count):
+def test_the_mean_distance_by_products_equals_that_of_the_pairs(small_tiles, count):
     points = np.random.default_rng(count).standard_normal((count, 4)) + 100
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity, "MANY", 10**9)
@@ -122,7 +122,7 @@ def test_the_mean_distance_by_products_is_that_of_the_pairs(small_tiles, count):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit", [fit_projection, fit_scaled_projection])
-def test_components_by_blocks_are_the_exact_ones(monkeypatch, fit, dtype):
+def test_components_by_blocks_equal_the_exact_ones(monkeypatch, fit, dtype):
     rng = np.random.default_rng(1)
     features = rng.normal(size=(300, 3)) * [100, 50, 25] @ rng.normal(size=(3, 200)) + rng.normal(size=(300, 200))
     features = (features + 30).astype(dtype)
@@ -141,7 +141,7 @@ def test_components_by_blocks_are_the_exact_ones(monkeypatch, fit, dtype):
 
 @pytest.mark.parametrize("falling", [0.5, 0.0], ids=["slowly", "not"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_where_variances_hardly_fall_components_and_graph_are_the_exact_ones(monkeypatch, falling, dtype):
+def test_components_and_graph_of_slowly_falling_variances_equal_the_exact_ones(monkeypatch, falling, dtype):
     rng = np.random.default_rng(1)
     features = rng.normal(size=(700, 550)) * np.arange(1, 551) ** -falling @ rng.normal(size=(550, 550))
     features = (features if falling else rng.normal(size=(700, 550))).astype(dtype)
@@ -172,7 +172,7 @@ def test_directions_without_variance_are_left_out(monkeypatch, dtype):
 
 @pytest.mark.parametrize("scope", ["local", "global", "global_cut"])
 @pytest.mark.parametrize("inductive", [False, True])
-def test_a_graph_by_products_is_the_plain_one(small_tiles, scope, inductive):
+def test_a_graph_by_products_equals_the_plain_one(small_tiles, scope, inductive):
     rng = np.random.default_rng(4)
     nodes = random_nodes(rng, 120, ("sex", "age", "site"))
     training = rng.random(120) < 0.7 if inductive else None

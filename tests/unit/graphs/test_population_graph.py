@@ -1,4 +1,4 @@
-"""The population graph: equal to the plain dense one, and the invariants of both protocols."""
+"""The population graph equals the plain dense one and keeps the invariants of both protocols."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ SCOPES = ("local", "global", "global_cut")
 
 
 def subjects(seed, n=30, d=8, institutions=3):
-    """Random subjects, some phenotypes missing."""
+    """Random subjects with some missing phenotypes."""
     rng = np.random.default_rng(seed)
     return {
         "features": rng.normal(size=(n, d)),
@@ -42,7 +42,7 @@ def dense(graph):
 
 
 def plain(cohort, known, apart, dimensions=4, k=3, phenotypes=("sex", "age")):
-    """The slow graph of one part; its principal components by an eigendecomposition."""
+    """Slow graph of one part, with principal components by an eigendecomposition."""
     features = cohort["features"]
     mean = features[known].mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov(features[known].T, bias=True))
@@ -54,7 +54,7 @@ def plain(cohort, known, apart, dimensions=4, k=3, phenotypes=("sex", "age")):
 
 @given(seed=st.integers(0, 10**6), entries=st.sampled_from([1, 45, 10**6]))
 @hypothesis_settings(max_examples=15, deadline=None)
-def test_by_blocks_equals_the_plain_dense_graph(seed, entries):
+def test_a_graph_by_blocks_equals_the_plain_dense_graph(seed, entries):
     cohort = subjects(seed)
     found = build(cohort, scope="global", phenotypes=("sex", "age", "site"), block_entries=entries)
     expected = plain(cohort, list(range(30)), [], phenotypes=("sex", "age", "site"))
@@ -80,7 +80,7 @@ def test_each_scope_equals_the_plain_dense_graph(scope, inductive):
 
 @given(seed=st.integers(0, 10**6), scope=st.sampled_from(SCOPES), k=st.integers(1, 12), shuffle=st.booleans())
 @hypothesis_settings(max_examples=40, deadline=None)
-def test_transductive_invariants(seed, scope, k, shuffle):
+def test_transductive_graphs_are_symmetric_sorted_and_positive(seed, scope, k, shuffle):
     cohort = subjects(seed)
     graph = build(cohort, scope=scope, k=k, shuffle=shuffle, self_weight=0.5)
     adjacency = dense(graph)
@@ -96,8 +96,8 @@ def test_transductive_invariants(seed, scope, k, shuffle):
     assert graph.embedding.dtype == np.float32
 
 
-def test_every_row_keeps_its_k_nearest_and_takes_those_that_chose_it():
-    # Five subjects of one sex on a line; the one at 10 has no near neighbour, yet keeps one.
+def test_every_row_has_its_k_nearest_and_the_rows_that_chose_it():
+    # Five subjects of one sex on a line; the one at 10 is remote and has a neighbour.
     cohort = {
         "features": np.array([[0.0], [1.0], [2.1], [3.3], [10.0]]),
         "institution": np.zeros(5, np.int64),
@@ -114,7 +114,7 @@ def test_every_row_keeps_its_k_nearest_and_takes_those_that_chose_it():
     assert graph.weight[0] == pytest.approx(np.exp(-1 / (2 * 4.46**2)))
 
 
-def test_a_subject_with_no_known_phenotype_has_its_self_loop_only():
+def test_a_subject_without_known_phenotypes_has_its_self_loop_only():
     cohort = subjects(5)
     cohort["sex"][4] = -1
     cohort["age"][4] = np.nan
@@ -123,7 +123,7 @@ def test_a_subject_with_no_known_phenotype_has_its_self_loop_only():
     assert graph.row[graph.column == 4].tolist() == [4]
 
 
-def test_local_scope_sees_nothing_of_other_institutions():
+def test_a_local_graph_does_not_depend_on_other_institutions():
     cohort = subjects(8)
     before = build(cohort)
     elsewhere = cohort["institution"] != 1
@@ -163,7 +163,7 @@ def test_kept_and_cut_edges_together_are_the_global_graph(seed, shuffle, inducti
         assert training[graph.cut.column].all()
 
 
-def test_the_cut_takes_what_joins_two_institutions():
+def test_the_cut_removes_edges_between_institutions():
     # Four subjects on a line, each joined to the next; the two in the middle belong to different institutions.
     cohort = {
         "features": np.array([[0.0], [1.0], [1.9], [2.5]]),
@@ -208,7 +208,7 @@ def test_a_test_subject_moves_no_other_row_of_an_inductive_graph(scope, shuffle,
 
 @given(seed=st.integers(0, 10**6), scope=st.sampled_from(SCOPES), shuffle=st.booleans())
 @hypothesis_settings(max_examples=25, deadline=None)
-def test_messages_run_from_training_subjects_only(seed, scope, shuffle):
+def test_training_subjects_alone_send_messages(seed, scope, shuffle):
     cohort = subjects(seed)
     training = np.random.default_rng(seed).random(30) < 0.7
     training[:3] = True
@@ -221,7 +221,7 @@ def test_messages_run_from_training_subjects_only(seed, scope, shuffle):
     np.testing.assert_array_equal(among, among.T)
 
 
-def test_an_institution_without_training_subjects_keeps_to_itself():
+def test_an_institution_without_training_subjects_has_self_loops_only():
     cohort = subjects(4)
     training = cohort["institution"] != 2
     graph = build(cohort, training=training)

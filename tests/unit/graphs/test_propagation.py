@@ -1,4 +1,4 @@
-"""D^-1/2 A D^-1/2 against hand-made numbers and PyG's gcn_norm."""
+"""D^-1/2 A D^-1/2 equals numbers by hand and PyG's gcn_norm."""
 
 import numpy as np
 import pytest
@@ -10,15 +10,15 @@ ROW, COLUMN = np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 2])
 WEIGHT = np.array([1, 3, 3, 1, 1], dtype=np.float32)
 
 
-def test_by_hand():
+def test_propagation_equals_numbers_by_hand():
     row, column, value = normalised_adjacency(ROW, COLUMN, WEIGHT, 3)
     np.testing.assert_array_equal(row, ROW)
     np.testing.assert_array_equal(column, COLUMN)
     np.testing.assert_allclose(value, [1 / 4, 3 / 4, 3 / 4, 1 / 4, 1])
 
 
-def test_incoming_edges_of_a_test_subject_leave_the_training_rows_alone():
-    # Node 2 is tested: it hears from node 0 with weight 3, so its row sums to 4; node 0's stays 4.
+def test_incoming_edges_of_a_test_subject_do_not_change_training_rows():
+    # Node 2 is a test subject: it receives from node 0 with weight 3, so its row sums to 4; node 0's stays 4.
     row, column = np.append(ROW, 2), np.append(COLUMN, 0)
     _, _, value = normalised_adjacency(row, column, np.append(WEIGHT, np.float32(3)), 3)
     np.testing.assert_allclose(value[:4], [1 / 4, 3 / 4, 3 / 4, 1 / 4])
@@ -26,12 +26,12 @@ def test_incoming_edges_of_a_test_subject_leave_the_training_rows_alone():
     assert value[5] == pytest.approx(3 / np.sqrt(4 * 4))
 
 
-def test_a_node_with_an_empty_row_gets_nothing_and_gives_nothing():
+def test_a_node_with_an_empty_row_receives_and_sends_nothing():
     _, _, value = normalised_adjacency(np.array([0, 0]), np.array([0, 1]), np.array([1.0, 1.0]), 2)
     np.testing.assert_allclose(value, [1 / 2, 0])
 
 
-def test_it_is_the_norm_of_pyg():
+def test_propagation_equals_the_norm_of_pyg():
     torch = pytest.importorskip("torch")
     gcn_norm = pytest.importorskip("torch_geometric.nn.conv.gcn_conv").gcn_norm
     rng = np.random.default_rng(0)
@@ -40,13 +40,13 @@ def test_it_is_the_norm_of_pyg():
     adjacency[15:, :15] += (rng.random((5, 15)) < 0.3) * 0.7
     row, column = np.nonzero(adjacency)
     _, _, value = normalised_adjacency(row, column, adjacency[row, column], 20)
-    # PyG's edges run from source to target: the receiver, our row, comes second.
+    # PyG's edges point from source to target: the receiver, our row, is second.
     edges = torch.from_numpy(np.stack([column, row]))
     _, expected = gcn_norm(edges, torch.from_numpy(adjacency[row, column]), 20, add_self_loops=False)
     np.testing.assert_allclose(value, expected.numpy(), rtol=1e-12)
 
 
-def test_dense_block_of_members_leaves_out_edges_to_others():
+def test_the_dense_block_of_members_has_no_edges_to_others():
     value = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     np.testing.assert_array_equal(dense_block(ROW, COLUMN, value, np.array([1, 2]), 3), [[4, 0], [0, 5]])
     np.testing.assert_array_equal(dense_block(ROW, COLUMN, value, np.array([1, 0]), 3), [[4, 3], [2, 1]])

@@ -1,4 +1,4 @@
-"""Imaging and phenotype similarity on subjects whose distances one can work out by hand."""
+"""Imaging and phenotype similarity equal values by hand."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_with_sigma_zero_only_equal_subjects_are_similar():
     np.testing.assert_array_equal(imaging_similarity(TRIANGLE, TRIANGLE, sigma=0.0), np.eye(3))
 
 
-def test_phenotype_similarity_counts_agreements_and_missing_agrees_with_nothing():
+def test_phenotype_similarity_counts_agreements_of_known_values():
     nodes = Nodes(
         np.zeros((4, 1)),
         {"sex": np.array([0, 0, 1, -1]), "age": np.array([10.0, 12.0, 12.5, np.nan]), "site": np.array([0, 1, 1, -1])},
@@ -63,12 +63,12 @@ def test_phenotype_similarity_counts_agreements_and_missing_agrees_with_nothing(
     np.testing.assert_array_equal(phenotype_similarity(nodes, nodes, age_gap=2.0), expected)
 
 
-def test_without_phenotypes_imaging_stands_alone():
+def test_without_phenotypes_similarity_is_that_of_imaging():
     nodes = Nodes(TRIANGLE, {})
     np.testing.assert_array_equal(similarity(nodes, nodes, 4.0, 2.0), imaging_similarity(TRIANGLE, TRIANGLE, 4.0))
 
 
-def test_similarity_is_the_product():
+def test_similarity_is_the_product_of_imaging_and_phenotypes():
     nodes = Nodes(TRIANGLE, {"sex": np.array([1, 1, 0]), "age": np.array([20.0, 21.0, 20.0])})
     found = similarity(nodes, nodes, 4.0, 2.0)
     assert found[0, 1] == pytest.approx(2 * np.exp(-9 / 32))
@@ -80,13 +80,13 @@ def test_similarity_is_the_product():
     k=st.integers(1, 8),
 )
 @hypothesis_settings(max_examples=100, deadline=None)
-def test_the_k_largest_positive_weights_ties_by_lower_column(weights, k):
+def test_the_k_largest_positive_weights_are_kept_with_ties_by_lower_column(weights, k):
     kept = largest_in_rows(np.array(weights), k)
     for row, mask in zip(weights, kept, strict=True):
         assert np.flatnonzero(mask).tolist() == sorted(best_partners(dict(enumerate(row)), k))
 
 
-def test_projection_keeps_distances_when_all_components_are_kept():
+def test_a_projection_to_all_components_keeps_distances():
     features = np.random.default_rng(0).normal(size=(6, 40))
     projected = fit_projection(features, 50)(features)
     assert projected.shape == (6, 5)
@@ -102,7 +102,7 @@ def test_projection_finds_the_direction_of_largest_variance():
 
 
 @pytest.mark.parametrize("subjects", [0, 1, 5])
-def test_subjects_that_cannot_be_told_apart_have_no_component(subjects):
+def test_equal_subjects_have_no_component(subjects):
     assert fit_projection(np.full((subjects, 3), 0.1), 50)(np.ones((4, 3))).shape == (4, 0)
 
 
@@ -113,7 +113,7 @@ def test_twins_add_no_direction():
 
 @pytest.mark.parametrize("shape", [(20, 60), (60, 20), (20, 20)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_exact_projection_is_that_of_scikit_learn(shape, dtype):
+def test_the_exact_projection_equals_that_of_scikit_learn(shape, dtype):
     features = np.random.default_rng(4).normal(size=shape).astype(dtype) + 3
     expected = PCA(7, svd_solver="full").fit(features.astype(np.float64))
     found = fit_projection(features, 7)
@@ -121,7 +121,7 @@ def test_the_exact_projection_is_that_of_scikit_learn(shape, dtype):
     np.testing.assert_allclose(found(features), expected.transform(features.astype(np.float64)), atol=1e-9)
 
 
-def test_the_randomised_projection_is_the_same_every_time_and_close_to_the_exact_one(monkeypatch):
+def test_the_randomised_projection_is_reproducible_and_close_to_the_exact_one(monkeypatch):
     rng = np.random.default_rng(1)
     strengths = np.array([100.0, 50.0, 25.0])
     features = rng.normal(size=(300, 3)) * strengths @ rng.normal(size=(3, 200)) + rng.normal(size=(300, 200))

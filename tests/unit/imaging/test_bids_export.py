@@ -1,4 +1,4 @@
-"""BIDS files of a cohort's series: what is undefined or no longer regular is not written as a number."""
+"""BIDS files of a cohort's series hold no number for undefined correlations and irregular sampling."""
 
 import json
 
@@ -21,7 +21,7 @@ def series(columns, volumes=40, seed=0):
 
 @pytest.fixture
 def exported(tmp_path):
-    """01: its region B is unseen and C constant; 02: two volumes were cut; 03: two runs, C unseen in the second."""
+    """01: region B unseen, C constant; 02: two volumes scrubbed; 03: two runs, C unseen in the second."""
     unseen = series(4)
     unseen[:, 1], unseen[:, 2] = np.nan, 3.0
     runs = series(4)
@@ -54,7 +54,7 @@ def test_a_region_without_signal_has_no_correlation_even_with_itself(exported):
     np.testing.assert_allclose(matrix[np.ix_(seen, seen)], expected, atol=1e-6)
 
 
-def test_a_region_of_one_run_has_that_runs_correlations(exported):
+def test_a_region_seen_in_one_run_has_the_correlations_of_that_run(exported):
     read, found = exported
     matrix = read("03", "stat-pearsoncorrelation_relmat.tsv").set_index("Node")
     assert matrix.notna().all(axis=None)

@@ -1,4 +1,4 @@
-"""ComBat: planted site effects go, covariates stay, and it sees its own institution's training subjects only."""
+"""ComBat removes planted site effects, keeps covariates, and fits on its own institution's training subjects only."""
 
 import numpy as np
 import pandas as pd
@@ -47,8 +47,8 @@ class TestKnownAnswer:
         assert np.abs(mean - mean[0]).max() < 1e-5
         assert np.abs(variance / variance[0] - 1).max() < 1e-4
 
-    def test_with_shrinkage_the_planted_effects_are_gone_on_average_over_features(self):
-        """All features of a site have one shift and one scale here: shrinkage finds them from 300 features."""
+    def test_with_shrinkage_the_planted_effects_vanish_on_average_over_features(self):
+        """All features of a site have one shift and one scale; shrinkage estimates them from 300 features."""
         cohort = Cohort(subjects=360, dimensions=300)
         before, after = (cohort.moments(values) for values in (cohort.features, cohort.harmonised().features))
         assert np.ptp(before[0].mean(axis=1)) > 1
@@ -56,15 +56,15 @@ class TestKnownAnswer:
         assert np.ptp(np.log(before[1].mean(axis=1))) > 1.8
         assert np.ptp(np.log(after[1].mean(axis=1))) < 0.05
 
-    def test_shifts_and_scales_alone_come_back_as_the_same_subjects(self):
-        """Two sites that differ by x -> 3 x + 1 hold the same subjects; harmonised, they do again."""
+    def test_two_sites_of_the_same_subjects_are_equal_after_harmonisation(self):
+        """The sites hold the same subjects and differ by x -> 3 x + 1."""
         own = np.random.default_rng(2).normal(size=(40, 12))
         features = np.concatenate([own, 3 * own + 1]).astype(np.float32)
         site = ["here"] * 40 + ["there"] * 40
         found = harmonised(features, site, ["a"] * 80, np.ones(80, dtype=bool), {}, bayes=False).features
         np.testing.assert_allclose(found[:40], found[40:], atol=1e-5)
 
-    def test_the_effect_of_a_covariate_stays_where_sites_differ_in_it(self):
+    def test_the_effect_of_a_covariate_stays_if_sites_differ_in_it(self):
         cohort = Cohort(subjects=600)
         cohort.age += np.where(cohort.site == "north", 12, 0)
         cohort.features += (np.where(cohort.site == "north", 12, 0)[:, None] * cohort.effect).astype(np.float32)
@@ -76,7 +76,7 @@ class TestKnownAnswer:
         assert kept == pytest.approx(1, abs=0.05)
         assert lost < 0.8
 
-    def test_one_institution_is_the_package_by_hand(self):
+    def test_one_institution_equals_a_direct_call_of_the_package(self):
         cohort = Cohort(subjects=90)
         seen, sex = cohort.training, (np.arange(90) // 3 % 2).astype(float)
         table = pd.DataFrame({"SITE": cohort.site, "age": cohort.age, "sex": sex})
@@ -85,7 +85,7 @@ class TestKnownAnswer:
         cohort.sex = sex
         np.testing.assert_allclose(cohort.harmonised(covariates=("age", "sex")).features, expected, atol=2e-6)
 
-    def test_fitted_on_everybody_it_is_the_reference_implementation(self, capsys):
+    def test_a_fit_on_all_subjects_equals_the_reference_implementation(self, capsys):
         cohort = Cohort(subjects=90)
         table = pd.DataFrame({"site": cohort.site, "age": cohort.age})
         expected = neuroCombat(cohort.features.astype(float).T, table, "site", continuous_cols=["age"])["data"].T
@@ -93,8 +93,8 @@ class TestKnownAnswer:
         np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
-class TestWhoIsSeen:
-    def test_a_test_subject_moves_nobody_else(self):
+class TestIndependence:
+    def test_a_test_subject_moves_no_other(self):
         cohort = Cohort(institutions=("a", "b"))
         before = cohort.harmonised(covariates=("age",)).features
         for tested in np.flatnonzero(~cohort.training)[:6]:
@@ -104,7 +104,7 @@ class TestWhoIsSeen:
             moved = (before != after).any(axis=1)
             assert moved.nonzero()[0].tolist() == [tested]
 
-    def test_a_test_subjects_covariates_move_nobody_else(self):
+    def test_a_test_subjects_covariates_move_no_other(self):
         cohort = Cohort()
         before = cohort.harmonised(covariates=("age",)).features
         tested = int(np.flatnonzero(~cohort.training)[0])
@@ -114,7 +114,7 @@ class TestWhoIsSeen:
         assert np.array_equal(before[others], after[others])
 
     def test_without_a_test_subject_the_others_are_the_same(self):
-        """Neither the scale of covariates nor the sites present come from test subjects."""
+        """Test subjects affect neither the scale of covariates nor the list of sites."""
         cohort = Cohort()
         before = cohort.harmonised(covariates=("age",)).features
         kept = cohort.training.copy()
@@ -135,7 +135,7 @@ class TestWhoIsSeen:
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 class TestScarcity:
     @pytest.mark.parametrize(("seen", "bayes"), [(0, True), (4, True), (2, False), (9, False)])
-    def test_a_site_with_too_few_training_subjects_stays_as_it_is(self, seen, bayes, caplog):
+    def test_a_site_with_too_few_training_subjects_is_unchanged(self, seen, bayes, caplog):
         caplog.set_level("INFO")
         cohort = Cohort()
         alone = np.flatnonzero(cohort.site == "west")
@@ -147,7 +147,7 @@ class TestScarcity:
         assert np.array_equal(found.features[alone], cohort.features[alone])
         assert (found.features[cohort.site == "north"] != cohort.features[cohort.site == "north"]).all()
 
-    def test_training_subjects_with_the_same_series_are_one(self):
+    def test_training_subjects_with_the_same_series_count_once(self):
         cohort = Cohort()
         west = np.flatnonzero(cohort.site == "west")
         cohort.features[west[:5]] = cohort.features[west[0]]
@@ -156,7 +156,7 @@ class TestScarcity:
         assert cohort.harmonised(training=training).sites == {"a": ["north", "south"]}
 
     @pytest.mark.parametrize(("seen", "bayes"), [(5, True), (10, False)])
-    def test_so_many_training_subjects_are_enough(self, seen, bayes):
+    def test_the_least_number_of_training_subjects_suffices(self, seen, bayes):
         cohort = Cohort()
         west = np.flatnonzero(cohort.site == "west")
         training = cohort.training.copy()
@@ -167,7 +167,7 @@ class TestScarcity:
         tested = found.features[west[~training[west]]]
         assert tested.std(axis=0).max() < 4
 
-    def test_an_institution_of_one_site_stays_as_it_is(self):
+    def test_an_institution_of_one_site_is_unchanged(self):
         cohort = Cohort()
         cohort.institution = cohort.site
         found = cohort.harmonised()
@@ -175,8 +175,8 @@ class TestScarcity:
         assert np.array_equal(found.features, cohort.features)
 
     @pytest.mark.parametrize("bayes", [False, True])
-    def test_features_without_variance_are_left_alone_and_spoil_no_other(self, bayes):
-        """Constant everywhere, constant in each site, and constant in one site alone."""
+    def test_features_without_variance_are_unchanged_and_affect_no_other(self, bayes):
+        """The features are constant everywhere, constant in each site, and constant in one site."""
         cohort = Cohort()
         north = cohort.site == "north"
         cohort.features[:, 0] = 0.25
@@ -189,7 +189,7 @@ class TestScarcity:
 
     @pytest.mark.parametrize("dimensions", [1, 2])
     def test_few_features_are_harmonised_too(self, dimensions, capsys):
-        """One has no others to be shrunk towards."""
+        """One feature alone cannot be shrunk towards others."""
         cohort = Cohort(dimensions=dimensions)
         mean, _ = cohort.moments(cohort.harmonised().features)
         assert np.abs(mean - mean[0]).max() < 0.3
@@ -202,8 +202,8 @@ class TestScarcity:
         cohort.age[list(missing)] = np.nanmean(cohort.age[cohort.training])
         np.testing.assert_allclose(found, cohort.harmonised(covariates=("age",)).features, atol=1e-5)
 
-    def test_a_covariate_that_says_nothing_is_left_out(self):
-        """Unknown for all, the same for all, the same within each site, or a copy of another."""
+    def test_an_uninformative_covariate_is_left_out(self):
+        """The covariate is unknown for all, equal for all, equal within each site, or a copy of another."""
         cohort = Cohort()
         cohort.unknown, cohort.one = np.full(120, np.nan), np.ones(120)
         cohort.by_site, cohort.copy = np.where(cohort.site == "west", 5.0, 2.0), 3 * cohort.age - 1
@@ -211,12 +211,12 @@ class TestScarcity:
         found = cohort.harmonised(covariates=("unknown", "one", "age", "by_site", "copy")).features
         assert np.array_equal(found, plain)
 
-    def test_more_covariates_than_training_subjects_can_tell_apart_are_left_out(self):
+    def test_covariates_beyond_the_rank_of_the_training_subjects_are_left_out(self):
         cohort = Cohort(subjects=10, sites=("north", "south"))
         names = [f"more{number}" for number in range(9)]
         for name, values in zip(names, np.random.default_rng(3).normal(size=(9, 10)), strict=True):
             setattr(cohort, name, values)
-        everybody = np.ones(10, dtype=bool)
-        found = cohort.harmonised(training=everybody, covariates=("age", *names)).features
-        assert np.array_equal(found, cohort.harmonised(training=everybody, covariates=("age", *names[:6])).features)
+        all_subjects = np.ones(10, dtype=bool)
+        found = cohort.harmonised(training=all_subjects, covariates=("age", *names)).features
+        assert np.array_equal(found, cohort.harmonised(training=all_subjects, covariates=("age", *names[:6])).features)
         assert np.isfinite(found).all()

@@ -1,4 +1,4 @@
-"""Connectivity against numpy, against closed forms, and where it is undefined."""
+"""Connectivity equals numpy's and closed forms, and is 0 where undefined."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_three_regions_by_hand():
     assert features == pytest.approx(np.array([[-1, 0, 0]]), abs=1e-7)
 
 
-def test_rows_come_in_ascending_order_of_id():
+def test_rows_are_in_ascending_order_of_id():
     cohort = {"b": series(seed=1), "a": series(seed=0)}
     features = connectivity(cohort, PEARSON)
     assert np.array_equal(features[0], connectivity({"a": cohort["a"]}, PEARSON)[0])
@@ -53,7 +53,7 @@ def test_rows_come_in_ascending_order_of_id():
 
 @settings(deadline=None)
 @given(st.integers(2, 10), st.integers(1, 4))
-def test_matrices_come_back_from_features(regions, subjects):
+def test_matrices_are_recovered_from_features(regions, subjects):
     features = np.random.default_rng(regions).uniform(-1, 1, (subjects, regions * (regions - 1) // 2))
     matrices = to_matrices(features)
     assert matrices.shape == (subjects, regions, regions)
@@ -68,7 +68,7 @@ def test_122_regions_have_7381_features():
 
 @pytest.mark.parametrize("settings", [PEARSON, PARTIAL])
 @pytest.mark.parametrize("silent", [0.0, 812.3, np.nan])
-def test_a_region_without_signal_has_correlation_zero_and_leaves_the_others_alone(settings, silent):
+def test_a_region_without_signal_has_correlation_zero_and_does_not_affect_others(settings, silent):
     whole = series(5)
     broken = np.insert(whole, 2, silent, axis=1)
     matrix = to_matrices(connectivity({"s": broken}, settings))[0]
@@ -78,7 +78,7 @@ def test_a_region_without_signal_has_correlation_zero_and_leaves_the_others_alon
     assert np.array_equal(matrix[np.ix_(others, others)], alone)
 
 
-def test_a_series_with_one_region_left_is_all_zero():
+def test_a_series_with_one_varying_region_has_zero_connectivity():
     values = np.full((20, 3), np.nan, dtype=np.float32)
     values[:, 0] = np.arange(20)
     assert (connectivity({"s": values}, PEARSON) == 0).all()
@@ -95,7 +95,7 @@ def test_fisher_z_is_artanh_and_finite_for_equal_regions():
 
 
 def test_partial_correlation_of_a_chain_vanishes_between_its_ends():
-    # a -> b -> c: a and c correlate through b only; 200,000 points leave the shrinkage no say.
+    # a -> b -> c: a and c correlate through b only; shrinkage is negligible for 200,000 points.
     random = np.random.default_rng(0)
     a = random.standard_normal(200_000)
     b = a + random.standard_normal(len(a))
@@ -114,7 +114,7 @@ def test_partial_correlation_does_not_depend_on_the_scale_of_a_region():
     assert np.allclose(one, other, atol=1e-5)
 
 
-def test_standardised_series():
+def test_standardised_series_have_mean_zero_and_variance_one():
     values = standardised(np.insert(series(2), 1, np.nan, axis=1))
     assert np.allclose(values.mean(axis=0), 0)
     assert values.std(axis=0) == pytest.approx([1, 0, 1])
@@ -125,11 +125,11 @@ def test_subjects_with_other_regions_are_refused():
         connectivity({"s1": series(6), "s2": series(5)}, PEARSON)
 
 
-def test_tangent_features_are_no_correlations_to_transform():
+def test_the_fisher_transform_of_tangent_features_is_refused():
     with pytest.raises(ValueError, match="fisher_z: expected false with connectivity tangent"):
         FeatureSettings(connectivity="tangent", fisher_z=True)
 
 
-def test_tangent_is_not_label_free():
+def test_tangent_features_without_training_subjects_are_refused():
     with pytest.raises(ValueError, match="tangent_features"):
         connectivity({"s": series()}, FeatureSettings(connectivity="tangent"))

@@ -1,4 +1,4 @@
-"""A raw SUBJECTS_DIR: listed at parse time by its folders, read through its stats files."""
+"""A raw SUBJECTS_DIR is listed at parse time by its folders and read by its stats files."""
 
 from dataclasses import replace
 
@@ -77,7 +77,7 @@ def test_subjects_are_read_as_one_table(tmp_path):
     assert values["lh_cuneus_volume"].tolist() == [3059 * 0.75, 3059]
 
 
-def test_a_structure_that_one_subject_lacks_is_its_problem(tmp_path):
+def test_a_missing_structure_affects_its_subject_only(tmp_path):
     write_subject(tmp_path, "1")
     folder = write_subject(tmp_path, "2")
     (folder / "lh.aparc.stats").write_text((folder / "lh.aparc.stats").read_text().rsplit("\n", 2)[0] + "\n")
@@ -88,7 +88,7 @@ def test_a_structure_that_one_subject_lacks_is_its_problem(tmp_path):
     assert "2/stats, column 'lh_cuneus_thickness'" in found.problems["2"]
 
 
-def test_a_listing_knows_the_folders(tmp_path):
+def test_a_listing_checks_the_folders(tmp_path):
     write_subject(tmp_path / "subjects", "sub-001")
     with pytest.raises(
         UserError, match=r"folder .*sub-002.stats of subject 002, found none \(1 of 2 are absent\).*drop"

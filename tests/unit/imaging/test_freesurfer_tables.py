@@ -1,4 +1,4 @@
-"""FreeSurfer's tables: what is read, joined and normalised, and what is refused in one sentence."""
+"""FreeSurfer's tables are read, joined and normalised; broken ones are refused with one sentence."""
 
 import os
 from dataclasses import replace
@@ -51,7 +51,7 @@ def test_tables_are_joined_by_id_and_not_by_row(tmp_path):
     assert list(found.values.index) == ["a", "b", "c"]
 
 
-def test_a_column_that_every_table_repeats_is_taken_once(tmp_path):
+def test_a_column_of_several_tables_is_read_once(tmp_path):
     again = {"001": (2.5, "1e6"), "002": (2.4, "2000000.0"), "003": (2.3, 3000000)}
     thickness = write_table(tmp_path / "lh.tsv", "lh.aparc.thickness", ["lh_cuneus_thickness", "eTIV"], again)
     assert list(joined(small(tmp_path), thickness).values) == ["Left-Caudate", "eTIV", "lh_cuneus_thickness"]
@@ -62,7 +62,7 @@ def test_a_column_that_every_table_repeats_is_taken_once(tmp_path):
         joined(small(tmp_path), other)
 
 
-def test_ratio_tells_volumes_for_one_size_of_head(tmp_path):
+def test_ratio_scales_volumes_to_one_head_size(tmp_path):
     thickness = write_table(
         tmp_path / "lh.tsv", "lh.aparc.thickness", ["lh_cuneus_thickness"], {key: [2] for key in THREE.values()}
     )
@@ -85,7 +85,7 @@ def test_a_head_of_another_size_has_the_same_ratio(tmp_path_factory, head, facto
     np.testing.assert_allclose(found["Left-Caudate"], 3000, rtol=1e-9)
 
 
-def test_ratio_needs_a_head(tmp_path):
+def test_ratio_needs_the_intracranial_volume(tmp_path):
     path = small(tmp_path, columns=("Left-Caudate",), a=(1,))
     with pytest.raises(UserError, match="expected the estimated intracranial volume among the columns"):
         joined(path, settings=FreeSurferSettings(normalise="ratio"), identities={"a": "a"})
@@ -117,11 +117,11 @@ def test_ratio_needs_a_head(tmp_path):
         ("ST29SV", "volume"),
     ],
 )
-def test_a_name_tells_the_measure(column, measure):
+def test_a_column_name_determines_the_measure(column, measure):
     assert measure_of(column) == measure
 
 
-def test_a_wildcard_makes_no_feature_of_what_freesurfer_does_not_write(tmp_path):
+def test_a_wildcard_selects_only_names_of_freesurfer(tmp_path):
     (tmp_path / "merged.csv").write_text("id,lh_a_thickness,Group,AgeYears,MMSE\n1,2.5,1,70,29\n2,2.6,0,60,30\n")
     chosen = FreeSurferSettings(columns=("*",))
     path, people = tmp_path / "merged.csv", {"a": "1", "b": "2"}
@@ -139,7 +139,7 @@ def test_columns_are_chosen_by_name_kind_and_extent():
     assert is_feature("rh_cuneus_area", regional)
 
 
-def test_intensities_of_another_asegstats_table_are_no_volumes(tmp_path):
+def test_intensities_of_another_asegstats_table_are_not_volumes(tmp_path):
     means = small(tmp_path, "means.tsv", "Measure:mean", ("Left-Caudate",), **dict.fromkeys(THREE.values(), (80,)))
     assert list(joined(small(tmp_path), means).values) == ["Left-Caudate", "eTIV"]
 
@@ -148,15 +148,15 @@ def test_intensities_of_another_asegstats_table_are_no_volumes(tmp_path):
     ("cell", "words"),
     [
         ("12,5", "found '12,5' in .*aseg.tsv, line 3, column 'Left-Caudate'; it has a decimal comma, write a point"),
-        ("x", "found 'x' in .*line 3, column 'Left-Caudate'; mend it or list it in `missing`"),
+        ("x", "found 'x' in .*line 3, column 'Left-Caudate'; fix it or list it in `missing`"),
         ("inf", "found 'inf' in .*line 3"),
-        ("-4000", "found '-4000' in .*line 3, column 'Left-Caudate'; mend it"),
+        ("-4000", "found '-4000' in .*line 3, column 'Left-Caudate'; fix it"),
         ("1e39", "found '1e39' in .*line 3"),
         ("NaN", "found an empty cell in .*line 3, column 'Left-Caudate'; fill it in"),
         ("-9", "found an empty cell in .*line 3"),
     ],
 )
-def test_a_cell_that_is_no_number_is_its_subjects_problem(tmp_path, cell, words):
+def test_an_invalid_cell_affects_its_subject_only(tmp_path, cell, words):
     path = small(tmp_path, **{"001": (1, 2), "002": (cell, 2), "003": (3, 4)})
     found = joined(path, missing=("-9",))
     assert list(found.values.index) == ["a", "c"]
@@ -165,7 +165,7 @@ def test_a_cell_that_is_no_number_is_its_subjects_problem(tmp_path, cell, words)
         raise UserError(found.problems["b"])
 
 
-def test_a_column_that_is_empty_for_everybody_is_no_measure(tmp_path):
+def test_a_column_that_is_empty_for_all_subjects_is_left_out(tmp_path):
     path = small(tmp_path, **{"001": (1, ""), "002": (2, "NA"), "003": (3, ""), "other": (4, 7)})
     assert list(joined(path).values) == ["Left-Caudate"]
 
@@ -179,7 +179,7 @@ def test_a_column_that_is_empty_for_everybody_is_no_measure(tmp_path):
         ("id\tx\n1\t2\n", "expected a table of asegstats2table or aparcstats2table.*found 'id'"),
         ("", "expected a header and one row a subject, found an empty file"),
         (b"PK\x03\x04 a workbook", "found an Excel workbook; save the sheet as `CSV UTF-8`"),
-        ('Measure:volume\tx\n1\t"' + "2" * 200_000 + "\n", "expected cells of a table.*mend its quotation marks"),
+        ('Measure:volume\tx\n1\t"' + "2" * 200_000 + "\n", "expected cells of a table.*fix its quotation marks"),
         (b"Measure:volume\t\xff\n", "expected UTF-8 text"),
     ],
 )
@@ -193,15 +193,15 @@ def test_a_broken_table_is_named(tmp_path, text, words):
 @pytest.mark.parametrize(
     "text", ["\ufeffMeasure:volume,x\r\n007,2\r\n", "Measure:volume\tx\t\n007\t2\t\n", "Measure:volume x\n007 2\n"]
 )
-def test_separators_marks_and_leading_zeros_are_kept_in_mind(tmp_path, text):
+def test_separators_byte_order_marks_and_leading_zeros_are_handled(tmp_path, text):
     (tmp_path / "t").write_text(text, encoding="utf-8")
     table = read_freesurfer_table(tmp_path / "t", NAMED)
     assert (table.columns, table.rows) == (("x",), {"007": ("2",)})
 
 
-def test_subjects_of_other_names_are_a_wrong_id(tmp_path):
+def test_tables_of_other_subjects_are_refused(tmp_path):
     with pytest.raises(
-        UserError, match=r"\('sub-1' \.\.\.\), found none among 3 \('001' \.\.\.\); mend `freesurfer.id`"
+        UserError, match=r"\('sub-1' \.\.\.\), found none among 3 \('001' \.\.\.\); fix `freesurfer.id`"
     ):
         joined(small(tmp_path), identities={"a": "sub-1"})
     with pytest.raises(UserError, match="found '001' for a and b"):
@@ -250,7 +250,7 @@ def test_artefacts_have_the_shape_of_region_series_and_twins_one_checksum(tmp_pa
         written(tmp_path, settings, {"b": "002"})
 
 
-def test_a_diagnosis_is_no_measure(tmp_path):
+def test_a_diagnosis_among_the_measures_is_refused(tmp_path):
     (tmp_path / "merged.csv").write_text("id,DX_GROUP,Left-Caudate\n1,2,3000\n")
     freesurfer = FreeSurferSettings((str(tmp_path / "merged.csv"),), columns=("DX_GROUP", "Left-*"))
     columns = ColumnSettings(diagnosis="DX_GROUP")
@@ -283,5 +283,5 @@ def test_abides_tables_hold_1035_subjects_and_the_cells_of_the_merged_table():
     assert cells["IntraCranialVol"] == 1697598.984182
 
 
-def test_a_made_up_cohort_has_its_tables(tmp_path):
+def test_an_invented_cohort_has_its_tables(tmp_path):
     assert joined(*write_tables(tmp_path, ["001", "002", "003"])).values.shape == (3, 10)

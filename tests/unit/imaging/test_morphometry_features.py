@@ -1,4 +1,4 @@
-"""Measures as features: neither units nor what is constant in training decide anything, and kinds do not mix."""
+"""Measures as features: units and constant training features have no effect, and kinds do not mix."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from brainfed.runtime.streams import Streams
 from method_inputs import method_inputs
 
 UNITS = np.array([1e-3, 1.0, 1e3, 1e6])
-"""Shares, mm, mm² and mm³ as measures have them."""
+"""Units of measures: shares, mm, mm² and mm³."""
 
 
 def measures(n=40, seed=0):
@@ -47,7 +47,7 @@ def test_units_do_not_move_a_scaled_embedding(units):
     )
 
 
-def test_a_measure_that_is_constant_where_it_was_fitted_places_nobody():
+def test_a_measure_that_is_constant_in_the_fit_does_not_affect_the_embedding():
     raw = np.column_stack([measures(), np.zeros(40)])
     projection = fit_scaled_projection(raw, 3)
     strange = raw.copy()
@@ -107,7 +107,7 @@ METHOD_SETTINGS = {
 
 
 @pytest.mark.parametrize("name", METHOD_SETTINGS)
-def test_a_measure_without_variance_in_training_decides_about_no_test_subject(name):
+def test_a_measure_without_variance_in_training_affects_no_test_score(name):
     method = METHODS[name]
     settings = replace(method.settings(), **METHOD_SETTINGS[name])
     inputs = method_inputs(protocol="inductive")
@@ -178,6 +178,6 @@ def test_measures_have_no_correlations(setting):
         ({"parcellations": []}, "expected one for thickness and area, found none"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(setting, words):
+def test_impossible_settings_are_refused(setting, words):
     with pytest.raises(UserError, match=words):
         validate(FreeSurferSettings, setting, "config")

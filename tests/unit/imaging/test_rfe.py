@@ -1,4 +1,4 @@
-"""Recursive feature elimination: equal to scikit-learn's, blind to test labels, and worth nothing on noise."""
+"""Recursive feature elimination equals scikit-learn's, ignores test labels, and gains nothing on noise."""
 
 from dataclasses import asdict, replace
 
@@ -42,7 +42,7 @@ def cohort(subjects=40, dimensions=15, effect=0.8, seed=0):
 
 class TestElimination:
     def test_one_feature_a_step_is_scikit_learns_rfe(self):
-        """Below 20 features a tenth is one feature, and scikit-learn's ranking is ours, counted from 1."""
+        """Below 20 features a tenth is one feature; scikit-learn's ranking counts from 1."""
         features, labels = cohort()
         reference = RFE(RidgeClassifier(alpha=1.0), n_features_to_select=1, step=1)
         reference.fit(StandardScaler().fit_transform(features.astype(np.float64)), labels)
@@ -50,7 +50,7 @@ class TestElimination:
 
     @pytest.mark.parametrize("keep", [57, 10, 1])
     def test_a_tenth_a_step_is_the_plain_loop(self, keep):
-        """More features than subjects: scikit-learn's classifier, fitted anew to what remains, until `keep` remain."""
+        """With more features than subjects, scikit-learn's classifier is refitted until `keep` features remain."""
         features, labels = cohort(subjects=30, dimensions=200, seed=1)
         scaled = StandardScaler().fit_transform(features.astype(np.float64))
         remaining = np.arange(200)
@@ -62,7 +62,7 @@ class TestElimination:
 
     @given(seed=st.integers(0, 10**6), subjects=st.integers(3, 12), dimensions=st.integers(1, 60))
     @settings(max_examples=30, deadline=None)
-    def test_every_feature_has_a_rank_of_its_own_whatever_its_scale(self, seed, subjects, dimensions):
+    def test_features_of_any_scale_have_distinct_ranks(self, seed, subjects, dimensions):
         random = np.random.default_rng(seed)
         features = random.normal(size=(subjects, dimensions))
         features[:, random.random(dimensions) < 0.2] = 1.5
@@ -71,7 +71,7 @@ class TestElimination:
         np.testing.assert_array_equal(np.sort(ranks), np.arange(dimensions))
         np.testing.assert_array_equal(elimination_ranks(features * 4.0 - 8.0, labels), ranks)
 
-    def test_constant_features_go_first(self):
+    def test_constant_features_are_dropped_first(self):
         features, labels = cohort(dimensions=12)
         features[:, [4, 7]] = 0.25
         assert set(np.flatnonzero(elimination_ranks(features, labels) >= 10)) == {4, 7}
@@ -98,7 +98,7 @@ class TestFederatedSelection:
         ]
         assert rows[0]["bytes"] == 3 * 20 * 4
 
-    def test_a_site_without_labels_takes_no_part_but_is_told(self):
+    def test_a_site_without_labels_sends_no_ranks_and_receives_the_selection(self):
         features, labels = cohort(subjects=60, dimensions=20)
         institution = np.arange(60) % 3
         labels[institution == 2] = -1
@@ -115,11 +115,11 @@ class TestFederatedSelection:
         with pytest.raises(UserError, match="both diagnoses"):
             select_features(features, np.where(labels == scarce, -1, labels), np.zeros(40, dtype=np.int64), 3)
 
-    def test_more_features_than_there_are_is_refused(self):
+    def test_more_selected_features_than_exist_are_refused(self):
         with pytest.raises(UserError, match=r"at most 15.*found 2000"):
             select_features(*cohort(), np.zeros(40, dtype=np.int64), 2000)
 
-    def test_who_reads_labels_says_so(self):
+    def test_settings_report_the_use_of_labels(self):
         assert not FeatureSettings().fitted
         assert FeatureSettings(connectivity="tangent").fitted
         assert not FeatureSettings(connectivity="tangent").reads_labels
@@ -163,10 +163,10 @@ class TestGraph:
     def test_the_selection_alone_gives_the_same_embedding_without_a_label(self):
         inputs = method_inputs(60, 25, seed=4)
         graph = built(inputs, inputs.labels[1])
-        everybody = np.ones(60, dtype=bool)
+        all_subjects = np.ones(60, dtype=bool)
         settings = GraphSettings(k=3, scope="local", embedding="rfe", embedding_dimensions=4)
         embedding, parts = fit_parts(
-            inputs.features[0], inputs.institution, everybody, settings, selected=graph.selected
+            inputs.features[0], inputs.institution, all_subjects, settings, selected=graph.selected
         )
         np.testing.assert_array_equal(embedding.astype(np.float32), graph.embedding)
         assert tuple(part.sigma for part in parts) == graph.sigma
@@ -194,7 +194,7 @@ FOLD = np.arange(36) // 4 % 3
 
 
 class Files:
-    """One small cohort on disk, and what Snakemake would tell the two scripts that read labels."""
+    """One small cohort on disk, and the jobs of the two scripts that read labels."""
 
     def __init__(self, folder, diagnosis):
         self.folder = folder
@@ -239,7 +239,7 @@ class Files:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """The scripts run on the true labels, and with the test labels of fold 0, 1 and 2 turned round."""
+    """The scripts run on the true labels, and with the test labels of fold 0, 1 and 2 inverted."""
     diagnosis = np.arange(36) // 2 % 2
     turned = [diagnosis, *(np.where(fold == FOLD, 1 - diagnosis, diagnosis) for fold in range(3))]
     every = [Files(tmp_path_factory.mktemp("cohort"), labels) for labels in turned]
@@ -251,13 +251,13 @@ def ran(tmp_path_factory):
 class TestLeakage:
     @pytest.mark.parametrize("fold", range(3))
     def test_labels_of_tested_subjects_reach_no_byte_of_their_fold(self, ran, fold):
-        """Its own features and graph stay, both those of all other folds move."""
+        """Its features and graph stay; those of all other folds change."""
         before, after = ran[0].written(), ran[1 + fold].written()
         for other in range(3):
             same = [one == two for one, two in zip(before[other], after[other], strict=True)]
             assert same == [other == fold] * 2
 
-    def test_the_files_say_what_was_selected_and_what_crossed(self, ran):
+    def test_the_files_record_the_selection_and_the_crossings(self, ran):
         folder = ran[0].folder
         features = read_arrays(folder / "features-0")
         assert features.arrays["features"].shape == (36, 9)
@@ -267,7 +267,7 @@ class TestLeakage:
         assert np.shape(read_arrays(folder / "graph-0").metadata["selected"]) == (2, 4)
 
     def test_the_features_are_columns_of_those_that_all_folds_share(self, ran):
-        """Joined by id: the shared file has its subjects the other way round."""
+        """The join is by id: the shared file has its subjects in reverse order."""
         for fold in range(3):
             found = read_arrays(ran[0].folder / f"features-{fold}")
             assert found.subjects == tuple(SUBJECTS)
@@ -275,7 +275,7 @@ class TestLeakage:
             expected = ran[0].connectivity[:, found.metadata["columns"]]
             assert found.arrays["features"].tobytes() == np.ascontiguousarray(expected).tobytes()
 
-    def test_tangent_features_are_fitted_on_the_series_and_need_no_labels_unless_they_are_selected(self, tmp_path):
+    def test_tangent_features_are_fitted_on_series_and_need_labels_only_for_selection(self, tmp_path):
         files = Files(tmp_path, np.arange(36) // 2 % 2)
         series = [str(tmp_path / "series.safetensors")]
         jobs = {}
@@ -291,7 +291,7 @@ class TestLeakage:
         assert plain.arrays["features"].shape == (36, 28)
         assert np.array_equal(plain.arrays["features"][:, selected.metadata["columns"]], selected.arrays["features"])
 
-    def test_a_fold_that_tests_nobody_hides_nothing_and_is_refused(self, tmp_path):
+    def test_a_fold_without_test_subjects_is_refused(self, tmp_path):
         Files(tmp_path, 1)
         with pytest.raises(ValueError, match="fold -1"):
             training_labels(tmp_path / "split.parquet", tmp_path / "participants.parquet", SUBJECTS, -1)
@@ -304,8 +304,8 @@ class TestLeakage:
         with pytest.raises(UserError, match=rf"{table}.parquet.*sub-00"):
             training_labels(tmp_path / "split.parquet", tmp_path / "participants.parquet", SUBJECTS, 0)
 
-    def test_noise_stays_noise_inside_folds_and_shines_outside(self):
-        """ABIDE's shape in miniature: 100 subjects, 1,000 connections, five institutions, five folds."""
+    def test_noise_gives_chance_inside_folds_and_optimism_outside(self):
+        """The cohort has 100 subjects, 1,000 connections, five institutions, five folds."""
         inside = {"ridge": [], "fedgcn": []}
         outside = []
         for draw in range(20):
@@ -334,7 +334,7 @@ QUICK = FedGCNSettings(rounds=2, local_epochs=5, learning_rate=0.01, hidden=(8, 
 
 
 def with_rfe(inputs, labels):
-    """The inputs with features and graphs of every fold chosen by `labels` (F, n), -1 where hidden."""
+    """Inputs with features and graphs of every fold selected by `labels` (F, n), -1 where hidden."""
     features, graphs = [], []
     for row in labels:
         columns = select_features(inputs.features[0], row, inputs.institution, 60).columns

@@ -1,4 +1,4 @@
-"""Tangent features: known matrices, and a reference that sees its own institution's training subjects only."""
+"""Tangent features of known matrices; an institution's training subjects alone fit its reference."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def covariance(values):
     return LedoitWolf().fit(standardised(values)).covariance_
 
 
-def test_the_displacement_of_known_matrices():
+def test_the_displacement_of_known_matrices_is_recovered():
     # Reference diag(4, 1): W = diag(1/2, 1). C = W^-1 exp(V) W^-1 must give V back.
     vector = np.array([[0.3, -0.2], [-0.2, 0.7]])
     away = np.diag([2.0, 1.0])
@@ -100,18 +100,18 @@ def test_a_region_without_signal_leaves_everything_finite(silent):
     assert np.array_equal(features, fitted(constant, SUBJECTS, INSTITUTION, TRAINING))
 
 
-def test_more_regions_than_time_points_are_fine():
+def test_more_regions_than_time_points_are_accepted():
     data = {f"s{i}": series(i, regions=30, time=20) for i in range(4)}
     features = fitted(data, tuple(data), ("a",) * 4, np.array([True, True, True, False]))
     assert np.isfinite(to_matrices(features, diagonal=0)).all()
 
 
-def test_without_training_subjects_there_is_no_reference():
+def test_a_fit_without_training_subjects_is_refused():
     with pytest.raises(ValueError, match="at least one training subject"):
         fitted(cohort(), SUBJECTS, INSTITUTION, np.zeros(9, dtype=bool))
 
 
-def test_the_references_that_an_unseen_institution_is_given_are_on_the_record():
+def test_the_ledger_records_the_references_for_an_unseen_institution():
     ledger = tangent_ledger(5)
     fitted(cohort(), SUBJECTS, INSTITUTION, TRAINING, ledger)
     found = [(row["direction"], row["to"], row["institutions"], row["tensors"], row["bytes"]) for row in ledger.rows()]
@@ -122,7 +122,7 @@ def test_the_references_that_an_unseen_institution_is_given_are_on_the_record():
 
 
 @pytest.mark.parametrize("size", [4, 5, 6])
-def test_a_site_of_as_many_people_as_regions_is_scored_unseen(size):
+def test_an_unseen_site_of_as_many_subjects_as_regions_receives_a_reference(size):
     people = tuple(f"s{i}" for i in range(4 + size))
     data = {subject: series(seed) for seed, subject in enumerate(people)}
     ledger = tangent_ledger(5)
@@ -131,7 +131,7 @@ def test_a_site_of_as_many_people_as_regions_is_scored_unseen(size):
     assert {row["bytes"] for row in ledger.rows()} == {5 * 5 * 8}
 
 
-def test_where_every_institution_has_training_subjects_no_reference_crosses():
+def test_no_reference_crosses_if_every_institution_has_training_subjects():
     ledger = tangent_ledger(5)
     fitted(cohort(), SUBJECTS, INSTITUTION, np.arange(9) % 4 != 3, ledger)
     assert ledger.rows() == ()

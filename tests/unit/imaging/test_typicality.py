@@ -1,4 +1,4 @@
-"""Who looks unlike everybody, who looks like somebody else, and how connectivity goes with motion: known answers."""
+"""Odd scans, copied scans and QC-FC have known answers."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ REGIONS = 14
 
 
 def cohort(count=20, seed=0):
-    """Series that share one connectivity."""
+    """Series with one shared connectivity."""
     random = np.random.default_rng(seed)
     mixing = np.linalg.cholesky(np.corrcoef(random.standard_normal((REGIONS, 20))))
     return {
@@ -38,7 +38,7 @@ def test_a_planted_outlier_is_the_only_one():
     assert found.loc["s07", "mean_fc"] == pytest.approx(features[7].mean(), abs=1e-6)
 
 
-def test_a_silent_region_makes_no_outlier():
+def test_a_silent_region_is_not_an_outlier():
     series = cohort()
     series["s03"][:, [1, 4]] = 7.0
     found = typicality(series, 0.999).set_index("subject")
@@ -52,7 +52,7 @@ def test_robust_z_of_hand_made_numbers():
     assert np.isnan(robust_z(np.ones(5))).all()
 
 
-def test_copies_are_found_through_rounding_and_scaling():
+def test_rounded_and_scaled_copies_are_found():
     series = cohort()
     series["s05"] = np.round(3 * series["s02"], 2)
     series["s11"] = series["s02"][:-1]
@@ -61,21 +61,21 @@ def test_copies_are_found_through_rounding_and_scaling():
 
 
 def with_only(series, **seen):
-    """The series with NaN in all regions of a subject but the first so many, or those named."""
+    """Series with NaN in all regions of a subject except `seen`."""
     for subject, regions in seen.items():
         series[subject][:, np.setdiff1d(np.arange(REGIONS), regions)] = np.nan
     return series
 
 
-def test_two_subjects_with_the_same_two_regions_seen_are_no_twins():
-    """All their other connections are undefined: two rows of zeros but for one value would correlate fully."""
+def test_two_subjects_with_the_same_two_seen_regions_are_not_twins():
+    """Their other connections are undefined: two rows of zeros and one equal value would correlate fully."""
     series = with_only(cohort(), s02=[0, 1], s05=[0, 1])
     found = typicality(series, 0.999).set_index("subject")
     assert (found["alike"] == found.index).all()
     assert found["typicality"].isna().to_dict() == {subject: subject in ("s02", "s05") for subject in found.index}
 
 
-def test_copies_are_found_over_the_regions_that_both_saw():
+def test_copies_are_found_over_the_regions_seen_in_both():
     series = cohort()
     series["s05"] = 2 * series["s02"]
     with_only(series, s02=np.arange(2, 14), s05=np.arange(12))
@@ -111,7 +111,7 @@ def test_qc_fc_is_pearsons_r_with_its_p():
         assert found.loc[column, "within_r"] == pytest.approx(np.corrcoef(x, y)[0, 1], rel=1e-6)
 
 
-def test_planted_motion_is_found_and_nothing_else():
+def test_only_planted_motion_is_found():
     random = np.random.default_rng(2)
     motion = random.random(200)
     features = random.standard_normal((200, 500)).astype(np.float32)
@@ -123,7 +123,7 @@ def test_planted_motion_is_found_and_nothing_else():
     assert hits[50:].mean() < 0.02
 
 
-def test_a_scanner_that_differs_in_both_is_no_motion_within_sites():
+def test_differences_between_scanners_are_not_motion_within_sites():
     random = np.random.default_rng(3)
     site = np.repeat(np.array(["a", "b"], dtype=object), 100)
     shift = np.where(site == "a", 0.0, 1.0)
@@ -138,7 +138,7 @@ def test_a_constant_connection_has_no_correlation():
     assert found.isna().all(axis=None)
 
 
-def test_motion_is_related_region_by_region_or_not_at_all():
+def test_motion_is_related_to_all_connections_or_none():
     series = cohort()
     moved = pd.DataFrame({"subject": sorted(series), "mean_fd": np.linspace(0.1, 0.4, 20), "site": "a"})
     names = [f"R{number}" for number in range(REGIONS)]
@@ -149,7 +149,7 @@ def test_motion_is_related_region_by_region_or_not_at_all():
     assert relate_motion({}, (), moved.iloc[:0]).columns.tolist() == found.columns.tolist()
 
 
-def test_groups_are_compared_as_scipy_does():
+def test_group_comparison_equals_scipy_s():
     values = pd.Series([0.3, 0.4, 0.5, np.nan, 0.1, 0.2, 0.15, 9.0])
     diagnosis = pd.Series([1, 1, 1, 1, 0, 0, 0, None], dtype="Int8")
     found = group_difference(values, diagnosis)
@@ -189,7 +189,7 @@ def test_the_copied_scan_of_abide_is_found_and_no_other_at_its_site():
     assert found["typicality"].between(0, 1).all()
 
 
-def test_connectivity_by_run_is_defined_where_one_run_has_a_signal_in_both_regions():
+def test_connectivity_by_run_is_defined_if_one_run_has_signal_in_both_regions():
     own = np.random.default_rng(4).standard_normal((60, 3)).astype(np.float32)
     own[:30, 0] = own[30:, 1] = 0
     found = defined_connectivity({"a": own}, {"a": (30, 30)})[0]

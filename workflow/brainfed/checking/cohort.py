@@ -15,9 +15,9 @@ from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
+from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.simulated.listing import simulated_subjects
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
-from brainfed.cohort.sources.unmet import unmet
 from brainfed.imaging.scans.atlas import Atlas, load_atlas
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import Refuse, UserError
@@ -84,7 +84,7 @@ SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
 def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Remarks | None, regions: int) -> Checked:
     """The table, the files that it names, and the head of each."""
     files = _place(name, "files")
-    findings = [Finding("stops", files, str(mistake)) for mistake in unmet(name, settings)]
+    findings = [Finding("stops", files, str(mistake)) for mistake in missing_inputs(name, settings)]
     if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
         return Checked(tuple(findings), (), (), regions)
     place = _place(name, "phenotype table")
@@ -103,13 +103,13 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
     if wrong and not everybody:
         sentence = (
             f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(wrong)}; "
-            "mend what their files are held against, or the files."
+            "fix what their files are held against, or the files."
         )
         findings.append(Finding("stops", content, sentence))
     if everybody and not people:
         sentence = (
             f"Cohort {name!r}: expected a subject whose {settings.target} is known, found none among "
-            f"{len(everybody)}; mend columns.{settings.target}, its codes or the table."
+            f"{len(everybody)}; fix columns.{settings.target}, its codes or the table."
         )
         findings.append(Finding("stops", place, sentence))
     findings += [*twins_among(content, people), *(remarks(looks, roster.listed) if remarks else ())]

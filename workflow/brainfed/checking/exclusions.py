@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Look, Person
-from brainfed.cohort.quality.exclusion import RULES, asked, exclusion_kind
+from brainfed.cohort.quality.exclusion import RULES, active_rules, exclusion_kind
 from brainfed.cohort.quality.inclusion import reason_to_leave
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
@@ -45,7 +45,7 @@ def exclude_known(
         )
         findings.append(Finding("stops", place, sentence))
     headers_alone = any(look.silent_regions is None for look in looks.values())
-    if headers_alone and asked(settings.exclude).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
+    if headers_alone and active_rules(settings.exclude).keys() - {"mean_fd", "min_volumes", "min_kept_seconds"}:
         sentence = "exclude: rules of coverage, signal and tSNR need the scans themselves and were not judged here."
         findings.append(Finding("notes", place, sentence))
     return stay, findings, {subject: reason for subject, reason in reasons.items() if reason}

@@ -43,7 +43,7 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
             "stops" if settings.on_invalid == "error" else "drops",
             place,
             f"Cohort {name!r}: expected the {kind} file {getattr(without[0], kind)} of subject {subjects[0]}, found "
-            f"{found} ({len(without)} of {len(listed)} are absent: {named(subjects)}); bring the files, mend `{kind}`, "
+            f"{found} ({len(without)} of {len(listed)} are absent: {named(subjects)}); bring the files, fix `{kind}`, "
             "or take the rows out of the table.",
             subjects,
         )
@@ -57,7 +57,7 @@ def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, pla
             "notes",
             place,
             f"{settings.series}: {len(orphans)} files belong to no row of the table, the first is {orphans[0]}; add "
-            "rows, or mend the ids if they should be found.",
+            "rows, or fix the ids if they should be found.",
         )
 
 
@@ -71,7 +71,7 @@ def _shared(listed: Sequence[ListedSubject], place: str) -> Iterator[Finding]:
             yield Finding(
                 "notes",
                 place,
-                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; mend "
+                f"{path}: expected one subject, found {len(subjects)} ({named(subjects)}), which count as twins; fix "
                 "columns.file or the pattern if they are several people.",
                 tuple(subjects),
             )

@@ -132,7 +132,7 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
             "notes",
             place,
             f"{len(listing.unlisted)} subjects with files have no row in the table, the first is "
-            f"{listing.unlisted[0]}; add rows, or mend the ids if they should be found.",
+            f"{listing.unlisted[0]}; add rows, or fix the ids if they should be found.",
         )
 
 

@@ -17,9 +17,9 @@ from brainfed.imaging.extraction.extraction import check_filter
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.coverage import voxels_in_view
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
-from brainfed.imaging.scans.region_means import place_of
+from brainfed.imaging.scans.region_means import grid_of
 from brainfed.imaging.scans.scan import ScanHeader, read_header, read_scan
-from brainfed.imaging.scans.space import Placed, same_grid
+from brainfed.imaging.scans.space import AtlasGrid, same_grid
 from brainfed.imaging.series.shard import check_length
 from brainfed.runtime.errors import UserError
 
@@ -44,9 +44,9 @@ class Space:
     part: dict[str, float] = field(default_factory=dict)
 
     @cached_property
-    def placed(self) -> Placed | None:
+    def placed(self) -> AtlasGrid | None:
         """Where the atlas lies."""
-        return None if self.atlas is None else place_of(self.atlas)
+        return None if self.atlas is None else grid_of(self.atlas)
 
     def place(self, subject: str, file: str, header: ScanHeader) -> None:
         """Compare one image's grid with the atlas.
@@ -151,7 +151,7 @@ def remarks(
             yield Finding(
                 "notes",
                 place,
-                f"site {name}: tr is {given:g} s in the config, which overrules {times[0]:g} s in the headers; mend it "
+                f"site {name}: tr is {given:g} s in the config, which overrules {times[0]:g} s in the headers; fix it "
                 "if the headers are right.",
             )
     if space.resampled:

@@ -102,7 +102,7 @@ def twins_among(place: str, people: Sequence[Person]) -> list[Finding]:
             "notes",
             place,
             f"Subjects {', '.join(group)}: expected data of their own, found the same in all; they will share an "
-            "institution and a fold; remove all but one if they are one person, or mend a file that was copied.",
+            "institution and a fold; remove all but one if they are one person, or fix a file that was copied.",
             tuple(group),
         )
         for group in groups.values()

@@ -58,7 +58,8 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
     for what in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
         without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, what)))
         if without:
-            sentence = f"{len(without)} of {len(participants)} subjects have no {words.worded(what)}: {named(without)}."
+            column = words.target if what == "diagnosis" else what
+            sentence = f"{len(without)} of {len(participants)} subjects have no {column}: {named(without)}."
             yield Finding("notes", place, sentence, without)
     classes = {person.diagnosis for person in participants.values()} - {None}
     if len(classes) == 1:
@@ -66,13 +67,13 @@ def remarks(participants: Mapping[str, Participant], settings: CohortSettings, p
             "stops",
             place,
             f"{settings.tables[0]}: expected {words.many[1]} and {words.many[0]}, found {_class(classes, words)} only; "
-            f"mend codes.{settings.target} or the table.",
+            f"fix codes.{settings.target} or the table.",
         )
     else:
         yield from _one_class_sites(participants, words, place)
     unknown = sorted(set(settings.tr) - {person.site for person in participants.values()})
     if unknown:
-        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; mend the name, or remove it.")
+        yield Finding("notes", place, f"tr: the cohort has no site {', '.join(unknown)}; fix the name, or remove it.")
 
 
 def _one_class_sites(participants: Mapping[str, Participant], words: ClassWords, place: str) -> Iterator[Finding]:

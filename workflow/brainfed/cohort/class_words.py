@@ -1,6 +1,5 @@
-"""What the two classes of a target are called."""
+"""Names of a target and of its two classes."""
 
-import re
 from dataclasses import dataclass
 
 from brainfed.cohort.settings.cohort import Target
@@ -12,8 +11,8 @@ class ClassWords:
 
     Attributes:
         target: `diagnosis` or `sex`.
-        one: a subject of each class, 1 the positive one.
-        many: subjects of each class; messages name them in this order.
+        one: name of one subject of each class; 1 is the positive class.
+        many: the same in the plural, in the order in which messages name them.
         targets: the target in the plural.
     """
 
@@ -22,22 +21,17 @@ class ClassWords:
     many: dict[int, str]
     targets: str
 
-    def worded(self, text: str) -> str:
-        """A text about diagnoses, patients and controls in the words of this target."""
-        said = {
+    @property
+    def slots(self) -> dict[str, str]:
+        """Slot of a caption -> its word; under the target sex `patients` holds `males`."""
+        return {
             "diagnosis": self.target,
             "diagnoses": self.targets,
             "patient": self.one[1],
             "patients": self.many[1],
+            "control": self.one[0],
             "controls": self.many[0],
-            "a control": f"a {self.one[0]}",
         }
-        pattern = re.compile(rf"\b({'|'.join(said)})\b", re.IGNORECASE)
-        return pattern.sub(lambda found: _cased(said[found[0].lower()], found[0]), text)
-
-
-def _cased(word: str, like: str) -> str:
-    return word.capitalize() if like[0].isupper() else word
 
 
 CLASS_WORDS: dict[Target, ClassWords] = {

@@ -55,7 +55,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
         raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")
     content = read_yaml(path)
     if not isinstance(content, Mapping):
-        raise UserError(f"{path}: expected keys with values, found {content!r}; mend the file.")
+        raise UserError(f"{path}: expected keys with values, found {content!r}; fix the file.")
     return content
 
 

@@ -46,4 +46,4 @@ def read_yaml(path: Path) -> Any:
     except _TwiceError as error:
         raise UserError(f"{path}: expected every key once, found {error}; remove or rename one of them.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: expected YAML ({' '.join(str(error).split())}); mend the file.") from None
+        raise UserError(f"{path}: expected YAML ({' '.join(str(error).split())}); fix the file.") from None

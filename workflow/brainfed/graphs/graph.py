@@ -1,4 +1,4 @@
-"""A weighted graph as every stage after its building reads it."""
+"""Weighted graph that later stages read."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ IntArray = NDArray[np.int64]
 class Graph:
     """A weighted adjacency over all nodes: row i receives from column j with weight a_ij.
 
-    Self-loops included. Symmetric under the transductive protocol; under the inductive one rows of
-    test subjects have incoming edges only. Block-diagonal by institution unless the scope is global.
+    Self-loops are included. The transductive graph is symmetric; in the inductive graph test subjects have
+    incoming edges only. The graph is block-diagonal by institution unless the scope is global.
     """
 
     row: IntArray

@@ -1,4 +1,4 @@
-"""Mean aggregation over neighbours (Hamilton et al. 2017, GraphSAGE): weights and self-loops do not count."""
+"""Mean aggregation over neighbours (Hamilton et al. 2017, GraphSAGE), without weights and self-loops."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ IntArray = NDArray[np.int64]
 
 
 def neighbour_mean(graph: Graph) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """Edges (row, column, 1 / number of the row's neighbours), without those from a node to itself."""
+    """Edges (row, column, 1 / number of the row's neighbours) without self-loops."""
     apart = graph.row != graph.column
     row, column = graph.row[apart], graph.column[apart]
     return row, column, 1.0 / np.bincount(row, minlength=graph.nodes)[row]

@@ -12,8 +12,8 @@ def normalised_adjacency(
 ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
     """D^-1/2 A D^-1/2 (of FedNI's graph convolution): a_ij / sqrt(d_i d_j), in the order of the edges given.
 
-    On an inductive graph the same formula holds: a training row's sum has no test subject in it. An
-    edge of a node whose row is empty gets 0.
+    The formula also holds on an inductive graph: the sum of a training row has no test subject. Edges of
+    a node with an empty row get 0.
     """
     degree = np.bincount(row, weights=weight, minlength=nodes)
     scale = np.zeros(nodes)
@@ -24,7 +24,7 @@ def normalised_adjacency(
 def block_edges(
     row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
 ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """The edges among `members`, their ends as positions in `members`."""
+    """Edges among `members`, with their ends as positions in `members`."""
     place = np.full(nodes, -1, dtype=np.int64)
     place[members] = np.arange(len(members))
     inside = (place[row] >= 0) & (place[column] >= 0)
@@ -34,7 +34,7 @@ def block_edges(
 def dense_block(
     row: IntArray, column: IntArray, value: FloatArray, members: IntArray, nodes: int
 ) -> NDArray[np.float64]:
-    """The (m, m) block of the rows and columns `members`; edges that leave it are left out."""
+    """(m, m) block of the rows and columns `members`; other edges are left out."""
     row, column, value = block_edges(row, column, value, members, nodes)
     block = np.zeros((len(members), len(members)))
     block[row, column] = value

@@ -1,8 +1,8 @@
-"""Neighbours drawn at random, so that a step of training needs few nodes of a graph (Hamilton et al. 2017, Sec. 3.1).
+"""Random sampling of neighbours, so that a training step needs few nodes of a graph (Hamilton et al. 2017, Sec. 3.1).
 
-What PyTorch Geometric's NeighborLoader draws, without its compiled extensions (pyg-lib, torch-sparse), which have no
-wheels in the Python package index. Unlike there, a node keeps its self-loop, and the weights of the r others of which
-f are drawn are scaled by r / f: on average over the draws the propagation is that of the whole graph.
+The sampling is that of PyTorch Geometric's NeighborLoader, without its compiled extensions (pyg-lib, torch-sparse),
+which have no wheels in the Python package index. Unlike there, a node keeps its self-loop, and the weights of f drawn
+neighbours of r are scaled by r / f, so that the mean propagation over draws is that of the whole graph.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Incoming:
-    """The edges of a graph by receiver: node i hears from column[pointer[i] : pointer[i + 1]], weighted by value."""
+    """Edges of a graph by receiver: node i receives from column[pointer[i] : pointer[i + 1]], weighted by value."""
 
     pointer: IntArray
     column: IntArray
@@ -24,7 +24,7 @@ class Incoming:
 
     @classmethod
     def of_edges(cls, row: IntArray, column: IntArray, value: NDArray[np.float64], nodes: int) -> "Incoming":
-        """From edges in any order."""
+        """Sort edges of any order by receiver."""
         order = np.lexsort((column, row))
         pointer = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=nodes))])
         return cls(pointer, column[order], value[order])
@@ -32,10 +32,10 @@ class Incoming:
 
 @dataclass(frozen=True)
 class Hop:
-    """One propagation to some nodes.
+    """Propagation to some nodes.
 
     Attributes:
-        senders: (b,) ascending positions of the nodes that are heard.
+        senders: (b,) ascending positions of the sending nodes.
         matrix: (a, b) sparse weights, by receiver and sender.
     """
 
@@ -44,7 +44,7 @@ class Hop:
 
 
 def draw_hop(incoming: Incoming, receivers: IntArray, count: int, random: np.random.Generator | None) -> Hop:
-    """The edges by which (a,) receivers hear from themselves and at most `count` others; 0: all others."""
+    """Draw the edges to (a,) receivers from themselves and at most `count` others; 0: all others."""
     first, length = incoming.pointer[receivers], np.diff(incoming.pointer)[receivers]
     row = np.repeat(np.arange(len(receivers)), length)
     rank = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)

@@ -1,4 +1,4 @@
-"""Series, correlations and coverage as BIDS files, named as XCP-D does after BEP017 (a proposal, in no release yet)."""
+"""Write series, correlations and coverage as BIDS files with XCP-D's names after BEP017 (a draft, not released)."""
 
 import json
 import re
@@ -21,7 +21,7 @@ BIDS_VERSION = "1.10.0"
 
 @dataclass(frozen=True)
 class ExportFiles:
-    """The parts of a cohort's series: series, quality and coverage of each."""
+    """Parts of a cohort's series: series, quality and coverage of each."""
 
     series: Sequence[str | Path]
     quality: Sequence[str | Path]
@@ -34,11 +34,11 @@ def export_bids(
     """Write a BIDS derivative of every usable subject, part after part.
 
     Args:
-        folder: where to write `dataset_description.json` and `sub-*/`.
+        folder: target of `dataset_description.json` and `sub-*/`.
         files: the parts.
         atlas: name of the parcellation.
-        sources: subject -> paths of the images that its series come from, named by BIDS.
-        by_run: whether correlations are the mean over a subject's runs.
+        sources: subject -> paths of the source images, named by BIDS.
+        by_run: whether correlations are means over a subject's runs.
     """
     root = Path(folder)
     _write_json(
@@ -73,7 +73,7 @@ def export_bids(
 
 
 def _shared_name(images: Sequence[str]) -> str:
-    """The entities that all images of a subject share, but for `desc`, in the order of the first."""
+    """Entities, except `desc`, that all images of a subject share, in the order of the first image."""
     parts = [Path(image).name.split("_")[:-1] for image in images]
     return "_".join(
         part for part in parts[0] if not part.startswith("desc-") and all(part in others for others in parts[1:])
@@ -86,7 +86,7 @@ def _folder_of(stem: str) -> Path:
 
 
 def _within_data_set(image: str) -> str:
-    """The path below the derivative's root, from `sub-` on."""
+    """Path below the derivative's root, from `sub-` on."""
     parts = Path(image).parts
     first = next((at for at, part in enumerate(parts) if part.startswith("sub-")), len(parts) - 1)
     return "/".join(parts[first:])

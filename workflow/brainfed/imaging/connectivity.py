@@ -1,4 +1,4 @@
-"""Functional connectivity of region series (spec fedni, section 1): one row of correlations a subject."""
+"""Functional connectivity of region series: one row of correlations a subject."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -23,21 +23,21 @@ def connectivity(
     settings: FeatureSettings,
     runs: Mapping[str, Sequence[int]] | None = None,
 ) -> NDArray[np.float32]:
-    """Connectivity of every subject, in ascending order of id.
+    """Compute the connectivity of every subject, in ascending order of id.
 
-    Correlations of a region without signal are 0; the others are computed as if it were not there.
+    Correlations of a region without signal are 0; it does not affect the others.
 
     Args:
         series: subject -> (time, R).
         settings: `pearson` or `partial`.
-        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
+        runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
     Returns:
         (n, R (R - 1) / 2), the strictly upper triangle in `np.triu_indices(R, 1)` order.
 
     Raises:
         UserError: the subjects differ in their number of regions.
-        ValueError: `tangent` was asked for, which is fitted on training subjects.
+        ValueError: the kind is `tangent`, which is fitted on training subjects.
     """
     if settings.connectivity == "tangent":
         raise ValueError("expected pearson or partial; tangent features come from tangent_features")
@@ -60,7 +60,7 @@ def connectivity(
 
 
 def split_runs(series: NDArray[np.float32], lengths: Sequence[int]) -> list[NDArray[np.float32]]:
-    """The (time, R) series of each run of a subject; one without lengths."""
+    """(time, R) series of each run of a subject; one series without lengths."""
     return np.split(series, np.cumsum(lengths)[:-1]) if len(lengths) else [series]
 
 
@@ -78,9 +78,9 @@ def to_matrices(features: NDArray[np.floating], diagonal: float = 1.0) -> NDArra
 def _mean_over_runs(
     runs: Sequence[NDArray[np.float32]], settings: FeatureSettings, upper: tuple[NDArray[np.intp], NDArray[np.intp]]
 ) -> NDArray[np.float64]:
-    """Values of one subject's connections: the mean over the runs in which both regions have a signal, else 0.
+    """Mean of one subject's connections over the runs in which both regions have a signal, else 0.
 
-    It is the arithmetic mean of r (of z where they are transformed); each run counts the same, however long it is.
+    The mean is arithmetic, of r or of its transform z; runs of all lengths have equal weights.
     """
     total, known = np.zeros(len(upper[0])), np.zeros(len(upper[0]))
     for run in runs:

@@ -1,4 +1,4 @@
-"""What the features are: connectivity of region series or measures of structure, and which values are used."""
+"""Settings of features: kind of connectivity or structural measures, harmonisation and selection."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ CovariateName = Literal["age", "sex"]
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """Imaging features (spec fedni, section 1)."""
+    """Settings of imaging features."""
 
     connectivity: Literal["pearson", "partial", "tangent"] = setting(
         "pearson",
@@ -26,15 +26,15 @@ class FeatureSettings:
     selected: int = setting(2000, "Features that `selection: rfe` keeps.", minimum=1)
     harmonise: Literal["none", "combat"] = setting(
         "none",
-        "combat: ComBat removes what differs between acquisition sites in mean and variance. Every institution fits it "
-        "on its own training subjects, over its own sites; central methods use the same features. A site of which "
-        "the institution has fewer than 5 training subjects (10 without harmonise_bayes) is left as it is, and the log "
-        "says so; so is an institution of one such site.",
+        "combat: ComBat removes differences of acquisition sites in mean and variance. Every institution fits it "
+        "on its own training subjects, over its own sites; central methods use the same features. A site with fewer "
+        "than 5 training subjects in the institution (10 without harmonise_bayes) is unchanged, with a line in the "
+        "log; so is an institution of one such site.",
     )
     harmonise_covariates: tuple[CovariateName, ...] = setting(
         ("age", "sex"),
-        "Effects that `harmonise: combat` keeps; a missing value counts as the mean of the institution's training "
-        "subjects. The diagnosis is none of them: it would have to be known of the subjects to be tested.",
+        "Effects that `harmonise: combat` keeps; the mean of the institution's training subjects replaces a missing "
+        "value. The diagnosis cannot be kept, as it is unknown for test subjects.",
     )
     harmonise_bayes: bool = setting(
         True, "Shrink a site's shift and scale in one feature towards those in its others (empirical Bayes)."
@@ -46,23 +46,23 @@ class FeatureSettings:
 
     @property
     def fitted(self) -> bool:
-        """Whether something is fitted on training subjects, so that every fold has features of its own."""
+        """Whether training subjects fit the features, so that every fold has its own."""
         tangent = self.kind == "connectivity" and self.connectivity == "tangent"
         return tangent or self.harmonise != "none" or self.reads_labels
 
     @property
     def correlations(self) -> bool:
-        """Whether all values lie between -1 and 1: correlations that nothing transforms or harmonises."""
+        """Whether all values are between -1 and 1: correlations without transform and harmonisation."""
         plain = self.connectivity in ("pearson", "partial") and not self.fisher_z
         return self.kind == "connectivity" and plain and self.harmonise == "none"
 
     @property
     def reads_labels(self) -> bool:
-        """Whether true diagnoses of training subjects are used."""
+        """Whether the features depend on labels of training subjects."""
         return self.selection == "rfe"
 
     def __post_init__(self) -> None:
-        """Refuse to transform what is no correlation."""
+        """Refuse settings of connectivity with morphometry, and the Fisher transform of tangent features."""
         if self.kind == "morphometry" and (self.connectivity != "pearson" or self.fisher_z):
             raise ValueError(
                 "kind: expected connectivity beside settings of it, found morphometry with "

@@ -128,7 +128,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     kept = used(people)
     traces = site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else []
     morphometry = outline.kind == "morphometry"
-    confounds = confound_sentences(find_confounds(kept, traces, morphometry=morphometry))
+    confounds = find_confounds(kept, traces, morphometry=morphometry)
     known_sex = kept["sex"].dropna()
     left_out = people.loc[~people["included"], ["subject", "reason"]]
     return CohortSection(
@@ -148,12 +148,11 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
-        confounds=[outline.words.worded(sentence) for sentence in confounds],
+        confounds=confound_sentences(confounds, outline.words),
         quality=quality_words(
             people,
             read_table(outline.connections, ["r", "within_r"]),
             FlagSettings(**outline.flag),
-            outline.words,
             morphometry=morphometry,
         ),
         excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),

@@ -46,8 +46,10 @@ def write_report(outline: ReportOutline, captions: Sequence[str], results: Seque
 
 def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[str] = ()) -> str:
     """The page as text."""
-    texts = read_captions(captions)
-    chapters = [_chapter(cohort, texts, show_subjects=outline.show_subjects) for cohort in outline.cohorts]
+    chapters = [
+        _chapter(cohort, read_captions(captions, cohort.words), show_subjects=outline.show_subjects)
+        for cohort in outline.cohorts
+    ]
     environment = Environment(
         loader=PackageLoader("brainfed.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -85,8 +87,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
     )  # fmt: skip
 
 
-def _chapter(cohort: CohortOutline, texts: Mapping[str, str], *, show_subjects: bool) -> Chapter:
-    captions = {name: cohort.words.worded(text) for name, text in texts.items()}
+def _chapter(cohort: CohortOutline, captions: Mapping[str, str], *, show_subjects: bool) -> Chapter:
     experiments = [
         experiment_section(cohort, experiment, captions) for experiment in _each_figure_once(cohort.experiments)
     ]

@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jinja2 import Environment, StrictUndefined
+
+from brainfed.cohort.class_words import ClassWords
 from brainfed.runtime.errors import UserError
+
+OF_SNAKEMAKE = "workflow"
+"""The caption of Snakemake's own report, which has slots of its own."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +40,18 @@ class Picture:
     finding: str = ""
 
 
-def read_captions(files: Sequence[str | Path]) -> dict[str, str]:
-    """Figure -> caption in plain text, from `NAME.rst` files."""
-    return {Path(path).stem: " ".join(Path(path).read_text(encoding="utf-8").split()) for path in files}
+def read_captions(files: Sequence[str | Path], words: ClassWords) -> dict[str, str]:
+    """Figure -> caption in plain text, from `NAME.rst` files: templates with the slots of `ClassWords.slots`.
+
+    A slot reads `{{ patients or "patients" }}`: Snakemake's own report fills none.
+    """
+    environment = Environment(undefined=StrictUndefined, autoescape=False)
+    texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files}
+    return {
+        name: " ".join(environment.from_string(text).render(words.slots).split())
+        for name, text in texts.items()
+        if name != OF_SNAKEMAKE
+    }
 
 
 def read_pictures(figures: Mapping[str, str], captions: Mapping[str, str], subject: str) -> dict[str, Picture]:

@@ -1,4 +1,4 @@
-"""The one exception for mistakes that a user can mend, and what is done with it."""
+"""The one exception for mistakes that a user can fix, and what is done with it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""ABIDE's download: what is there is left alone, what is missing is asked for, no network ends in one sentence."""
+"""ABIDE's download fetches missing files only; a missing network gives one sentence."""
 
 import pytest
 import requests
@@ -11,7 +11,7 @@ LISTED = ("Pitt_0050003", "Pitt_0050004", "NYU_0051005")
 
 
 def source(folder, asked):
-    """In place of nilearn's fetcher: notes what it is asked for, and brings it."""
+    """Replacement of nilearn's fetcher that records its requests and writes the files."""
 
     def fetch(*, data_dir, FILE_ID, **chosen):
         asked.append(list(FILE_ID))
@@ -25,20 +25,20 @@ def source(folder, asked):
     return fetch
 
 
-def test_only_what_is_missing_is_fetched_and_every_subject_is_counted(tmp_path, monkeypatch):
-    asked, told = [], []
+def test_only_missing_files_are_fetched_and_every_subject_is_counted(tmp_path, monkeypatch):
+    asked, progressed = [], []
     monkeypatch.setattr(abide, "fetch_abide_pcp", source(tmp_path, asked))
     (tmp_path / "ABIDE_pcp" / "cpac" / "filt_global").mkdir(parents=True)
     (tmp_path / "ABIDE_pcp" / "cpac" / "filt_global" / f"{LISTED[1]}_rois_cc200.1D").touch()
-    abide.fetch_abide(tmp_path, lambda *progress: told.append(progress))
+    abide.fetch_abide(tmp_path, lambda *progress: progressed.append(progress))
     assert asked == [[], [LISTED[0]], [LISTED[2]]]
-    assert told == [(done, 3, "series of ABIDE I") for done in (1, 2, 3)]
+    assert progressed == [(done, 3, "series of ABIDE I") for done in (1, 2, 3)]
     asked.clear()
     abide.fetch_abide(tmp_path, lambda *progress: None)
     assert asked == [[]]
 
 
-def test_without_a_network_the_sentence_says_what_was_asked_for_and_what_to_do(tmp_path, monkeypatch):
+def test_a_missing_network_gives_a_sentence_with_the_request_and_the_remedy(tmp_path, monkeypatch):
     def unreachable(*arguments, **keywords):
         raise requests.ConnectionError("Failed to resolve 's3.amazonaws.com'")
 
@@ -47,12 +47,12 @@ def test_without_a_network_the_sentence_says_what_was_asked_for_and_what_to_do(t
         abide.fetch_abide(tmp_path, lambda *progress: None)
     assert str(caught.value) == (
         "ABIDE I: expected the phenotype table from https://s3.amazonaws.com/fcp-indi/data/Projects/ABIDE_Initiative, "
-        "could not fetch it (ConnectionError); run this command again on a machine with a network (it goes on where it "
-        f"stopped), then copy {tmp_path} here."
+        "could not fetch it (ConnectionError); run this command again on a machine with a network (it continues where "
+        f"it stopped), then copy {tmp_path} here."
     )
 
 
-def test_a_download_that_breaks_off_names_the_subject(tmp_path, monkeypatch):
+def test_an_interrupted_download_names_the_subject(tmp_path, monkeypatch):
     bring = source(tmp_path, [])
 
     def breaks(*, FILE_ID, **chosen):

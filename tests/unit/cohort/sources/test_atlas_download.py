@@ -1,4 +1,4 @@
-"""The known atlases: what nilearn's fetchers leave becomes labels and a region table; no network, one sentence."""
+"""The downloads of nilearn's fetchers become labels and a region table; a missing network gives one sentence."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SHAPE = (12, 12, 12)
 
 
 def labels_of(values, stop=SHAPE):
-    """An image in which every value has a voxel, in turn."""
+    """An image whose voxels repeat the values in turn."""
     return np.resize(np.asarray(values, dtype=np.int16), stop)
 
 
@@ -66,20 +66,20 @@ def aal(folder):
         ("aal", aal, 116, (2001, "Area_2001")),
     ],
 )
-def test_what_the_fetcher_left_becomes_labels_and_a_table(tmp_path, name, lay_out, regions, first):
+def test_downloads_become_labels_and_a_table(tmp_path, name, lay_out, regions, first):
     lay_out(tmp_path / "downloads")
-    told = []
-    fetch_atlases([name], tmp_path, lambda *progress: told.append(progress))
+    progressed = []
+    fetch_atlases([name], tmp_path, lambda *progress: progressed.append(progress))
     atlas = load_atlas(name, tmp_path / f"{name}.nii.gz", tmp_path / f"{name}.tsv")
     assert isinstance(atlas, Atlas)
     assert len(atlas.regions) == regions
     assert (atlas.indices[0], atlas.regions[0]) == first
     assert set(np.unique(atlas.labels)) == {0, *atlas.indices}
     assert np.array_equal(atlas.affine, AFFINE)
-    assert told == [(1, 1, "atlas")]
+    assert progressed == [(1, 1, "atlas")]
 
 
-def test_what_is_there_is_not_fetched_again(tmp_path, monkeypatch):
+def test_existing_files_are_not_fetched_again(tmp_path, monkeypatch):
     basc(tmp_path / "downloads")
     fetch_atlases(["basc122"], tmp_path, lambda *progress: None)
     before = (tmp_path / "basc122.nii.gz").stat().st_mtime_ns
@@ -88,7 +88,7 @@ def test_what_is_there_is_not_fetched_again(tmp_path, monkeypatch):
     assert (tmp_path / "basc122.nii.gz").stat().st_mtime_ns == before
 
 
-def test_names_that_begin_like_formulas_come_back_from_the_table(tmp_path, monkeypatch):
+def test_the_table_keeps_names_that_begin_like_formulas(tmp_path, monkeypatch):
     names = ["+L", "-R", "=V1"]
     lut = pd.DataFrame({"index": range(4), "name": ["Background", *names]})
     monkeypatch.setitem(
@@ -102,7 +102,7 @@ def test_every_known_atlas_has_a_fetcher():
     assert set(FETCHERS) == set(KNOWN_ATLASES)
 
 
-def test_without_a_network_the_sentence_says_what_to_do(tmp_path, monkeypatch):
+def test_a_missing_network_gives_a_sentence_with_the_remedy(tmp_path, monkeypatch):
     def unreachable(*arguments, **keywords):
         raise requests.ConnectionError("Failed to resolve 'ndownloader.figshare.com'")
 
@@ -110,7 +110,7 @@ def test_without_a_network_the_sentence_says_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(UserError) as caught:
         fetch_atlases(["basc122"], tmp_path, lambda *progress: None)
     assert str(caught.value) == (
-        "Atlas basc122: expected it from its source on the web, could not fetch it (ConnectionError); run this command "
+        "Atlas basc122: expected the files of its source on the web, found none (ConnectionError); run this command "
         f"again on a machine with a network, then copy {tmp_path} here."
     )
     assert not list(tmp_path.glob("basc122*"))

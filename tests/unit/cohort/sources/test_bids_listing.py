@@ -1,4 +1,4 @@
-"""The runs of a BIDS derivative are found by their entities; what is missing is named in one sentence."""
+"""Runs of a BIDS derivative are found by their entities; one sentence names missing files."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def derivative(tmp_path):
     return two_subjects(tmp_path / "fmriprep")
 
 
-def test_runs_come_in_order_of_session_and_number_with_what_belongs_to_them(derivative):
+def test_runs_are_ordered_by_session_and_number_and_hold_their_files(derivative):
     listing = list_cohort("c", cohort(derivative))
     assert names(listing) == {
         "sub-01": ["sub-01_task-rest_run-01_space-T1w", "sub-01_task-rest_run-02_space-T1w"],
@@ -63,16 +63,16 @@ def test_a_missing_run_leaves_its_subject_the_others(derivative):
 @pytest.mark.parametrize(
     ("bids", "words"),
     [
-        ({"space": "MNI152NLin6Asym"}, "space-MNI152NLin6Asym, found space: MNI152NLin2009cAsym, T1w; mend bids.space"),
+        ({"space": "MNI152NLin6Asym"}, "space-MNI152NLin6Asym, found space: MNI152NLin2009cAsym, T1w; fix bids.space"),
         ({"space": None}, "expected images of one space, found those of MNI152NLin2009cAsym, T1w; name one in bids.sp"),
-        ({"resolution": "2"}, "expected images with res-2, found res: none (native); mend bids.resolution"),
-        ({"task": "nback"}, "expected images with task-nback, found task: rest; mend bids.task"),
-        ({"sessions": ("c",)}, "expected images with ses-c, found ses: a, b, none (native); mend bids.sessions"),
-        ({"run_numbers": (3,)}, "expected images with run-3, found run: 1, 2; mend bids.run_numbers"),
+        ({"resolution": "2"}, "expected images with res-2, found res: none (native); fix bids.resolution"),
+        ({"task": "nback"}, "expected images with task-nback, found task: rest; fix bids.task"),
+        ({"sessions": ("c",)}, "expected images with ses-c, found ses: a, b, none (native); fix bids.sessions"),
+        ({"run_numbers": (3,)}, "expected images with run-3, found run: 1, 2; fix bids.run_numbers"),
         ({"confounds": ConfoundSettings("ica_aroma")}, "desc-smoothAROMAnonaggr_bold.nii.gz in"),
     ],
 )
-def test_what_no_image_has_is_named_with_what_there_is(derivative, bids, words):
+def test_a_missing_entity_is_named_with_the_existing_ones(derivative, bids, words):
     assert words in refused(cohort(derivative, bids))
 
 
@@ -85,7 +85,7 @@ def test_images_without_a_space_entity_are_native_and_the_only_space_needs_no_na
     assert names(list_cohort("c", cohort(tree, {"space": "native"}))) == alone == {"01": ["sub-01_task-rest"]}
 
 
-def test_an_atlas_that_goes_by_name_wants_images_in_mni_space(derivative, tmp_path, monkeypatch):
+def test_a_known_atlas_needs_images_in_mni_space(derivative, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     known = Path("resources/atlases")
     known.mkdir(parents=True)
@@ -126,11 +126,11 @@ def test_one_subject_in_two_rows_is_refused(derivative):
     assert "line 3: expected every subject once, found sub-01 also in" in refused(cohort(derivative))
 
 
-def test_ids_that_lost_their_zeros_match_nobody_and_are_named(derivative):
+def test_ids_without_their_leading_zeros_are_refused_and_named(derivative):
     derivative.write_participants("1", "2")
     found = refused(cohort(derivative))
     assert "expected images of the 2 subjects" in found
-    assert "(1, 2 ...), found only those of sub-01, sub-02 ...; mend the ids (are leading zeros lost?)" in found
+    assert "(1, 2 ...), found only those of sub-01, sub-02 ...; fix the ids (are leading zeros lost?)" in found
 
 
 def test_rows_may_be_chosen_by_their_cells(derivative):
@@ -195,7 +195,7 @@ def test_compcor_asks_for_the_json_beside_the_table(derivative):
     assert list_cohort("c", cohort(derivative)).absences == {}
 
 
-def test_a_missing_sidecar_is_no_reason_to_leave_anybody_out(derivative):
+def test_a_missing_sidecar_excludes_nobody(derivative):
     for path in derivative.folder.rglob("*_bold.json"):
         path.unlink()
     listing = list_cohort("c", cohort(derivative))
@@ -229,7 +229,7 @@ def test_the_table_may_lie_in_the_data_set_above(derivative):
         ),
     ],
 )
-def test_a_setting_that_cannot_be_is_named(derivative, changes, words):
+def test_an_impossible_setting_is_named(derivative, changes, words):
     assert words in refused(replace(cohort(derivative), **changes))
 
 

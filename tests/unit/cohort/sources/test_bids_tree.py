@@ -1,4 +1,4 @@
-"""Which images are runs, in which order, and which are versions of one run or lie in the wrong folder."""
+"""Runs among the images, their order, versions of one run, images in wrong folders."""
 
 import shutil
 
@@ -33,7 +33,7 @@ def test_ten_runs_are_ordered_by_number_not_as_text(tmp_path):
     assert [name.split("_")[2] for name in found] == ["run-1", "run-9", "run-10"]
 
 
-def test_echoes_are_no_runs_and_two_versions_of_one_run_are_refused(derivative):
+def test_echoes_are_not_runs_and_two_versions_of_one_run_are_refused(derivative):
     func = derivative.folder / "sub-01" / "func"
     image = func / "sub-01_task-rest_run-01_space-T1w_desc-preproc_bold.nii.gz"
     shutil.copy(image, func / "sub-01_task-rest_run-01_echo-1_space-T1w_desc-preproc_bold.nii.gz")
@@ -72,7 +72,7 @@ def test_an_image_in_the_folder_of_another_subject_or_session_is_refused(derivat
     stray = next((derivative.folder / "sub-02" / "ses-a" / "func").glob("*_space-T1w_desc-preproc_bold.nii.gz"))
     shutil.move(stray, derivative.folder / away / "func" / stray.name)
     found = refused(cohort(derivative))
-    assert f"{away}/func, found {stray.name}; move it where it belongs, or mend its name." in found
+    assert f"{away}/func, found {stray.name}; move it to its folder, or fix its name." in found
 
 
 @pytest.mark.parametrize("folder", [".", "./", "../fmriprep"])

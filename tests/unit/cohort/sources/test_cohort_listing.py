@@ -1,4 +1,4 @@
-"""Which subjects a cohort's tables list: excluded and unlabelled ones, several tables, files without a row."""
+"""Listing of a cohort's subjects: excluded and unlabelled ones, several tables, files without a row."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_several_diagnoses_become_two_and_others_are_unlabelled_or_leave(tmp_pat
     assert people.loc[["a", "b"], "diagnosis"].tolist() == [0, 1]
 
 
-def test_files_of_rows_that_are_passed_over_belong_to_somebody(tmp_path):
+def test_files_of_ignored_rows_are_not_strangers(tmp_path):
     chosen = {"site": ("1",), "sex": ("male",)}
     settings = cohort(tmp_path, (*ROWS, "x,1,20,neither,0"), files=("a", "b", "c", "d", "e", "x", "z"))
     settings = replace(settings, rows=chosen)
@@ -62,7 +62,7 @@ def test_site_codes_are_names_and_others_stay(tmp_path):
     assert [listed.site for listed in listing.subjects] == ["Peking", "Peking", "2", "3", "2"]
 
 
-def test_sites_that_can_be_scored_are_those_with_a_labelled_subject(tmp_path):
+def test_sites_with_a_labelled_subject_are_scored(tmp_path):
     assert list_cohort("c", cohort(tmp_path, ROWS)).labelled_sites == ("Peking",)
 
 
@@ -71,7 +71,7 @@ def test_an_excluded_subject_needs_no_file(tmp_path):
     assert listing.with_series == ("a", "b", "c", "e")
 
 
-def test_a_cohort_whose_codes_exclude_everybody_is_refused(tmp_path):
+def test_codes_that_exclude_all_subjects_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"found 1 that codes\.diagnosis excludes"):
         list_cohort("c", cohort(tmp_path, ("d,3,20,male,9",)))
 
@@ -123,7 +123,7 @@ class TestSexAsTarget:
         listing = list_cohort("c", settings)
         return listing, ingest(listing.phenotype, settings, listing.absences).set_index("subject")
 
-    def test_is_what_is_learnt_and_no_phenotype(self, tmp_path):
+    def test_is_the_target_and_no_phenotype(self, tmp_path):
         _, people = self.people(tmp_path)
         assert people.loc[["a", "b"], "diagnosis"].tolist() == [1, 0]
         assert people["sex"].isna().all()
@@ -139,7 +139,7 @@ class TestSexAsTarget:
         assert people.loc[["a", "b", "d"], "diagnosis"].tolist() == [1, 0, 1]
 
 
-def test_a_diagnosis_to_learn_needs_a_column_and_two_classes():
+def test_the_target_diagnosis_needs_a_column_and_two_classes():
     with pytest.raises(ValueError, match=r"columns\.diagnosis: the target is the diagnosis"):
         CohortSettings(source="timeseries", columns=ColumnSettings(diagnosis=None))
     with pytest.raises(ValueError, match=r"codes\.diagnosis: expected a code that means control"):

@@ -1,4 +1,4 @@
-"""A cohort is listed at parse time; each broken table or path is named in one sentence."""
+"""A cohort is listed at parse time; one sentence names a broken table or path."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ def test_quoted_cells_may_hold_separators_and_line_breaks(tmp_path):
 
 @settings(deadline=None)
 @given(st.text(min_size=1), st.integers(1, 100))
-def test_every_subject_has_one_shard_of_as_many_as_there_are(subject, shards):
+def test_every_subject_has_one_of_the_shards(subject, shards):
     assert shard_name(subject, shards) in {f"shard-{number:02d}" for number in range(shards)}
 
 
@@ -113,7 +113,7 @@ def test_of_nine_absent_series_files_the_first_is_named_with_their_number(tmp_pa
         list_cohort("c", settings)
 
 
-def test_an_absent_series_file_may_drop_its_subject_and_is_no_subject_without_a_file(tmp_path):
+def test_an_absent_series_file_may_drop_its_subject_with_a_reason_of_its_own(tmp_path):
     text = "FILE_ID,SUB_ID,site,age,sex,diagnosis\nnone,1,a,1,male,patient\nx,2,a,1,male,patient\ny,3,a,1,male,patient"
     columns = ColumnSettings(subject="FILE_ID", subject_fallback="SUB_ID", file="FILE_ID")
     settings = cohort(tmp_path, text, ("x",), columns=columns, missing=("none",), on_invalid="drop")
@@ -140,8 +140,8 @@ def test_every_subject_has_its_confounds(tmp_path):
     ]
 
 
-def test_no_confounds_at_all_are_a_wrong_pattern(tmp_path):
-    with pytest.raises(UserError, match=r"expected confound tables at .*mend `confounds`"):
+def test_a_pattern_without_any_confounds_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"expected confound tables at .*fix `confounds`"):
         list_cohort("c", nifti_cohort(tmp_path, (), on_invalid="drop"))
 
 
@@ -184,19 +184,19 @@ def test_a_broken_table_is_named(tmp_path, text, message):
         list_cohort("c", cohort(tmp_path, text))
 
 
-def test_an_absent_table_names_the_command_that_brings_it(tmp_path):
+def test_an_absent_table_is_refused_with_the_command_that_downloads_it(tmp_path):
     settings = replace(cohort(tmp_path), phenotype=str(tmp_path / "absent.csv"))
     with pytest.raises(UserError, match=r"phenotype file .*absent.csv, found none; run `snakemake fetch_it`"):
         list_cohort("c", settings)
 
 
-def test_no_series_at_all_names_the_pattern_and_the_command(tmp_path):
+def test_absent_series_are_refused_with_the_pattern_and_the_command(tmp_path):
     with pytest.raises(UserError, match=r"series of 2 subjects at .*\{file\}.1D, found none; run `snakemake fetch_it`"):
         list_cohort("c", cohort(tmp_path, series=()))
 
 
 @pytest.mark.parametrize(("source", "key"), [("timeseries", "regions"), ("nifti", "parcellation"), ("nifti", "series")])
-def test_a_source_says_which_setting_it_misses(tmp_path, source, key):
+def test_a_missing_setting_of_a_source_is_named(tmp_path, source, key):
     settings = replace(cohort(tmp_path, source=source, parcellation="p", labels="l"), **{key: None})
     with pytest.raises(UserError, match=f"source '{source}' needs `{key}`"):
         list_cohort("c", settings)
@@ -209,12 +209,12 @@ def test_regions_of_a_parcellation_without_a_table_have_numbers_for_names(tmp_pa
     assert (listing.parcellation, listing.labels) == (str(tmp_path / "atlas"), None)
 
 
-def test_a_known_atlas_needs_no_path_and_names_the_command_that_brings_it(tmp_path, monkeypatch):
+def test_a_known_atlas_needs_no_path_and_its_absent_file_names_the_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc122"), parcellation=None, labels=None)
     message = (
         r"parcellation file resources/atlases/basc122.nii.gz, found none; run `snakemake fetch_atlases --cores 1` with "
-        "this config or mend `atlas`"
+        "this config or fix `atlas`"
     )
     with pytest.raises(UserError, match=message):
         list_cohort("c", settings)
@@ -227,7 +227,7 @@ def test_a_known_atlas_needs_no_path_and_names_the_command_that_brings_it(tmp_pa
     assert listing.labels == "resources/atlases/basc122.tsv"
 
 
-def test_an_unknown_atlas_without_a_path_is_told_the_known_ones(tmp_path):
+def test_an_unknown_atlas_without_a_path_is_refused_with_the_known_ones(tmp_path):
     settings = replace(nifti_cohort(tmp_path, ("s1", "s2"), atlas="basc"), parcellation=None)
     with pytest.raises(UserError, match=r"among basc122, cc200, harvard-oxford, aal, found neither \(atlas 'basc'\)"):
         list_cohort("c", settings)
@@ -259,6 +259,6 @@ def test_listing_imports_nothing_heavy():
         ("a,twenty,male,patient", "expected the age in years as a number"),
     ],
 )
-def test_a_cell_that_no_job_could_read_stops_the_run_when_the_workflow_is_read(tmp_path, cells, words):
+def test_an_unreadable_cell_stops_the_run_when_the_workflow_is_read(tmp_path, cells, words):
     with pytest.raises(UserError, match=f"line 2, subject s1: {words}"):
         list_cohort("c", cohort(tmp_path, f"{HEADER}\ns1,{cells}", ("s1",)))

@@ -1,4 +1,4 @@
-"""The simulated cohort: real files, known effects, no difference between groups where the effect is 0."""
+"""The simulated cohort has real files, known effects, and no group difference if the effect is 0."""
 
 import json
 from dataclasses import replace
@@ -89,7 +89,7 @@ def test_every_subject_has_a_correlation_matrix(effect, age, seed):
     assert np.linalg.eigvalsh(correlation).min() > 0
 
 
-def test_without_effect_a_scan_does_not_know_its_diagnosis():
+def test_without_effect_a_scan_is_independent_of_its_diagnosis():
     settings = replace(SMALL, effect=0.0)
     atlas = simulate_atlas(settings, STREAMS)
     connectome = simulate_connectome(settings, atlas, STREAMS)
@@ -154,7 +154,7 @@ def test_parts_hold_their_shares(shares, count):
         assert abs(parts.count(name) - count * share / sum(shares)) < len(shares)
 
 
-def test_files_are_written_as_a_lab_has_them(tmp_path):
+def test_files_have_the_layout_of_a_lab(tmp_path):
     settings = CohortSettings(source="simulate", simulate=SMALL)
     listing = list_cohort("demo", settings, str(tmp_path))
     write_atlas(tmp_path / "demo" / "simulated", settings.simulate)
@@ -176,7 +176,7 @@ def test_files_are_written_as_a_lab_has_them(tmp_path):
     assert truth["settings"]["effect"] == SMALL.effect
 
 
-def test_a_scan_has_the_same_bytes_whoever_writes_it(tmp_path):
+def test_a_scan_has_the_same_bytes_in_any_job(tmp_path):
     settings = CohortSettings(source="simulate", simulate=SMALL)
     write_scans({"sub-0002": tmp_path / "alone.nii.gz"}, settings)
     write_scans({f"sub-000{i}": tmp_path / f"{i}.nii.gz" for i in (3, 2, 1)}, settings)

@@ -1,4 +1,4 @@
-"""Groups of alike people in a simulated cohort: the diagnosis agrees as asked, and nothing else moves with it."""
+"""Groups of a simulated cohort agree in the diagnosis as asked, and nothing else changes with the agreement."""
 
 import hashlib
 import json
@@ -34,13 +34,13 @@ def people(settings):
 
 
 def agreeing(settings):
-    """(n,) whether a subject's group is one of its own diagnosis."""
+    """(n,) whether a subject's group has its own diagnosis."""
     groups = simulated_groups(settings)
     return np.array([groups[person.group].diagnosis == person.diagnosis for person in people(settings)])
 
 
-def test_without_groups_a_cohort_is_what_it_was_before_there_were_any(tmp_path):
-    """The digests are of the files that the version before groups wrote."""
+def test_a_cohort_without_groups_has_the_bytes_of_the_version_before_groups(tmp_path):
+    """The version before groups wrote files with these digests."""
     write_participants(tmp_path, cohort(ALONE))
     digests = {name: hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() for name in BEFORE}
     assert digests == BEFORE
@@ -53,7 +53,7 @@ BEFORE = {
 
 
 def plain_correlation(settings, connectome, person, group):
-    """The correlation matrix as its docstring has it, without effects: loadings of all, site, group and subject."""
+    """Correlation matrix without effects, as documented: loadings of all, site, group and subject."""
     shape = connectome.loadings.shape
     own = settings.individuality * STREAMS.numpy("simulate", "individual", person.participant_id).standard_normal(shape)
     own = own + settings.site_spread * STREAMS.numpy("simulate", "site", person.site).standard_normal(shape)
@@ -65,7 +65,7 @@ def plain_correlation(settings, connectome, person, group):
 
 
 @pytest.mark.parametrize("group", [None, 5])
-def test_a_group_adds_a_pattern_of_its_own_to_its_members_and_to_nobody_else(group):
+def test_a_group_adds_a_pattern_of_its_own_to_its_members_only(group):
     settings = replace(GROUPED, effect=0, effect_age=0, effect_sex=0)
     connectome = simulate_connectome(settings, simulate_atlas(settings, STREAMS), STREAMS)
     person = replace(people(settings)[0], group=group)
@@ -119,7 +119,7 @@ def test_sex_and_diagnosis_are_shared_out_evenly_over_groups():
 
 
 def test_site_age_and_sex_predict_no_diagnosis_however_strongly_groups_do():
-    """A line through them has nothing to find: within 3 standard errors of one half on people whom it has not seen."""
+    """A linear model of them is within 3 standard errors of one half on unseen subjects."""
     table = simulate_phenotypes(cohort(replace(GROUPED, subjects=2000, group_agreement=1.0)), STREAMS)
     seen = np.column_stack([table["age"] / 18, table["sex"] == "male", table["site"] == "a"]).astype(float)
     patient = (table["diagnosis"] == "patient").to_numpy()
@@ -143,7 +143,7 @@ def test_the_truth_names_the_members_of_every_group_and_the_table_does_not(tmp_p
 
 
 @pytest.mark.parametrize(("groups", "instead"), [(2, 4), (6, 8), (37, 36)])
-def test_groups_that_the_diagnoses_do_not_share_out_are_refused(groups, instead):
+def test_numbers_of_groups_that_diagnoses_cannot_divide_are_refused(groups, instead):
     with pytest.raises(
         UserError, match=rf"simulate\.groups: expected a multiple of 4.* found {groups}; write {instead}"
     ):

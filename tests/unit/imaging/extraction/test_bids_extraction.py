@@ -1,4 +1,4 @@
-"""One subject's runs to one series: what nilearn's masker gives, run after run; broken files are named."""
+"""One subject's series equals that of nilearn's masker, run after run; broken files are named."""
 
 import gc
 import json
@@ -34,7 +34,7 @@ MOVED = (20, 21, 40)
 
 @pytest.fixture(autouse=True)
 def quick_collection():
-    """Spare nilearn's garbage collections, as a shard does."""
+    """Skip nilearn's garbage collections, as a shard does."""
     gc.freeze()
     yield
     gc.unfreeze()
@@ -42,7 +42,7 @@ def quick_collection():
 
 @pytest.fixture
 def derivative(tmp_path):
-    """One subject, two runs: it moves in the second, whose scanner needs two volumes to settle."""
+    """One subject, two runs; the second has motion and two non-steady-state volumes."""
     tree = Derivative(tmp_path / "fmriprep")
     tree.write_run("01", run="1", seed=1)
     tree.write_run("01", run="2", seed=2, table=confounds(VOLUMES, 2, MOVED, unsteady=2))
@@ -72,7 +72,7 @@ def refused(settings, tr=None):
 
 
 def by_nilearn(derivative, settings, run, **options):
-    """What a user of nilearn would write, for one run."""
+    """Series of one run, computed with nilearn's own functions."""
     func = derivative.folder / "sub-01" / "func"
     image = str(func / f"sub-01_task-rest_run-{run}_space-T1w_desc-preproc_bold.nii.gz")
     table, kept = load_confounds_strategy(image, settings.bids.confounds.strategy, **options)
@@ -105,7 +105,7 @@ def test_series_are_those_of_nilearns_masker_run_after_run(derivative, strategy,
     assert found.volumes == 2 * VOLUMES
 
 
-def test_the_length_after_scrubbing_is_known(derivative):
+def test_the_length_after_scrubbing_is_recorded(derivative):
     found = extracted(cohort(derivative))
     assert found.runs == (VOLUMES, VOLUMES - len(MOVED) - 2)
     assert (len(found.series), found.volumes) == (sum(found.runs), 2 * VOLUMES)
@@ -161,7 +161,7 @@ def test_a_run_too_short_for_a_correlation_of_its_own_is_left_out_of_the_average
         ((), 33, "expected at least 34 volumes for the band-pass, found 33"),
     ],
 )
-def test_a_run_of_which_nothing_can_be_kept_is_left_out_of_an_average_alone(derivative, moved, volumes, words, caplog):
+def test_an_unusable_run_is_left_out_of_an_average_only(derivative, moved, volumes, words, caplog):
     table = confounds(volumes, 2, tuple(moved))
     derivative.write_run("01", run="2", seed=2, table=table, volumes=volumes)
     found = extracted(cohort(derivative, bids={"runs": "average"}))
@@ -172,7 +172,7 @@ def test_a_run_of_which_nothing_can_be_kept_is_left_out_of_an_average_alone(deri
     assert words in refused(cohort(derivative, bids={"runs": "average"}))
 
 
-def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
+def test_voxels_outside_the_brain_have_no_signal(derivative, tmp_path):
     mask = np.ones(SHAPE, dtype=np.uint8)
     mask[:2] = 0
     mask[2, :2] = 0
@@ -184,8 +184,8 @@ def test_voxels_outside_of_the_brain_are_without_signal(derivative, tmp_path):
     assert extracted(cohort(derivative, bids={"brain_mask": False})).coverage.tolist() == [1, 1, 1]
 
 
-def test_what_is_no_number_outside_of_the_brain_does_not_matter(derivative):
-    """The third region lies in the mask; NaN and infinity in the first are not seen."""
+def test_nan_and_infinity_outside_the_brain_are_ignored(derivative):
+    """The mask holds the third region; NaN and infinity are in the first."""
     mask = np.repeat(np.array([0, 1, 1, 1, 1, 1], dtype=np.uint8), 16).reshape(SHAPE)
     for path in derivative.folder.rglob("*desc-brain_mask.nii.gz"):
         nib.save(nib.Nifti1Image(mask, AFFINE), path)
@@ -201,7 +201,7 @@ def test_what_is_no_number_outside_of_the_brain_does_not_matter(derivative):
 
 @pytest.mark.parametrize("place", [-30, -7])
 def test_a_damaged_mask_is_named(derivative, place):
-    """Within the voxels, and in the check sum behind them."""
+    """The damage is in the voxels or in the check sum after them."""
     (path,) = derivative.folder.rglob("*run-2*desc-brain_mask.nii.gz")
     content = bytearray(path.read_bytes())
     content[place] ^= 0xFF
@@ -224,7 +224,7 @@ def test_a_mask_on_another_grid_is_refused(derivative):
     assert "found (3, 4, 4) or another affine" in message
 
 
-def test_a_region_that_one_run_did_not_see_is_seen_in_none():
+def test_a_region_unseen_in_one_run_is_unseen_in_the_joined_series():
     seen, half = np.ones((4, 2), dtype=np.float32), np.ones((2, 2), dtype=np.float32)
     half[:, 1] = np.nan
     one = RegionSeries(seen, np.array([1.0, 1.0]), 2.0, volumes=6, mean_fd=0.1, tsnr=50.0)
@@ -236,7 +236,7 @@ def test_a_region_that_one_run_did_not_see_is_seen_in_none():
     assert joined.mean_fd == pytest.approx(0.2)
 
 
-def test_a_region_that_one_run_saw_has_the_connections_of_that_run_in_an_average():
+def test_a_region_seen_in_one_run_has_the_connections_of_that_run_in_an_average():
     random = np.random.default_rng(0)
     runs = random.standard_normal((2, 30, 3)).astype(np.float32)
     runs[1, :, 2] = np.nan
@@ -254,15 +254,15 @@ def write_header_trs(derivative, tr):
     derivative.write_run("01", run="2", seed=2, header_tr=tr)
 
 
-def test_the_sidecar_overrules_the_header_and_a_setting_both(derivative):
+def test_the_sidecar_overrules_the_header_and_a_setting_overrules_both(derivative):
     agreeing = extracted(cohort(derivative, "none"))
     assert (agreeing.tr, np.isnan(agreeing.header_tr)) == (TR, True)
     write_header_trs(derivative, 1.0)
     disagreeing = extracted(cohort(derivative, "none"))
     assert (disagreeing.tr, disagreeing.header_tr) == (TR, 1.0)
     assert np.array_equal(disagreeing.series, agreeing.series)
-    told = extracted(cohort(derivative, "none"), tr=2.2)
-    assert (told.tr, np.isnan(told.header_tr)) == (2.2, True)
+    given = extracted(cohort(derivative, "none"), tr=2.2)
+    assert (given.tr, np.isnan(given.header_tr)) == (2.2, True)
 
 
 def test_without_a_sidecar_the_header_counts_and_the_nearest_sidecar_wins(derivative):
@@ -279,7 +279,7 @@ def test_without_a_sidecar_the_header_counts_and_the_nearest_sidecar_wins(deriva
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "expected a JSON sidecar, found none that reads"),
+        ("{", "expected a JSON sidecar, found none"),
         ("[2.0]", "expected a JSON object, found list"),
         ('{"RepetitionTime": "2 s"}', "expected RepetitionTime as a number of seconds above 0, found '2 s'"),
         ('{"RepetitionTime": 0}', "expected RepetitionTime as a number of seconds above 0, found 0"),
@@ -314,7 +314,7 @@ def rewritten(derivative, change):
         (lambda table: table.assign(framewise_displacement=9.0), "found all 150 scrubbed; raise bids.confounds.fd"),
     ],
 )
-def test_confounds_that_cannot_be_used_are_named(derivative, change, words):
+def test_unusable_confounds_are_named(derivative, change, words):
     rewritten(derivative, change)
     message = refused(cohort(derivative))
     assert message.startswith("Subject 01, confounds of ")
@@ -322,7 +322,7 @@ def test_confounds_that_cannot_be_used_are_named(derivative, change, words):
     assert words in message
 
 
-def test_no_more_is_regressed_out_than_there_is(derivative):
+def test_more_regressors_than_degrees_of_freedom_are_refused(derivative):
     rewritten(derivative, lambda table: table.assign(framewise_displacement=np.where(table.index % 3, 9.0, 0.1)))
     message = refused(cohort(derivative))
     words = "than the 34 regressors, found about 18 (50 of 150 volumes kept, 36 % of their band passed)"

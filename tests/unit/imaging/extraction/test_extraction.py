@@ -1,4 +1,4 @@
-"""From 4D images to region series: painted signals come back, unseen regions are NaN, broken images are named."""
+"""Region series of 4D images: painted signals are recovered, unseen regions are NaN, broken images are named."""
 
 import gzip
 import os
@@ -51,7 +51,7 @@ def painted():
 
 
 def paint(series=None):
-    """(x, y, z, time) float32 voxels that show `series` in the slabs, and noise outside of them."""
+    """(x, y, z, time) float32 voxels with `series` in the slabs and noise outside them."""
     voxels = np.random.default_rng(0).normal(100, 1, (*SHAPE, VOLUMES)).astype(np.float32)
     for label, column in zip((3, 5, 7, 40), (painted() if series is None else series).T, strict=True):
         voxels[slabs() == label] = column
@@ -70,7 +70,7 @@ def similarity(one, other):
     return [np.corrcoef(a, b)[0, 1] for a, b in zip(one.T, other.T, strict=True)]
 
 
-def test_painted_series_come_back_in_the_order_of_the_table(tmp_path):
+def test_painted_series_are_recovered_in_the_order_of_the_table(tmp_path):
     found = extract("s1", write_scan(tmp_path, paint()), write_atlas(tmp_path), RAW)
     assert np.allclose(found.series, painted(), atol=1e-4)
     assert found.series.dtype == np.float32
@@ -110,14 +110,14 @@ def regions_of(kind):
 
 @pytest.mark.parametrize("kind", ["ramp", "falling ramp", "constant but for rounding"])
 @pytest.mark.parametrize("settings", [CLEANED, replace(CLEANED, high_pass=None, low_pass=None)])
-def test_what_cleaning_leaves_of_a_region_without_signal_is_no_signal(tmp_path, kind, settings):
+def test_cleaning_turns_a_region_without_signal_into_zeros(tmp_path, kind, settings):
     found = extract("s1", write_scan(tmp_path, paint(regions_of(kind))), write_atlas(tmp_path), settings)
     assert constant_regions(found.series).tolist() == [False, True, False, False]
     assert (found.series[:, 1] == 0).all()
     assert found.coverage.tolist() == [1, 1, 1, 1]
 
 
-def test_a_region_of_constant_voxels_is_an_unseen_one(tmp_path):
+def test_a_region_of_constant_voxels_is_unseen(tmp_path):
     constant = painted()
     constant[:, 1] = 1000.1
     found = extract("s1", write_scan(tmp_path, paint(constant)), write_atlas(tmp_path), CLEANED)
@@ -134,14 +134,14 @@ def test_real_noise_on_a_large_baseline_is_kept_and_standardised(tmp_path, ampli
     assert np.allclose(found.series.std(axis=0, ddof=1), 1, atol=1e-3)
 
 
-def test_a_region_that_is_a_confound_and_no_more_is_constant():
+def test_a_region_equal_to_a_confound_is_constant():
     motion = np.random.default_rng(1).standard_normal((VOLUMES, 1))
     means = 1000 + np.hstack([30 * motion, 30 * motion + np.random.default_rng(2).standard_normal((VOLUMES, 1))])
     cleaned = clean_means(means, replace(CLEANED, high_pass=None, low_pass=None), TR, motion)
     assert cleaned.std(axis=0, ddof=1) == pytest.approx([0, 1])
 
 
-def test_cleaning_is_that_of_nilearns_masker(tmp_path):
+def test_cleaning_equals_that_of_nilearns_masker(tmp_path):
     files, atlas = write_scan(tmp_path, paint(painted() + np.arange(VOLUMES)[:, None])), write_atlas(tmp_path)
     masker = NiftiLabelsMasker(
         tmp_path / "atlas.nii.gz", standardize="zscore_sample", detrend=True, low_pass=0.1, high_pass=0.01, t_r=TR
@@ -150,7 +150,7 @@ def test_cleaning_is_that_of_nilearns_masker(tmp_path):
     assert np.allclose(extract("s1", files, atlas, CLEANED).series, expected, atol=1e-4)
 
 
-def test_an_atlas_of_another_resolution_is_laid_over_the_scan(tmp_path):
+def test_an_atlas_of_another_resolution_is_resampled_to_the_scan(tmp_path):
     fine = np.kron(slabs(), np.ones((3, 3, 3), dtype=np.int16))
     affine = np.diag([1.0, 1, 1, 1])
     affine[:3, 3] = AFFINE[:3, 3] - 1
@@ -160,7 +160,7 @@ def test_an_atlas_of_another_resolution_is_laid_over_the_scan(tmp_path):
 
 
 def test_a_region_out_of_view_is_a_nan_column_with_coverage_zero(tmp_path):
-    # The image ends after the first two slabs and one of three planes of the third.
+    # The image ends after two slabs and one of the three planes of the third.
     found = extract("s1", write_scan(tmp_path, paint()[:7]), write_atlas(tmp_path), RAW)
     assert found.coverage == pytest.approx([1, 0, 1, 1 / 3])
     assert np.isnan(found.series[:, 1]).all()
@@ -193,7 +193,7 @@ def test_confounds_are_regressed_out(tmp_path):
     table.to_csv(tmp_path / "confounds.tsv", sep="\t", index=False, na_rep="n/a")
     files = replace(write_scan(tmp_path, paint(disturbed)), confounds=str(tmp_path / "confounds.tsv"))
     found = extract("s1", files, write_atlas(tmp_path), replace(RAW, detrend=True), ("trans_x", "derivative"))
-    # What least squares leaves of the disturbed series; the derivative's first row takes the second's value.
+    # Residuals of the disturbed series by least squares; the derivative's first row takes the second's value.
     derivative = np.concatenate([[motion[1] - motion[0]], np.diff(motion)])
     model = np.stack([np.ones(VOLUMES), np.arange(VOLUMES), motion, derivative], axis=1)
     expected = disturbed - model @ np.linalg.lstsq(model, disturbed, rcond=None)[0]
@@ -229,14 +229,14 @@ def scramble(path):
 
 
 def flip_a_check_sum(path):
-    """As a bit that flipped within the voxels: what gunzip calls a CRC error."""
+    """Change the check sum, as a flipped bit in the voxels does: a CRC error of gunzip."""
     content = bytearray(path.read_bytes())
     content[-7] ^= 1
     path.write_bytes(content)
 
 
 def break_a_block(path):
-    """What zlib cannot inflate, within the stream."""
+    """Write bytes that zlib cannot inflate into the stream."""
     content = bytearray(path.read_bytes())
     start = len(content) // 2
     content[start : start + 200] = b"\xff" * 200
@@ -258,14 +258,14 @@ def test_a_3d_image_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_voxels_that_are_no_number_are_refused(tmp_path, value):
+def test_nan_and_infinite_voxels_are_refused(tmp_path, value):
     voxels = paint()
     voxels[1, 2, 3, 4:6] = value
     with pytest.raises(UserError, match=r"expected finite voxels, found 2 .*first at \[1, 2, 3, 4\]"):
         extract("s1", write_scan(tmp_path, voxels), write_atlas(tmp_path), RAW)
 
 
-def test_a_background_of_nan_is_without_signal(tmp_path):
+def test_a_background_of_nan_has_no_signal(tmp_path):
     atlas, empty = write_atlas(tmp_path), slabs() == 5
     empty[:, :8] |= slabs()[:, :8] == 40
     voxels = paint()
@@ -276,7 +276,7 @@ def test_a_background_of_nan_is_without_signal(tmp_path):
     np.testing.assert_allclose(found.series[:, [0, 2, 3]], painted()[:, [0, 2, 3]], atol=1e-4)
 
 
-def test_an_image_elsewhere_in_space_is_refused(tmp_path):
+def test_an_image_in_a_distant_space_is_refused(tmp_path):
     affine = AFFINE.copy()
     affine[0, 3] = 500
     with pytest.raises(UserError, match=r"space of atlas 'slabs' \(x -18 ... 15 mm.*shares no voxel.*x 500 ... 533 mm"):
@@ -296,13 +296,13 @@ def test_a_band_pass_needs_a_repetition_time(tmp_path):
     assert extract("s1", replace(files, tr=TR), atlas, CLEANED).tr == TR
 
 
-def test_milliseconds_in_the_header_are_understood(tmp_path):
+def test_milliseconds_in_the_header_are_converted(tmp_path):
     files = write_scan(tmp_path, paint(), tr=2000, unit="msec")
     assert extract("s1", files, write_atlas(tmp_path), RAW).tr == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("settings", [RAW, CLEANED])
-def test_milliseconds_that_the_header_calls_seconds_are_refused(tmp_path, settings):
+def test_milliseconds_labelled_as_seconds_are_refused(tmp_path, settings):
     files = write_scan(tmp_path, paint(), tr=2000)
     atlas = write_atlas(tmp_path)
     with pytest.raises(UserError, match=r"scan.nii.gz: .* of at most 30 s, found 2000 s; is it in ms"):
@@ -411,7 +411,7 @@ def test_a_bad_scan_stops_the_shard_or_drops_its_subject(tmp_path):
     assert set(coverage["subject"]) == {"s2"}
 
 
-def test_a_shard_in_which_nobody_is_usable_is_still_written(tmp_path):
+def test_a_shard_without_usable_subjects_is_written(tmp_path):
     short = write_scan(tmp_path, paint()[..., :40])
     series, quality, coverage = shard(
         tmp_path, CohortSettings(source="nifti", extraction=RAW, on_invalid="drop"), s1=short
@@ -431,7 +431,7 @@ def test_a_shard_has_the_same_bytes_when_written_again(tmp_path):
 
 @pytest.mark.data
 @needs_data
-def test_real_scans_give_the_means_of_their_regions(tmp_path):
+def test_real_scans_yield_the_means_of_their_regions(tmp_path):
     folder = Path(os.environ["BRAINFED_DATA"]) / "bold4d" / "haxby2001_25mm"
     labels = np.asarray(nib.load(folder / "mask_hoc.nii.gz").dataobj)
     present = np.unique(labels[labels > 0])

@@ -1,4 +1,4 @@
-"""What a person reads whose table of confounds cannot be used: the cause, not always `without them`."""
+"""The message on an unusable table of confounds names its cause."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Known answer: real CC200 series, painted as a 4D image, come back; real atlases lie where they should."""
+"""Known answer: real CC200 series are recovered from a painted 4D image; real atlases fit template space."""
 
 import os
 from pathlib import Path
@@ -47,7 +47,7 @@ def series():
 
 
 def painted(atlas, series, affine, shape):
-    """(x, y, z, time) voxels, each with the series of the label nearest to it."""
+    """(x, y, z, time) voxels, each with the series of its nearest label."""
     places = apply_affine(affine, np.argwhere(np.ones(shape, dtype=bool)))
     nearest = np.rint(apply_affine(np.linalg.inv(atlas.affine), places)).astype(int)
     inside = ((nearest >= 0) & (nearest < atlas.labels.shape)).all(axis=1)
@@ -67,7 +67,7 @@ def similarity(one, other):
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_series_in_a_3_mm_image_come_back(tmp_path, atlas, series, subject):
+def test_series_in_a_3_mm_image_are_recovered(tmp_path, atlas, series, subject):
     found = extracted(tmp_path, atlas, painted(atlas, series[subject], *MNI3), MNI3[0])
     assert similarity(found.series, series[subject]).min() > 0.999
     assert (found.coverage == 1).all()
@@ -78,7 +78,7 @@ def test_series_in_a_3_mm_image_come_back(tmp_path, atlas, series, subject):
     assert found.tsnr == pytest.approx(expected, rel=1e-3)
 
 
-def test_series_in_a_2_mm_image_come_back(tmp_path, atlas, series):
+def test_series_in_a_2_mm_image_are_recovered(tmp_path, atlas, series):
     found = extracted(tmp_path, atlas, painted(atlas, series[SUBJECTS[0]], *MNI2), MNI2[0])
     assert similarity(found.series, series[SUBJECTS[0]]).min() > 0.999
     assert (found.coverage > 0.99).all()
@@ -86,7 +86,7 @@ def test_series_in_a_2_mm_image_come_back(tmp_path, atlas, series):
     assert found.suspicion == ""
 
 
-def test_what_lies_below_the_field_of_view_is_nan_and_the_rest_comes_back(tmp_path, atlas, series):
+def test_regions_below_the_field_of_view_are_nan_and_the_others_recovered(tmp_path, atlas, series):
     affine, shape = MNI3
     voxels = painted(atlas, series[SUBJECTS[0]], affine, shape)[:, :, CUT:]
     lowest = -72 + 3 * CUT
@@ -104,7 +104,7 @@ def test_what_lies_below_the_field_of_view_is_nan_and_the_rest_comes_back(tmp_pa
 
 
 @pytest.mark.parametrize("name", ATLASES)
-def test_real_atlases_fit_a_brain_in_template_space_and_not_one_whose_axes_are_swapped(name):
+def test_real_atlases_fit_a_brain_in_template_space_and_not_one_with_swapped_axes(name):
     mask = load_mni152_brain_mask(resolution=3)
     brain = np.asarray(mask.dataobj)[..., None] * np.float32([900, 1100])
     atlas = load_atlas(name, DATA / "atlases" / f"{name}.nii.gz")

@@ -1,4 +1,4 @@
-"""A 4D atlas of maps: their series come back by least squares, coverage is the weight that was seen."""
+"""Least squares recovers the series of a 4D atlas of maps; coverage is the seen fraction of weight."""
 
 import nibabel as nib
 import numpy as np
@@ -20,7 +20,7 @@ CENTRES = (4, 9, 14)
 
 
 def maps():
-    """(x, y, z, 3) overlapping bumps along the x axis, cut off where they are faint."""
+    """(x, y, z, 3) overlapping bumps along the x axis, 0 where faint."""
     x = np.arange(SHAPE[0])[:, None, None, None]
     bumps = np.exp(-(((x - np.array(CENTRES)) / 2.5) ** 2)) * np.ones((*SHAPE, 1))
     return np.where(bumps > 0.05, bumps, 0).astype(np.float32)
@@ -43,7 +43,7 @@ def write_scan(folder, voxels, affine=AFFINE):
     return ScanFiles(str(folder / "scan.nii.gz"))
 
 
-def test_overlapping_maps_give_back_what_was_mixed(tmp_path):
+def test_mixed_series_of_overlapping_maps_are_recovered(tmp_path):
     atlas = write(tmp_path)
     found = extract("s1", write_scan(tmp_path, maps() @ series().T), atlas, RAW)
     assert isinstance(atlas, ProbabilisticAtlas)
@@ -52,14 +52,14 @@ def test_overlapping_maps_give_back_what_was_mixed(tmp_path):
     assert found.tsnr == pytest.approx(20, abs=6)
 
 
-def test_they_are_the_series_of_nilearns_masker(tmp_path):
+def test_series_equal_those_of_nilearns_masker(tmp_path):
     voxels = maps() @ series().T + np.random.default_rng(1).normal(0, 3, (*SHAPE, VOLUMES))
     files, atlas = write_scan(tmp_path, voxels), write(tmp_path)
     expected = NiftiMapsMasker(tmp_path / "maps.nii.gz", standardize=None, reports=False).fit_transform(files.image)
     assert np.allclose(extract("s1", files, atlas, RAW).series, expected, rtol=1e-4)
 
 
-def test_coverage_is_the_fraction_of_weight_that_was_seen(tmp_path):
+def test_coverage_is_the_seen_fraction_of_weight(tmp_path):
     voxels = maps() @ series().T
     voxels[:9] = 0
     found = extract("s1", write_scan(tmp_path, voxels), write(tmp_path), RAW)
@@ -88,7 +88,7 @@ def test_maps_of_another_resolution_are_interpolated(tmp_path):
         assert np.corrcoef(found.series[:, column], series()[:, column])[0, 1] > 0.98
 
 
-def test_the_table_may_name_maps_in_any_order_or_not_at_all(tmp_path):
+def test_the_table_may_name_maps_in_any_order_or_be_absent(tmp_path):
     files = write_scan(tmp_path, maps() @ series().T)
     turned = write(tmp_path, table="index\tname\n3\tC\n1\tA\n2\tB\n")
     assert turned.regions == ("C", "A", "B")
@@ -96,7 +96,7 @@ def test_the_table_may_name_maps_in_any_order_or_not_at_all(tmp_path):
     assert write(tmp_path, table=None).regions == ("1", "2", "3")
 
 
-def test_its_regions_have_a_place_on_the_brain(tmp_path):
+def test_its_regions_have_coordinates_in_the_brain(tmp_path):
     write(tmp_path)
     places = region_coordinates(tmp_path / "maps.nii.gz", tmp_path / "maps.tsv")
     assert places.shape == (3, 3)

@@ -1,4 +1,4 @@
-"""Means of regions: the bytes of nilearn's masker, whatever the grid, the labels and the order of the table."""
+"""Means of regions have the bytes of nilearn's masker for any grid, labels and order of the table."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def atlas_of(indices=(4, 9, 2001, 17)):
         (nib.affines.from_matvec(np.diag([4.0, 4, 5]), (-10, -15, -12)), (6, 9, 6)),
     ],
 )
-def test_they_are_those_of_nilearns_masker_to_the_byte(affine, shape):
+def test_means_equal_those_of_nilearns_masker_to_the_byte(affine, shape):
     scan, atlas = scan_of(affine, shape), atlas_of()
     expected, present = masked_means(scan.voxels, affine, atlas.labels, atlas.affine)
     found = average_regions(scan, atlas)
@@ -51,7 +51,7 @@ def test_they_are_those_of_nilearns_masker_to_the_byte(affine, shape):
 
 @pytest.mark.parametrize("slope", [None, 0.25])
 @pytest.mark.parametrize("kind", [np.int16, np.float32, np.float64])
-def test_they_have_the_precision_that_the_masker_gives_the_stored_image(tmp_path, kind, slope):
+def test_means_have_the_masker_s_precision_for_the_stored_image(tmp_path, kind, slope):
     image = nib.Nifti1Image(scan_of().voxels.astype(kind), AFFINE)
     image.header.set_slope_inter(slope, None if slope is None else 3)
     nib.save(image, tmp_path / "s1.nii.gz")
@@ -74,7 +74,7 @@ def test_the_memory_order_of_the_voxels_does_not_matter():
 
 
 def test_temporal_snr_is_the_median_over_regions_of_mean_over_standard_deviation():
-    # m + s, m - s, m - s, m + s in turn have mean m, standard deviation s and no trend.
+    # m + s, m - s, m - s, m + s have mean m, standard deviation s and no trend.
     alternating = np.tile([1.0, -1.0, -1.0, 1.0], 5)[:, None]
     means = np.array([100.0, 60.0, 900.0]) + alternating * np.array([10.0, 2.0, 10.0])
     assert temporal_snr(means) == pytest.approx(30)
@@ -84,7 +84,7 @@ def test_temporal_snr_is_the_median_over_regions_of_mean_over_standard_deviation
 
 
 def test_temporal_snr_counts_kept_volumes_about_their_trend():
-    """A residual of +s, -s, -s, +s has no trend: mean m, standard deviation s; dummies and spikes are not counted."""
+    """Residuals of +s, -s, -s, +s have no trend: mean m, standard deviation s; dummies and spikes do not count."""
     residual = np.tile([1.0, -1.0, -1.0, 1.0], 25)[:, None]
     means = np.array([200.0, 300.0]) + 2 * residual
     assert temporal_snr(means) == pytest.approx(125)
@@ -97,7 +97,7 @@ def test_temporal_snr_counts_kept_volumes_about_their_trend():
     assert np.isnan(temporal_snr(np.linspace(1, 2, 20)[:, None]))
 
 
-def test_a_scan_that_is_read_tells_its_temporal_snr(tmp_path: Path):
+def test_reading_a_scan_measures_its_temporal_snr(tmp_path: Path):
     from brainfed.cohort.settings.cohort import ExtractionSettings
     from brainfed.imaging.extraction.extraction import ScanFiles, extract
 

@@ -1,4 +1,4 @@
-"""Whether an image lies in its atlas' space: resampling is said aloud, a wrong affine is told where it can be known."""
+"""An image in an unexpected space is accepted with a warning; a resampling of its atlas is logged."""
 
 import logging
 from itertools import permutations
@@ -25,7 +25,7 @@ SHAPE2 = (91, 109, 91)
 
 
 def inside_brain(places):
-    """An ellipsoid of the size of a brain in MNI space with a cerebellum below its back: no turn maps it on itself."""
+    """An ellipsoid of a brain's size in MNI space with a cerebellum at its back: no turn maps it onto itself."""
     cerebrum = (((places - (0, -18, 12)) / (70, 88, 62)) ** 2).sum(axis=-1) <= 1
     cerebellum = (((places - (0, -62, -38)) / (50, 34, 30)) ** 2).sum(axis=-1) <= 1
     return cerebrum | cerebellum
@@ -44,7 +44,7 @@ def atlas_of(affine=MNI3, shape=SHAPE3):
 
 
 def scan_of(affine=MNI3, shape=SHAPE3, claimed=None, noise=0.0, volumes=4):
-    """A brain as it lies on a grid, of which the header claims another affine."""
+    """A brain on a grid; the header claims another affine."""
     random = np.random.default_rng(0)
     brain = inside_brain(grid(shape, affine))[..., None]
     voxels = np.where(brain, random.normal(1000, 10, (*shape, volumes)), random.normal(0, noise, (*shape, volumes)))
@@ -70,7 +70,7 @@ def test_an_image_in_the_atlas_space_is_not_suspicious(noise):
         (from_matvec(np.diag([3.0, 3, 3]), (-93, -129, -75)), (63, 75, 63), "from 3 mm to 3 mm on another grid"),
     ],
 )
-def test_another_grid_is_followed_and_told(affine, shape, how):
+def test_another_grid_is_followed_and_recorded(affine, shape, how):
     found = average_regions(scan_of(affine, shape), atlas_of())
     assert (found.resampled, found.suspicion) == (how, "")
     assert (found.coverage > 0.98).all()
@@ -88,43 +88,43 @@ def test_an_image_stored_from_right_to_left_keeps_its_sides():
 
 @pytest.mark.parametrize("order", [order for order in permutations(range(3)) if order != (0, 1, 2)])
 @pytest.mark.parametrize("noise", [0.0, 5.0])
-def test_swapped_axes_are_found(order, noise):
+def test_swapped_axes_are_detected(order, noise):
     turned = np.eye(4)
     turned[:3, :3] = np.eye(3)[list(order)]
     assert "with the image's axes swapped or reversed" in suspicion_of(scan_of(claimed=turned @ MNI3, noise=noise))
 
 
 @pytest.mark.parametrize("signs", [(1, -1, 1), (1, 1, -1), (1, -1, -1)])
-def test_an_image_turned_back_to_front_or_upside_down_is_found(signs):
+def test_an_image_turned_back_to_front_or_upside_down_is_detected(signs):
     claimed = np.diag([*signs, 1.0]) @ MNI3
     assert "with the image's axes swapped or reversed" in suspicion_of(scan_of(claimed=claimed))
 
 
-def test_a_mirrored_affine_cannot_be_known():
+def test_a_mirrored_affine_is_not_detected():
     assert suspicion_of(scan_of(claimed=np.diag([-1.0, 1, 1, 1]) @ MNI3)) == ""
 
 
 @pytest.mark.parametrize("degrees", [2, 10, 30])
-def test_turned_axes_are_found(degrees):
+def test_turned_axes_are_detected(degrees):
     turned = np.eye(4)
     turned[:3, :3] = Rotation.from_euler("x", degrees, degrees=True).as_matrix()
     assert f"axes are turned by {degrees} degrees" in suspicion_of(scan_of(claimed=turned @ MNI3))
 
 
 @pytest.mark.parametrize("unseen", [slice(0, 20), slice(45, 73)])
-def test_a_field_of_view_that_misses_a_slab_is_no_wrong_space(unseen):
+def test_a_field_of_view_without_a_slab_is_not_suspicious(unseen):
     scan = scan_of()
     scan.voxels[:, unseen] = 0
     assert suspicion_of(scan) == ""
 
 
-def test_an_image_that_sees_little_of_the_atlas_is_told():
+def test_an_image_with_little_of_the_atlas_is_suspicious():
     far = MNI3.copy()
     far[1, 3] += 110
     assert "% of the atlas have a signal" in suspicion_of(scan_of(claimed=far))
 
 
-def test_two_affines_of_one_header_that_differ_are_told(tmp_path):
+def test_two_different_affines_of_one_header_are_suspicious(tmp_path):
     scan = scan_of()
     image = nib.Nifti1Image(scan.voxels, MNI3)
     image.set_sform(MNI3, code="mni")
@@ -139,7 +139,7 @@ def test_two_affines_of_one_header_that_differ_are_told(tmp_path):
     assert suspicion_of(differ) == "the header's two affines (sform, qform) lie 18 mm apart"
 
 
-def test_a_shard_says_once_that_the_atlas_was_resampled_and_keeps_it(tmp_path, caplog):
+def test_a_shard_logs_a_resampling_of_the_atlas_once_and_records_it(tmp_path, caplog):
     scans = {}
     for subject in ("s1", "s2"):
         image = nib.Nifti1Image(scan_of(MNI2, SHAPE2).voxels, MNI2)

@@ -1,4 +1,4 @@
-"""Region series that already exist: what is read, what is refused."""
+"""Existing region series: accepted and refused files."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_any_usual_text_file_is_read(tmp_path, text, names):
 
 
 @pytest.mark.parametrize("header", ["0,1,2", "1,2,3", "1.0,2.0,3.0"])
-def test_a_header_that_counts_the_columns_is_no_volume(tmp_path, header):
+def test_a_header_that_counts_the_columns_is_not_a_volume(tmp_path, header):
     text = f"{header}\n1.5,2,3\n4,5,6\n"
     named = read_roi_series("s1", write(tmp_path, text), 3)
     assert named.series.tolist() == [[1.5, 2, 3], [4, 5, 6]]
@@ -56,7 +56,7 @@ def test_a_header_that_counts_the_columns_is_no_volume(tmp_path, header):
 
 
 @pytest.mark.parametrize("first", ["1.0,2.5,3.0", "-1,2,3", "4,4,5", "0,0,0"])
-def test_a_first_line_that_can_be_no_labels_is_a_volume(tmp_path, first):
+def test_a_first_line_of_impossible_labels_is_a_volume(tmp_path, first):
     assert len(read_roi_series("s1", write(tmp_path, f"{first}\n1.5,2,3\n"), 3).series) == 2
 
 
@@ -91,9 +91,7 @@ def test_a_broken_file_is_named(tmp_path, text, message):
 
 @pytest.mark.parametrize(("header", "named"), [("time,V1\n", r" \('time'\)"), ("#1,#2\n", r" \('1'\)"), ("", "")])
 @pytest.mark.parametrize("start", [0, 1])
-def test_a_first_column_that_counts_the_volumes_is_a_region_only_where_their_number_is_set(
-    tmp_path, header, named, start
-):
+def test_a_first_column_that_counts_the_volumes_is_a_region_only_if_their_number_is_set(tmp_path, header, named, start):
     rows = "".join(f"{start + volume},{np.sin(volume):.4f}\n" for volume in range(8))
     path = write(tmp_path, header + rows)
     with pytest.raises(
@@ -108,7 +106,7 @@ def test_an_absent_file_is_named(tmp_path):
         read_roi_series("s1", tmp_path / "absent.1D", 2)
 
 
-def test_regions_without_signal():
+def test_regions_without_signal_are_found():
     series = np.array([[0, 1000, 1000, np.nan, 0], [0, 1000, 1000.5, np.nan, 1e-9]], dtype=np.float32)
     assert constant_regions(series).tolist() == [True, True, False, False, False]
     assert empty_regions(series).tolist() == [False, False, False, True, False]
@@ -152,7 +150,7 @@ def test_a_series_without_any_signal_is_refused(tmp_path):
         shard(tmp_path, SETTINGS, s1="1 2\n1 2\n1 2\n")
 
 
-def test_files_whose_headers_differ_are_refused(tmp_path):
+def test_files_with_different_headers_are_refused(tmp_path):
     rows = "1,2\n3,4\n5,5\n"
     with pytest.raises(UserError, match=r"Subject s2, .*s2.1D: expected the regions of .*s1.1D"):
         shard(tmp_path, SETTINGS, s1=f"V1,M1\n{rows}", s2=f"M1,V1\n{rows}")

@@ -1,4 +1,4 @@
-"""A first line of a text file of region series: names of the regions, the first volume, or refused."""
+"""The first line of a text file of region series names the regions, is the first volume, or is refused."""
 
 from dataclasses import replace
 
@@ -93,13 +93,13 @@ def test_integers_that_may_be_either_are_refused_until_the_config_decides(tmp_pa
     ],
     ids=["a point", "a short exponent", "savetxt", "counted"],
 )
-def test_ascending_labels_that_are_written_as_fractions_are_a_header_above_reals(tmp_path, header):
+def test_ascending_labels_in_any_notation_are_a_header_above_reals(tmp_path, header):
     named = read(write(tmp_path, header, REALS))
     assert np.array_equal(named.series, REALS)
     assert named.regions == (AAL if header[0] != "1.0" else ("1", "2", "3", "4", "5", "6"))
 
 
-def test_labels_and_series_in_one_array_of_savetxt_keep_the_labels_as_names(tmp_path):
+def test_labels_of_an_array_saved_with_its_series_are_names(tmp_path):
     np.savetxt(tmp_path / "s1.csv", np.vstack([np.array(AAL, dtype=float), REALS]), delimiter=",")
     named = read(tmp_path / "s1.csv")
     assert np.array_equal(named.series, REALS)
@@ -136,7 +136,7 @@ def test_integers_below_zero_or_twice_above_integers_are_a_volume(tmp_path, firs
     assert np.array_equal(read(path).series, values)
 
 
-def test_integers_that_are_written_with_a_point_are_read_as_other_integers(tmp_path):
+def test_integers_with_a_point_are_read_as_other_integers(tmp_path):
     path = tmp_path / "s1.csv"
     np.savetxt(path, INTEGERS, fmt="%.1f", delimiter=",")
     assert np.array_equal(read(path).series, INTEGERS)
@@ -161,19 +161,19 @@ def test_a_first_volume_of_zeros_above_reals_is_a_volume(tmp_path):
 
 
 @pytest.mark.parametrize("first", [("V1", "0.5", "M1", "2", "3", "4"), ("12", "x", "14", "15", "16", "17")])
-def test_a_line_of_words_and_numbers_is_no_header_above_integers(tmp_path, first):
+def test_a_line_of_words_and_numbers_is_refused_above_integers(tmp_path, first):
     said = complaint(write(tmp_path, first, INTEGERS))
     assert "line 1: expected region names or numbers, found both" in said
     assert read(write(tmp_path, first, INTEGERS), header=True).regions == first
 
 
-def test_words_under_header_false_are_no_numbers(tmp_path):
+def test_words_under_header_false_are_refused(tmp_path):
     assert "line 1: expected a finite number in column 1, found 'A'" in complaint(
         write(tmp_path, tuple("ABCDEF"), REALS), header=False
     )
 
 
-def test_a_header_as_numpy_writes_it_is_one(tmp_path):
+def test_a_header_of_numpy_is_read(tmp_path):
     np.savetxt(tmp_path / "s1.txt", INTEGERS, header="1 2 3 4 5 7", fmt="%d")
     named = read(tmp_path / "s1.txt")
     assert np.array_equal(named.series, INTEGERS)
@@ -188,7 +188,7 @@ def test_quoted_names_may_hold_separators(tmp_path, separator):
     assert [" ".join(name.split()) for name in named.regions] == [" ".join(name.split()) for name in names]
 
 
-def test_unquoted_commas_in_names_between_tabs_are_no_separators(tmp_path):
+def test_unquoted_commas_in_names_between_tabs_are_not_separators(tmp_path):
     names = ("Frontal, left", "Frontal, right", "A, x, y", "B", "C", "D")
     assert read(write(tmp_path, names, REALS, "\t")).regions == names
 
@@ -215,7 +215,7 @@ def test_a_header_in_another_order_than_the_region_table_is_refused(tmp_path):
     assert job(tmp_path, settings, {"s1": write(tmp_path, AAL, REALS)})[1] == tuple("ABCDEF")
 
 
-def test_a_header_that_counts_in_one_file_only_is_no_other_atlas(tmp_path):
+def test_a_counting_header_in_one_file_only_is_the_same_atlas(tmp_path):
     counted = write(tmp_path, ("1", "2", "3", "4", "5", "6"), REALS, name="s1.csv")
     bare = write(tmp_path, (), REALS, name="s2.csv")
     series, regions = job(tmp_path, SETTINGS, {"s1": counted, "s2": bare})
@@ -230,7 +230,7 @@ def test_a_header_that_counts_in_one_file_only_is_no_other_atlas(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", [AAL, (), tuple("ABCDEF")])
-def test_blank_lines_marks_and_line_ends_change_nothing(tmp_path, encoding, end, header):
+def test_blank_lines_byte_order_marks_and_line_ends_change_nothing(tmp_path, encoding, end, header):
     lines = write(tmp_path, header, REALS).read_text().splitlines()
     spread = ["", "  ", *lines[:3], "", *lines[3:], "", ""]
     path = tmp_path / "s1.csv"
@@ -260,17 +260,17 @@ def test_the_line_of_a_bad_cell_counts_blank_lines(tmp_path):
         (b"1,2\n3,\x00\x00\x00\x00\n", "found a binary file"),
         (b"\x1f\x8b\x08\x00\x00", "found a gzip file; unpack it"),
         (b"PK\x03\x04\x00\x00", "found an Excel workbook or a zip archive"),
-        ("V\u00e91,B\n1,2\n".encode("latin-1"), "expected a text file of region series, found none that reads"),
+        ("V\u00e91,B\n1,2\n".encode("latin-1"), "expected a text file of region series, found an unreadable one"),
     ],
 )
-def test_what_is_no_table_of_numbers_is_named_for_what_it_is(tmp_path, content, words):
+def test_other_contents_than_a_table_of_numbers_are_named(tmp_path, content, words):
     path = tmp_path / "s1.csv"
     path.write_bytes(content)
     with pytest.raises(UserError, match=rf"Subject s1, .*s1\.csv.*{words}"):
         read(path, columns=2)
 
 
-def test_a_signal_that_single_precision_would_lose_is_refused(tmp_path):
+def test_a_signal_beyond_single_precision_is_refused(tmp_path):
     path = tmp_path / "s1.csv"
     np.savetxt(path, REALS.astype(np.float64) + 1e9, fmt="%.6f", delimiter=",")
     said = complaint(path)
@@ -280,7 +280,7 @@ def test_a_signal_that_single_precision_would_lose_is_refused(tmp_path):
     assert len(read(path).series) == VOLUMES
 
 
-def test_constant_columns_and_rounding_noise_of_single_precision_are_no_lost_signal(tmp_path):
+def test_constant_columns_and_rounding_noise_of_single_precision_are_accepted(tmp_path):
     values = REALS.copy()
     values[:, 1] = 1e9
     values[:, 2] = np.float32(1000) + np.random.default_rng(0).integers(0, 2, VOLUMES) * np.spacing(np.float32(1000))

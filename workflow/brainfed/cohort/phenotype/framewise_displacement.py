@@ -1,4 +1,4 @@
-"""How much somebody moved: the mean framewise displacement of fMRIPrep's tables of confounds."""
+"""Mean framewise displacement of a subject, from fMRIPrep's tables of confounds."""
 
 import csv
 import math
@@ -15,8 +15,8 @@ COLUMN = "framewise_displacement"
 def mean_displacement(files: Sequence[str | Path]) -> float:
     """Mean over the acquired volumes of all files in mm, scrubbed ones included; NaN where it is not known.
 
-    The first volume of a run has no displacement (n/a). A table that cannot be read leaves the mean unknown:
-    `displacement_problem` tells why, and what is regressed out of an image refuses the table by itself.
+    The first volume of a run has no displacement (n/a). A table that cannot be read leaves the mean unknown;
+    `displacement_problem` names the cause. The extraction of images refuses such a table by itself.
     """
     try:
         values = [value for file in files for value in _displacements(file)]
@@ -26,7 +26,7 @@ def mean_displacement(files: Sequence[str | Path]) -> float:
 
 
 def displacement_problem(subject: str, files: Sequence[str | Path]) -> str:
-    """Why the displacement of a subject cannot be read, one sentence; empty: it can, or no table has it."""
+    """Cause in one sentence, if the displacement of a subject cannot be read; else empty."""
     try:
         for file in files:
             _displacements(file)
@@ -36,17 +36,17 @@ def displacement_problem(subject: str, files: Sequence[str | Path]) -> str:
 
 
 def _displacements(file: str | Path) -> list[float]:
-    """Of one table, of whatever encoding: the header and the numbers are ASCII.
+    """Displacements of one table in any encoding: header and numbers are ASCII.
 
     Raises:
-        UserError: a displacement is no number of millimetres, or the table cannot be read.
+        UserError: a displacement is not a number of millimetres, or the table cannot be read.
     """
     try:
         with Path(file).open(encoding="utf-8-sig", errors="replace", newline="") as table:
             cells = [(row.get(COLUMN) or "").strip() for row in csv.DictReader(table, delimiter="\t")]
     except (OSError, csv.Error) as error:
         raise UserError(
-            f"{file}: expected a table of confounds, found none that reads ({error}); repair it."
+            f"{file}: expected a table of confounds, found an unreadable file ({error}); repair it."
         ) from error
     return [_displacement(file, line, cell) for line, cell in enumerate(cells, start=2) if cell not in ALWAYS_MISSING]
 

@@ -26,18 +26,18 @@ def ingest(
     Args:
         table: path of the phenotype table, or of several that are read one below the other.
         settings: the cohort's settings.
-        absences: subject id -> why it has no series to use, for those that have none.
-        confounds: subject id -> fMRIPrep's tables of its runs, which tell how much it moved where the table does not.
+        absences: subject id -> cause, for subjects without a usable series.
+        confounds: subject id -> fMRIPrep's tables of its runs; they give the motion that the phenotype table lacks.
 
     Returns:
         Columns subject, site (str), age (float, years), sex (`male`, `female`, missing), diagnosis (Int8:
         1 patient, 0 control, missing), mean_fd (float, mm), fd_source (`table`, `scan`: tables of confounds, or
-        empty), fd_problem (str: why those tables do not tell, else empty), has_series (bool) and absence (str: why
-        there is no series to use, else empty). Under the target sex `diagnosis` is 1 for male and 0 for female, and
-        `sex` is missing throughout, so that nothing can be told what it is to learn.
+        empty), fd_problem (str: why those tables give no mean, else empty), has_series (bool) and absence (str: why
+        no series is usable, else empty). Under the target sex `diagnosis` is 1 for male and 0 for female, and `sex` is
+        missing throughout, so that no method reads its target.
 
     Raises:
-        UserError: the table is broken, a code is unknown, or a number is none or out of range.
+        UserError: the table is broken, a code is unknown, or a number is malformed or out of range.
     """
     columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
     if settings.source == "simulate":

@@ -1,6 +1,6 @@
-"""One row of a phenotype table as a participant: codes mapped, missing codes missing, numbers checked.
+"""A participant from one row of a phenotype table: codes are mapped, numbers checked.
 
-Light, so that an unknown code stops the run when the workflow is read, not after the first job.
+The module is light, so that an unknown code stops the run at its start, not after the first job.
 """
 
 import math
@@ -18,13 +18,13 @@ LARGEST_MEAN_FD = 100.0
 
 @dataclass(frozen=True)
 class Participant:
-    """A subject as the cohort knows it; None or NaN where unknown.
+    """Phenotype of one subject; None or NaN where unknown.
 
     Attributes:
         site: name of the acquisition site.
         age: years.
-        sex: `male` or `female`; unknown where it is what is learnt.
-        diagnosis: what is learnt: 1 patient, 0 control; under the target sex 1 male, 0 female; unknown of the excluded.
+        sex: `male` or `female`; unknown under the target sex.
+        diagnosis: the target: 1 patient, 0 control; under the target sex 1 male, 0 female; unknown if excluded.
         mean_fd: mm.
         excluded: whether the diagnosis takes the subject out of the cohort.
     """
@@ -46,7 +46,7 @@ def read_participant(
     """Map the codes of one row and check its numbers.
 
     Raises:
-        UserError: the site is missing, a code is unknown, or a number is none or out of range.
+        UserError: the site is missing, a code is unknown, or a number is malformed or out of range.
     """
     where = f"{table}, line {row.line}, subject {row.subject}"
     diagnosis = _meaning(where, row, columns.diagnosis, "diagnosis", codes.diagnosis)
@@ -92,14 +92,14 @@ def _number(where: str, row: Row, column: str | None, what: str, largest: float)
         value = plain_number(text)
     except ValueError:
         remedy = (
-            "it has a decimal comma, write a point" if _is_decimal_comma(text) else "mend it or list it in `missing`"
+            "it has a decimal comma, write a point" if _is_decimal_comma(text) else "fix it or list it in `missing`"
         )
         raise UserError(
             f"{where}: expected the {what} as a number in column {column!r}, found {text!r}; {remedy}."
         ) from None
     if not 0 <= value <= largest:
         raise UserError(
-            f"{where}: expected the {what} between 0 and {largest:g} in column {column!r}, found {text!r}; mend it, or "
+            f"{where}: expected the {what} between 0 and {largest:g} in column {column!r}, found {text!r}; fix it, or "
             "list it in `missing` if it is a missing code."
         )
     return value

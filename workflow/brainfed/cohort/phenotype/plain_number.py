@@ -1,4 +1,4 @@
-"""Numbers as tables hold them."""
+"""Decimal numbers of tables."""
 
 import re
 
@@ -6,11 +6,11 @@ PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def plain_number(text: str) -> float:
-    """The value of a decimal number; Python itself also takes 1_0 for 10, words for infinity and other digits.
+    """Value of a decimal number; Python's float also accepts 1_0, words for infinity and other digits.
 
     Raises:
-        ValueError: the text is none.
+        ValueError: the text is not a decimal number.
     """
     if not PLAIN.fullmatch(text):
-        raise ValueError(f"{text!r} is no number")
+        raise ValueError(f"{text!r} is not a number")
     return float(text)

@@ -1,4 +1,4 @@
-"""Read phenotype tables as text, row by row: the csv module only, so that the Snakefile can list a cohort."""
+"""Read phenotype tables as text, row by row, with the csv module only, as the Snakefile lists cohorts."""
 
 import csv
 import difflib
@@ -22,8 +22,8 @@ class Row:
     """One line of a table.
 
     Attributes:
-        line: its line number in the file, the header's is 1.
-        subject: the subject's id.
+        line: line number in the file; the header has 1.
+        subject: id.
         cells: column -> text, None where the cell holds a missing code.
         table: path of the file.
     """
@@ -41,23 +41,22 @@ def read_phenotype_table(
     refuse: Refuse = raise_at_once,
     wanted: Mapping[str, Collection[str]] | None = None,
 ) -> list[Row]:
-    """Rows of one table, or of several, in ascending order of subject id.
+    """Read the rows of one or several tables, in ascending order of subject id.
 
-    Tables are separated by commas, semicolons or tabs. Where none of a semicolon or tab separated table's ages and
-    displacements has a decimal point, a comma in them is one (a European csv). In each of several tables the column
-    `subject` may be absent where `subject_fallback` is present.
+    Separators are commas, semicolons or tabs. In a table with semicolons or tabs, commas in ages and displacements are
+    decimal commas if none of these has a decimal point (a European csv). Each of several tables may lack the column
+    `subject` if it has `subject_fallback`.
 
     Args:
         path: of the table, or of several.
         columns: names of the wanted columns.
         missing: codes that mean missing, beside the usual ones.
-        refuse: called with the mistake in a single row; that row is left out.
-        wanted: column -> the values of the rows that are read; none: all rows are.
+        refuse: called with the mistake of a single row, which is left out.
+        wanted: column -> values of the rows to read; none: all rows.
 
     Raises:
-        UserError: a configured column is absent, a row is ragged or has no id, an id appears twice or holds an
-            invisible character, a file is an Excel workbook, is empty or holds no row, or a cell that is read is not
-            UTF-8.
+        UserError: a configured column is absent; a row is ragged or has no id; an id appears twice or holds an
+            invisible character; a file is an Excel workbook, is empty or holds no row; a cell to read is not UTF-8.
     """
     tables = [path] if isinstance(path, str | Path) else list(path)
     absent = ALWAYS_MISSING | set(missing)
@@ -78,10 +77,10 @@ def _rows(
 ) -> list[Row]:
     rows: list[Row] = []
     separator, records = _records(path, columns, refuse, list(wanted), alone=alone)
-    passed_over = 0
+    ignored = 0
     for line, values in records:
         if not all(values[name].strip() in allowed for name, allowed in wanted.items()):
-            passed_over += 1
+            ignored += 1
             continue
         cells = {name: None if value.strip() in absent else value.strip() for name, value in values.items()}
         subject = cells.get(columns.subject)
@@ -104,10 +103,8 @@ def _rows(
             )
             continue
         rows.append(Row(line, subject, cells, str(path)))
-    if not rows and passed_over:
-        raise UserError(
-            f"{path}: expected rows with {_listed_values(wanted)}, found none among {passed_over}; mend `rows`."
-        )
+    if not rows and ignored:
+        raise UserError(f"{path}: expected rows with {_listed_values(wanted)}, found none among {ignored}; fix `rows`.")
     if not rows:
         raise UserError(f"{path}: expected one row a subject, found a header only; is it the whole table?")
     return rows if separator == "," else _with_decimal_points(rows, [columns.age, columns.mean_fd])
@@ -120,7 +117,7 @@ def _listed_values(wanted: Mapping[str, Collection[str]]) -> str:
 def _records(
     path: str | Path, columns: ColumnSettings, refuse: Refuse, more: Sequence[str], *, alone: bool
 ) -> tuple[str, Iterator[tuple[int, dict[str, str]]]]:
-    """The separator; line number and wanted cells of every non-blank line."""
+    """Separator, and line number and wanted cells of every non-blank line."""
     text = read_table_text(path)
     separator = max(SEPARATORS, key=lambda mark: len(next(csv.reader(text.lines[:1], delimiter=mark), [])))
     reader = csv.reader(text.lines, delimiter=separator)
@@ -140,7 +137,7 @@ def _records(
 
 
 def _is_id(name: str, columns: ColumnSettings) -> bool:
-    """Whether a column does nothing but name the subject."""
+    """Whether a column only names the subject."""
     return name in (columns.subject, columns.subject_fallback) and name != columns.file
 
 
@@ -155,7 +152,7 @@ def _cells(
             if len(values) != width:
                 refuse(
                     UserError(
-                        f"{path}, line {line}: expected {width} cells as in the header, found {len(values)}; mend the "
+                        f"{path}, line {line}: expected {width} cells as in the header, found {len(values)}; fix the "
                         "row (is a separator or a quote missing?)."
                     )
                 )
@@ -163,15 +160,14 @@ def _cells(
             yield line, {name: values[at] for name, at in position.items()}
     except csv.Error as error:
         raise UserError(
-            f"{path}, after line {line}: expected a row of cells, found none that reads ({error}); mend it (is a quote "
-            "missing?)."
+            f"{path}, after line {line}: expected a row of cells, found none ({error}); fix it (is a quote missing?)."
         ) from error
 
 
 def _ascii(
     path: str | Path, records: Iterator[tuple[int, dict[str, str]]], refuse: Refuse
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The records of a file of unknown encoding in which no wanted cell depends on it."""
+    """Records of a file of unknown encoding; a wanted cell that depends on the encoding is refused."""
     for line, values in records:
         foreign = [name for name, value in values.items() if not value.isascii()]
         if foreign:
@@ -198,7 +194,7 @@ def _position(path: str | Path, header: list[str], column: str) -> int:
 
 
 def _with_decimal_points(rows: list[Row], numbers: Sequence[str | None]) -> list[Row]:
-    """The rows with points for decimal commas, or as they are where a number has a point already."""
+    """Rows with points for decimal commas; unchanged if a number already has a point."""
     columns = [name for name in numbers if name is not None]
     held = [cell for row in rows for cell in map(row.cells.get, columns) if cell is not None]
     if any("." in cell for cell in held) or not any(map(DECIMAL_COMMA.fullmatch, held)):
@@ -213,7 +209,7 @@ def _with_point(cell: str | None) -> str | None:
 
 
 def _without_duplicates(rows: list[Row], refuse: Refuse) -> Iterator[Row]:
-    """The first row of every subject; `rows` are in ascending order of subject."""
+    """First row of every subject; `rows` are in ascending order of subject."""
     for _, same in groupby(rows, key=lambda row: row.subject):
         first, *others = same
         yield first
@@ -226,7 +222,5 @@ def _duplicate(first: Row, second: Row) -> str:
     if first.table != second.table:
         where = f"line {first.line} and in {second.table}, line {second.line}"
     other = [name for name, cell in first.cells.items() if second.cells.get(name) != cell]
-    told = f"which differ in {other[0]!r}" if other else "which say the same"
-    return (
-        f"{first.table}: expected every subject once, found {first.subject!r} in {where}, {told}; remove one of them."
-    )
+    difference = f"which differ in {other[0]!r}" if other else "which are equal"
+    return f"{first.table}: expected every subject once, found {first.subject!r} in {where}, {difference}; remove one."

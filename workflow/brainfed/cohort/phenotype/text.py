@@ -1,4 +1,4 @@
-"""The text of a file that a person saved: whatever it is not, a sentence says so."""
+"""Read the text of a file that a person saved; other contents are refused by name."""
 
 import re
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """First bytes of .xlsx (a zip archive) and .xls files."""
 GZIP = b"\x1f\x8b"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""Byte order marks of what Excel calls Unicode text."""
+"""Byte order marks of Excel's Unicode text."""
 EXCEL_SEPARATOR = re.compile(r'"?sep=.?"?', re.IGNORECASE)
-"""A first line that names the separator of cells to Excel alone."""
+"""First line that names the cell separator for Excel alone."""
 SAMPLE = 1000
-"""Bytes that show whether every other one is 0, as in UTF-16."""
+"""Bytes that are searched for the zeros of UTF-16."""
 
 
 @dataclass(frozen=True)
 class TableText:
-    """The lines of a file, with their ends.
+    """Lines of a file, with their ends.
 
     Attributes:
         lines: without a byte order mark.
-        certain: whether the encoding is known; if not, only ASCII characters mean what they seem to.
+        certain: whether the encoding is known; if not, only ASCII characters are reliable.
     """
 
     lines: list[str]
@@ -35,7 +35,7 @@ def read_table_text(path: str | Path) -> TableText:
     """Read a UTF-8 or UTF-16 file, or one of an unknown encoding of single bytes (Latin-1, Windows-1252).
 
     Raises:
-        UserError: the file is an Excel workbook or no text, is empty, or begins with Excel's `sep=`.
+        UserError: the file is an Excel workbook, is not text, is empty, or begins with Excel's `sep=`.
     """
     content = Path(path).read_bytes()
     if content.startswith(WORKBOOKS):
@@ -60,12 +60,12 @@ def read_table_text(path: str | Path) -> TableText:
 
 
 def decoded(content: bytes) -> str:
-    """UTF-8 or UTF-16 text without its byte order mark; bytes of another encoding raise UnicodeDecodeError."""
+    """Decode UTF-8 or UTF-16 without its byte order mark; other encodings raise UnicodeDecodeError."""
     return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
 
 
 def foreign_content(content: bytes) -> str:
-    """The kind of a file that is no readable text, and the way to make it one; empty: it may be text."""
+    """Kind of a file that is not readable text, and the remedy; empty if it may be text."""
     if content.startswith(WORKBOOKS):
         return "an Excel workbook or a zip archive; save or unpack it as text"
     if content.startswith(GZIP):
@@ -85,5 +85,5 @@ def foreign_content(content: bytes) -> str:
 
 
 def excel_line(line: str) -> str:
-    """Excel's first line and the way to be rid of it."""
+    """Excel's first line, and the remedy."""
     return f"Excel's line {line.strip()!r}; remove this line"

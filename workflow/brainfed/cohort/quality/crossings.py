@@ -1,6 +1,6 @@
-"""What crosses institutions before any method: the search for odd scans and for twins compares everybody.
+"""Data that cross institutions before any method: the search for odd scans and twins compares all subjects.
 
-Institutions are drawn or named later, so that acquisition sites stand for them; people of one site may yet be parted.
+Acquisition sites stand for institutions, which are drawn or named later and may divide a site.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ FLOAT32 = 4
 def crossings_of_likeness(
     participants: pd.DataFrame, subjects: Sequence[str], regions: int
 ) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger: connectivity of `subjects`, which `imaging.quality.typicality` compares between all of them.
+    """Rows of the ledger for the connectivity of `subjects`, which `imaging.quality.typicality` compares.
 
     Args:
         participants: subject, site (null where unknown).
         subjects: those with a usable series.
-        regions: of a series.
+        regions: number of regions of a series.
     """
     connections = regions * (regions - 1) // 2
     return _pooled(participants, subjects, {"connectivity": ((connections,), FLOAT32)}, {"connections": connections})
 
 
 def crossings_of_checksums(participants: pd.DataFrame, subjects: Sequence[str]) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger: the checksums of `subjects`, by which identical scans are found; arguments as above."""
+    """Rows of the ledger for the checksums of `subjects`, by which identical scans are found; arguments as above."""
     return _pooled(participants, subjects, columns("checksum"), {})
 
 

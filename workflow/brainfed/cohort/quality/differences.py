@@ -1,4 +1,4 @@
-"""Whether patients and controls, or the sites, differ in a measure of quality, and how far sites go with diagnoses."""
+"""Differences of quality measures between classes and between sites; association of site and diagnosis."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 FEWEST = 2
-"""Subjects that a group needs to have a spread."""
+"""Fewest subjects of a group with a spread."""
 
 
 @dataclass(frozen=True)
 class GroupDifference:
-    """A measure of patients against controls.
+    """Difference of a measure between patients and controls.
 
     Attributes:
         patients: mean of the patients.
@@ -34,14 +34,14 @@ class GroupDifference:
 
     @property
     def significant(self) -> bool:
-        """At 5 %."""
+        """Whether p is below 5 %."""
         return self.p < 0.05
 
 
 def group_difference(values: pd.Series, diagnosis: pd.Series) -> GroupDifference | None:
-    """Compare patients (1) and controls (0); who has no diagnosis or no value takes no part.
+    """Compare patients (1) and controls (0); subjects without a diagnosis or a value take no part.
 
-    None where a group has fewer than two values, or nothing varies.
+    Returns None if a group has fewer than two values, or nothing varies.
     """
     known = values.notna() & diagnosis.notna()
     first = values[known & (diagnosis == 1).fillna(False)].to_numpy(dtype=np.float64)
@@ -58,10 +58,10 @@ def group_difference(values: pd.Series, diagnosis: pd.Series) -> GroupDifference
 
 @dataclass(frozen=True)
 class SiteDifferences:
-    """A measure by site.
+    """Differences of a measure between sites.
 
     Attributes:
-        explained: eta squared, the share of the variance that lies between sites.
+        explained: eta squared, the share of the variance between sites.
         p: of the one-way analysis of variance.
         sites: site, subjects, mean, others (mean of all other sites), effect (Cohen's d against them), p_holm
             (Welch's t-test against them, Holm over sites); sites with two values or more, in ascending order.
@@ -72,12 +72,12 @@ class SiteDifferences:
     sites: pd.DataFrame
 
     def apart(self, effect: float) -> pd.DataFrame:
-        """The sites that differ significantly from the others by `effect` standard deviations or more."""
+        """Sites that differ significantly from the others by `effect` standard deviations or more."""
         return self.sites[(self.sites["p_holm"] < 0.05) & (self.sites["effect"].abs() >= effect)]
 
 
 def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | None:
-    """Compare the sites; None where fewer than two have two values, or nothing varies."""
+    """Compare the sites; None if fewer than two have two values, or nothing varies."""
     known = values.notna() & site.notna()
     held, where = values[known].to_numpy(dtype=np.float64), site[known].to_numpy(dtype=object)
     names = [name for name in sorted(set(where)) if (where == name).sum() >= FEWEST]
@@ -91,23 +91,23 @@ def site_differences(values: pd.Series, site: pd.Series) -> SiteDifferences | No
         rows.append((name, len(part), float(part.mean()), float(others.mean()), cohen(part, others), p))
     sites = pd.DataFrame(rows, columns=["site", "subjects", "mean", "others", "effect", "p_holm"])
     sites["p_holm"] = multipletests(sites["p_holm"].fillna(1.0), method="holm")[1]
-    everybody = np.concatenate(parts)
-    between = sum(len(part) * (part.mean() - everybody.mean()) ** 2 for part in parts)
-    total = ((everybody - everybody.mean()) ** 2).sum()
+    pooled = np.concatenate(parts)
+    between = sum(len(part) * (part.mean() - pooled.mean()) ** 2 for part in parts)
+    total = ((pooled - pooled.mean()) ** 2).sum()
     return SiteDifferences(float(between / total), float(stats.f_oneway(*parts).pvalue), sites)
 
 
 @dataclass(frozen=True)
 class ClassesBySite:
-    """How unevenly the two classes are spread over sites.
+    """Distribution of the two classes over sites.
 
     Attributes:
-        v: Cramer's V of the table of sites and classes: 0, the same share of patients everywhere; 1, the site decides.
+        v: Cramer's V of sites and classes: 0, equal shares of patients at all sites; 1, the site decides.
         p: of the chi-square test.
-        guessed: share of the subjects whose class is the more frequent one of their site.
+        guessed: share of the subjects with the more frequent class of their site.
         chance: share of the more frequent class of the cohort.
         sites: number of sites.
-        one_class: sites with subjects of one class alone.
+        one_class: number of sites with one class only.
     """
 
     v: float
@@ -119,9 +119,9 @@ class ClassesBySite:
 
 
 def classes_by_site(diagnosis: pd.Series, site: pd.Series) -> ClassesBySite | None:
-    """Patients (1) and controls (0) by site; who has no diagnosis or site takes no part.
+    """Count patients (1) and controls (0) by site; subjects without a diagnosis or site take no part.
 
-    None where there are fewer than two sites or one class.
+    Returns None if there are fewer than two sites or one class.
     """
     known = diagnosis.isin([0, 1]) & site.notna()
     table = pd.crosstab(site[known], diagnosis[known]).to_numpy()
@@ -136,7 +136,7 @@ def classes_by_site(diagnosis: pd.Series, site: pd.Series) -> ClassesBySite | No
 
 
 def cohen(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Cohen's d: difference of the means in pooled standard deviations; NaN where nothing varies."""
+    """Cohen's d: difference of the means in pooled standard deviations; NaN if nothing varies."""
     freedom = len(first) + len(second) - 2
     pooled = ((len(first) - 1) * first.var(ddof=1) + (len(second) - 1) * second.var(ddof=1)) / freedom
     return float((first.mean() - second.mean()) / np.sqrt(pooled)) if pooled > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""Leave subjects out for the quality of their scans: one reason each, the first rule that hits."""
+"""Exclude subjects by the quality of their scans; the first rule that applies gives the reason."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from brainfed.cohort.settings.exclusion import ExclusionSettings
 
 
 class Rule(NamedTuple):
-    """One rule: the measure that it reads, whether its limit is the largest value allowed, and its words."""
+    """One rule: its measure, whether its limit is the largest allowed value, and its words."""
 
     measure: str
     largest: bool
@@ -30,19 +30,19 @@ RULES = {
     "max_constant_regions": Rule("silent_regions", True, "number of regions without signal"),
     "min_tsnr": Rule("tsnr", False, "tSNR"),
 }
-"""By setting; the settings' fields give the order."""
+"""Setting -> rule, in the order of the settings' fields."""
 
 _KIND = re.compile(rf"(?:{'|'.join(rule.words for rule in RULES.values())}) (?:above|below) [^(]+")
 
 
 def exclusion(measures: Mapping[Any, Any], settings: ExclusionSettings) -> str:
-    """Why a subject is left out, such as `mean FD above 0.5 mm (0.73)`; empty: it stays.
+    """Reason to leave a subject out, such as `mean FD above 0.5 mm (0.73)`; empty if it stays.
 
     Args:
-        measures: one subject's row of the measures; NaN where one is not known, which leaves nobody out.
+        measures: one subject's row of the measures; NaN (unknown) excludes nobody.
         settings: the limits.
     """
-    for name, rule in asked(settings).items():
+    for name, rule in active_rules(settings).items():
         limit, value = getattr(settings, name), measures[rule.measure]
         if not np.isnan(value) and (value > limit if rule.largest else value < limit):
             side = "above" if rule.largest else "below"
@@ -50,12 +50,12 @@ def exclusion(measures: Mapping[Any, Any], settings: ExclusionSettings) -> str:
     return ""
 
 
-def asked(settings: ExclusionSettings) -> dict[str, Rule]:
-    """The rules that are set, in their order."""
+def active_rules(settings: ExclusionSettings) -> dict[str, Rule]:
+    """Rules that are set, in their order."""
     return {field.name: RULES[field.name] for field in fields(settings) if getattr(settings, field.name) is not None}
 
 
 def exclusion_kind(reason: str) -> str:
-    """`mean FD above 0.5 mm` of a reason that `exclusion` gave, or of itself; empty for any other."""
+    """Kind of a reason of `exclusion`, such as `mean FD above 0.5 mm`; empty for other reasons."""
     kind = reason.partition(" (")[0]
     return kind if _KIND.fullmatch(kind) else ""

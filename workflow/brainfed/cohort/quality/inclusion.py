@@ -1,7 +1,7 @@
-"""Who is used and who is not, and why.
+"""Decide which subjects are included, with a reason for each exclusion.
 
-Identical series, and connectivity that is nearly the same (spec evaluation, item 2), are one person in two rows or
-a copying mistake: they form a twin group that no split may part.
+Subjects with identical series or nearly identical connectivity are one person in two rows or a copying mistake.
+They form a twin group, which no split may divide.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ OF_SERIES = (
 
 
 def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd.DataFrame) -> pd.DataFrame:
-    """All that is known of every participant and its scan; one row a subject, ascending.
+    """Join participants with the quality of their scans; one row a subject, ascending.
 
     Args:
         participants: as `ingest` returns them.
@@ -44,13 +44,13 @@ def join_quality(participants: pd.DataFrame, quality: pd.DataFrame, measures: pd
 
 
 def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
-    """Decide about every participant, as `join_quality` tells of them.
+    """Decide which participants of `join_quality` are included.
 
     Returns:
-        The included table (subject, included, twin_group, reason); subjects in ascending order.
+        Columns subject, included, twin_group, reason; subjects in ascending order.
 
     Raises:
-        UserError: regions without signal where the settings say `error`, or nobody left.
+        UserError: a region has no signal and the settings say `error`, or no subject is left.
     """
     reasons = _without_copies(measured, [reason_to_leave(row, settings) for row in measured.to_dict("records")])
     included = pd.DataFrame({"subject": measured["subject"], "included": [not reason for reason in reasons]})
@@ -59,13 +59,13 @@ def include(measured: pd.DataFrame, settings: CohortSettings) -> pd.DataFrame:
     if not included["included"].any():
         raise UserError(
             f"Cohort: expected a usable subject among {len(included)}, found none (most often: "
-            f"{included['reason'].mode().iloc[0]}); mend the phenotype table or the series."
+            f"{included['reason'].mode().iloc[0]}); fix the phenotype table or the series."
         )
     return included
 
 
 def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
-    """Why a subject is left out, apart from being a copy; empty: it stays.
+    """Reason to leave a subject out, copies aside; empty if it stays.
 
     Args:
         row: subject, absence, problem, diagnosis, constant_regions, empty_regions and the measures of one subject.
@@ -92,7 +92,7 @@ def reason_to_leave(row: Mapping[Any, Any], settings: CohortSettings) -> str:
 
 
 def _without_copies(measured: pd.DataFrame, reasons: list[str]) -> list[str]:
-    """The reasons; an unlabelled subject whose scan is a labelled one's leaves: in a fit it would stand for it."""
+    """Reasons, with unlabelled copies of labelled scans left out: in a fit they would stand for the labelled ones."""
     stays, labelled = pd.Series([not reason for reason in reasons]), measured["diagnosis"].notna()
     known = measured[stays & labelled]
     same = measured["checksum"].isin(known["checksum"]) | measured["alike"].isin(known["alike"])
@@ -101,7 +101,7 @@ def _without_copies(measured: pd.DataFrame, reasons: list[str]) -> list[str]:
 
 
 def _twin_groups(measured: pd.DataFrame, included: pd.Series) -> pd.Series:
-    """The first of all included subjects with the same series or connectivity; an excluded subject stands alone."""
+    """First of all included subjects with the same series or connectivity; an excluded subject stands alone."""
     series = measured["checksum"].where(included, measured["subject"])
     person = measured.groupby(series)["alike"].transform("first").where(included, "excluded " + measured["subject"])
     return measured.groupby(person)["subject"].transform("first").astype("str")

@@ -1,4 +1,4 @@
-"""What a reader of the report should know about a cohort's data, and what was done about it."""
+"""Issues of a cohort's data for readers of the report, with the action taken."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,16 +27,16 @@ OWN_KINDS = frozenset(
         UNLABELLED_COPY,
     }
 )
-"""Reasons that are kinds of their own: a download that broke off is not a subject that was never scanned."""
+"""Reasons that are kinds of their own: an interrupted download differs from a subject without a scan."""
 SILENT = "regions without signal"
 MEASURES = "expected whole FreeSurfer measures"
-"""Words of every reason to leave a subject out for its FreeSurfer measures."""
+"""Words of every exclusion for FreeSurfer measures."""
 UNMEASURED = "FreeSurfer measures unusable (absent or no numbers)"
 UNUSABLE = "series unusable (damaged, short or not finite)"
 
 
 class Issue(NamedTuple):
-    """One line of the issues table; `subject` is empty where a whole site is meant."""
+    """One line of the issues table; `subject` is empty for an issue of a site."""
 
     subject: str
     kind: str
@@ -51,16 +51,16 @@ def list_issues(
     settings: CohortSettings,
     strangers: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Everything worth a line: who was left out or has no label, twins, missing phenotypes, silent and barely seen
-    regions, runs that are missing, repetition times that disagree, one-class sites, resampled atlases, images whose
-    space looks wrong, and what the measures of quality say (`quality_issues`).
+    """List subjects left out or without a label, twins, missing phenotypes, silent and barely seen regions, missing
+    runs, contradictory repetition times, one-class sites, resampled atlases, images in an unexpected space, and the
+    issues of quality (`quality_issues`).
 
     Args:
         measured: participants with their quality columns and measures, as `join_quality` returns them.
         included: subject, included, twin_group, reason; the same rows.
         coverage: subject, region, coverage.
         settings: the cohort's settings.
-        strangers: subjects that have images and no row in the phenotype table.
+        strangers: subjects with images and without a row in the phenotype table.
 
     Returns:
         Columns subject, kind, detail, action (str).
@@ -93,7 +93,7 @@ def _left_out(included: pd.DataFrame) -> Iterator[Issue]:
 
 
 def reason_kind(reason: str) -> str:
-    """The kind of a reason to leave a subject out: it names no subject and no file."""
+    """Kind of a reason to leave a subject out, without the names of subject and file."""
     if reason in OWN_KINDS:
         return reason
     if kind := exclusion_kind(reason):
@@ -148,7 +148,7 @@ def _low_coverage(used: pd.DataFrame, coverage: pd.DataFrame, minimum: float) ->
 
 
 def _regions_of(coverage: pd.DataFrame) -> dict[str, list[str]]:
-    """Subject -> the regions of its rows."""
+    """Subject -> regions of its rows."""
     return {str(subject): list(regions) for subject, regions in coverage.groupby("subject")["region"]}
 
 

@@ -1,4 +1,4 @@
-"""What is known about the quality of every subject's scan, in one table."""
+"""Table of the quality measures of every subject's scan."""
 
 import pandas as pd
 
@@ -18,19 +18,19 @@ def measure(
     min_coverage: float,
     connectivity: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Join what was measured, by subject.
+    """Join the measures by subject.
 
     Args:
         participants: subject, mean_fd (mm), fd_source; one row a participant.
-        quality: the quality tables of all parts; a measure that they lack is not known.
+        quality: the quality tables of all parts; absent measures are unknown.
         coverage: subject, region, coverage (0 ... 1).
-        min_coverage: fraction of a region below which it counts as barely seen.
-        connectivity: as `imaging.quality.typicality` measures it; none: it was not.
+        min_coverage: fraction of a region below which it is barely seen.
+        connectivity: as `imaging.quality.typicality` measures it; none if not measured.
 
     Returns:
-        subject, fd_source (`table`: the phenotype table's mean FD, `scan`: measured, empty: not known), `MEASURES`
-        (float, NaN where not known: nothing is known of an unusable series), alike (the first of the subjects whose
-        connectivity is nearly the same; itself where it is alone). Subjects in ascending order.
+        subject, fd_source (`table`: the phenotype table's mean FD, `scan`: measured, empty: unknown), `MEASURES`
+        (float, NaN where unknown, as of an unusable series), alike (the first subject with nearly the same
+        connectivity, or the subject itself). Subjects in ascending order.
     """
     subjects = participants[["subject", "mean_fd", "fd_source"]].sort_values("subject", ignore_index=True)
     scans = quality[quality["problem"] == ""].set_index("subject")

@@ -1,6 +1,6 @@
-"""What the measures of quality say of the subjects that stay: much motion, short scans, odd connectivity, sites apart.
+"""Issues of quality in included subjects: much motion, short scans, odd connectivity, sites apart.
 
-Nobody is left out here; `exclude` in the config does that, and never by connectivity.
+They exclude nobody; `exclude` in the config does, and never by connectivity.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import pandas as pd
 
 from brainfed.cohort.class_words import CLASS_WORDS, ClassWords
 from brainfed.cohort.quality.differences import group_difference, site_differences
-from brainfed.cohort.quality.exclusion import asked
+from brainfed.cohort.quality.exclusion import active_rules
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.flags import FlagSettings
 
-Told = tuple[str, str, str, str]
-"""Subject (empty: a site or the cohort), kind, detail, what was done."""
+QualityIssue = tuple[str, str, str, str]
+"""Subject (empty: a site or the cohort), kind, detail, action."""
 
 SITE_MEASURES = (
     ("mean_fd", "motion", "mean FD", "{:.2f} mm"),
@@ -22,8 +22,8 @@ SITE_MEASURES = (
 )
 
 
-def quality_issues(used: pd.DataFrame, settings: CohortSettings) -> Iterator[Told]:
-    """What to tell.
+def quality_issues(used: pd.DataFrame, settings: CohortSettings) -> Iterator[QualityIssue]:
+    """Issues in the order of the checks below.
 
     Args:
         used: the included subjects: subject, site, diagnosis, fd_problem and the measures.
@@ -38,39 +38,39 @@ def quality_issues(used: pd.DataFrame, settings: CohortSettings) -> Iterator[Tol
     yield from _sites(used, settings.flag)
 
 
-def _unread(used: pd.DataFrame) -> Iterator[Told]:
+def _unread(used: pd.DataFrame) -> Iterator[QualityIssue]:
     rows = used.loc[used["fd_problem"] != "", ["subject", "fd_problem"]]
     for subject, problem in rows.itertuples(index=False):
         yield subject, "motion not readable", problem, "kept, how much it moved is not known"
 
 
-def _motion(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Told]:
+def _motion(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
     much = used[used["mean_fd"] > flag.mean_fd]
     for subject, value in much[["subject", "mean_fd"]].itertuples(index=False):
         yield subject, f"mean FD above {flag.mean_fd:g} mm", f"{value:.2f} mm", "kept; exclude.mean_fd leaves out"
 
 
-def _short(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Told]:
+def _short(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
     short = used[used["kept_seconds"] < flag.kept_seconds]
     kind = f"scan shorter than {flag.kept_seconds / 60:.3g} min"
     for subject, value in short[["subject", "kept_seconds"]].itertuples(index=False):
         yield subject, kind, f"{value:.0f} s kept", "kept; exclude.min_kept_seconds leaves out"
 
 
-def _unlike(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Told]:
+def _unlike(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
     odd = used[used["typicality_z"] < -flag.unlike]
     for subject, r, z in odd[["subject", "typicality", "typicality_z"]].itertuples(index=False):
         detail = f"r = {r:.2f} with the mean of the others (robust z = {z:.1f})"
         yield subject, "connectivity unlike the others", detail, "kept, look at the scan"
 
 
-def _unknown(used: pd.DataFrame, settings: CohortSettings) -> Iterator[Told]:
-    for name, rule in asked(settings.exclude).items():
+def _unknown(used: pd.DataFrame, settings: CohortSettings) -> Iterator[QualityIssue]:
+    for name, rule in active_rules(settings.exclude).items():
         for subject in used.loc[used[rule.measure].isna(), "subject"]:
             yield subject, f"{rule.words} not known", f"exclude.{name} has nothing to judge by", "kept"
 
 
-def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[Told]:
+def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[QualityIssue]:
     found = group_difference(used["mean_fd"], used["diagnosis"])
     if found and found.significant:
         first, second = words.many[1], words.many[0]
@@ -78,7 +78,7 @@ def _groups(used: pd.DataFrame, words: ClassWords) -> Iterator[Told]:
         yield "", f"{first} and {second} differ in motion", detail, "kept; compare with the method `motion`"
 
 
-def _sites(used: pd.DataFrame, flag: FlagSettings) -> Iterator[Told]:
+def _sites(used: pd.DataFrame, flag: FlagSettings) -> Iterator[QualityIssue]:
     for column, what, title, shown in SITE_MEASURES:
         found = site_differences(used[column], used["site"])
         apart = found.apart(flag.site_effect) if found else pd.DataFrame(columns=["site", "mean", "others", "effect"])

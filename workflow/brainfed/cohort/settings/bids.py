@@ -1,4 +1,4 @@
-"""Which files of a BIDS derivative (fMRIPrep's output) make a cohort, and what is regressed out of them."""
+"""Settings of a BIDS derivative (fMRIPrep's output): selection of images, regression of confounds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,19 +14,19 @@ OPTIONS = {
     "compcor": ("motion", "compcor", "n_compcor", "global_signal"),
     "ica_aroma": ("wm_csf", "global_signal"),
 }
-"""The options that each strategy of nilearn's `load_confounds_strategy` takes."""
+"""Options of each strategy of nilearn's `load_confounds_strategy`."""
 
 
 @dataclass(frozen=True)
 class ConfoundSettings:
-    """What is regressed out and scrubbed, in the words of nilearn's `load_confounds_strategy`."""
+    """Regression and scrubbing, in the terms of nilearn's `load_confounds_strategy`."""
 
     strategy: Literal["none", "simple", "scrubbing", "compcor", "ica_aroma"] = setting(
         "simple",
-        "simple: motion, white matter, CSF; scrubbing: the same, and volumes that moved are cut out; compcor: motion "
+        "simple: motion, white matter, CSF; scrubbing: the same without volumes of high motion; compcor: motion "
         "and anatomical components; ica_aroma: white matter and CSF of images that AROMA cleaned "
         "(desc-smoothAROMAnonaggr); none: nothing. All but none drop non-steady-state volumes and regress out "
-        "fMRIPrep's cosines, a high-pass at 128 s; so `extraction.high_pass: none` suits them.",
+        "fMRIPrep's cosines, a high-pass at 128 s; set `extraction.high_pass: none` with them.",
     )
     motion: Expansion | None = setting(None, "Expansion of the six motion parameters; none: the strategy's own, full.")
     wm_csf: Expansion | None = setting(
@@ -55,7 +55,7 @@ class ConfoundSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse an option that the strategy would pass over."""
+        """Refuse an option that the strategy would ignore."""
         taken = OPTIONS[self.strategy]
         for name in sorted({option for options in OPTIONS.values() for option in options} - set(taken)):
             if getattr(self, name) is not None:
@@ -67,16 +67,16 @@ class ConfoundSettings:
 
     @property
     def options(self) -> dict[str, str | int | float]:
-        """What is set, as keywords of `load_confounds_strategy`."""
+        """Options that are set, as keywords of `load_confounds_strategy`."""
         named = {name: getattr(self, name) for name in OPTIONS[self.strategy]}
         return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class BidsSettings:
-    """Which images of a BIDS derivative are used (source: bids)."""
+    """Selection of the images of a BIDS derivative (source: bids)."""
 
-    derivatives: str | None = setting(None, "Folder of the derivative, the one that holds sub-*/.")
+    derivatives: str | None = setting(None, "Folder of the derivative, which holds sub-*/.")
     space: str | None = setting(
         None,
         "Label of the images' space (space-LABEL), with its cohort as in MNIPediatricAsym:cohort-2; native: images "
@@ -94,12 +94,12 @@ class BidsSettings:
     run_numbers: tuple[int, ...] = setting((), "Numbers of the runs to use (run-NUMBER); empty: all.")
     runs: Literal["concatenate", "first", "average"] = setting(
         "concatenate",
-        "Several runs of a subject, over all sessions used: joined after each was cleaned; only the first; or one "
+        "Several runs of a subject, over all sessions used: joined after cleaning each; only the first; or one "
         "connectivity a run, averaged (tangent joins them): the mean of r, or of z with fisher_z, in which each run "
-        "counts the same. A run of which fewer than min_timepoints or no more than the regressors are kept is left "
+        "counts the same. A run with fewer kept volumes than min_timepoints, or no more than regressors, is left "
         "out of an average.",
     )
-    brain_mask: bool = setting(True, "Voxels outside of the image's brain mask (desc-brain) are without signal.")
+    brain_mask: bool = setting(True, "Voxels outside the image's brain mask (desc-brain) have no signal.")
     confounds: ConfoundSettings = setting(
         factory=ConfoundSettings, description="What is regressed out and scrubbed (desc-confounds_timeseries.tsv)."
     )

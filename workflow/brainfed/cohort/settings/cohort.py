@@ -1,4 +1,4 @@
-"""What a cohort is made of: where its table and series lie, what its codes mean, how it is simulated."""
+"""Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +17,7 @@ Target = Literal["diagnosis", "sex"]
 
 @dataclass(frozen=True)
 class ColumnSettings:
-    """Names of the phenotype table's columns."""
+    """Column names of the phenotype table."""
 
     subject: str = setting("participant_id", "Column with the subject's id, unique in the table.")
     subject_fallback: str | None = setting(
@@ -33,14 +33,14 @@ class ColumnSettings:
     age: str = setting("age", "Column with the age in years.")
     sex: str = setting("sex", "Column with the sex code.")
     diagnosis: str | None = setting(
-        "diagnosis", "Column with the diagnosis code; none: nobody has one, for `target: sex`."
+        "diagnosis", "Column with the diagnosis code; none: no diagnosis, for `target: sex`."
     )
     mean_fd: str | None = setting(None, "Column with the mean framewise displacement in mm; none: motion is unknown.")
 
 
 @dataclass(frozen=True)
 class CodeSettings:
-    """What the phenotype table's codes mean; the codes are compared as text."""
+    """Meaning of the phenotype table's codes, which are compared as text."""
 
     sex: dict[str, Sex] = setting(
         factory=lambda: {"male": "male", "female": "female"}, description="Sex codes: code -> male or female."
@@ -57,7 +57,7 @@ class CodeSettings:
 
 @dataclass(frozen=True)
 class ExtractionSettings:
-    """How region series are cleaned after they were averaged (NIfTI sources)."""
+    """Cleaning of averaged region series (NIfTI sources)."""
 
     detrend: bool = setting(True, "Remove the linear trend of each region.")
     standardise: bool = setting(True, "Scale each region to mean 0 and standard deviation 1.")
@@ -65,7 +65,7 @@ class ExtractionSettings:
     low_pass: float | None = setting(0.1, "Upper edge of the band-pass in Hz; none: no low-pass.", minimum=0)
 
     def __post_init__(self) -> None:
-        """Refuse a band that lets nothing through."""
+        """Refuse a band that passes nothing."""
         for name, edge in (("high_pass", self.high_pass), ("low_pass", self.low_pass)):
             if edge is not None and edge <= 0:
                 raise ValueError(
@@ -74,7 +74,7 @@ class ExtractionSettings:
         if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
             raise ValueError(
                 f"extraction: expected high_pass below low_pass, found {self.high_pass:g} and {self.low_pass:g} Hz; "
-                "mend one of them"
+                "fix one of them"
             )
 
 
@@ -99,7 +99,7 @@ def _sites() -> dict[str, SimulatedSite]:
 
 @dataclass(frozen=True)
 class SimulateSettings:
-    """A cohort of made-up brains with known effects; every effect is a shift of correlations."""
+    """A simulated cohort with known effects; every effect is a shift of correlations."""
 
     subjects: int = setting(120, "Number of subjects, 10 patients in every 20.", minimum=8)
     seed: int = setting(7, "Seed of the simulated brains.", minimum=0)
@@ -124,13 +124,13 @@ class SimulateSettings:
     memory: float = setting(4.0, "Time constant of the signal's autocorrelation in s.", minimum=0.1)
     groups: int = setting(
         0,
-        "Groups of alike people, a multiple of 4: each has one sex, a narrow band of age and connectivity of its own; "
-        "0: everybody is drawn alone.",
+        "Groups of similar subjects, a multiple of 4: each has one sex, a narrow age band and its own connectivity; "
+        "0: subjects are drawn independently.",
         minimum=0,
     )
     group_agreement: float = setting(
         0.0,
-        "How strongly the group decides the diagnosis. 0: every group is half patients; 1: all of a group have one "
+        "How strongly the group decides the diagnosis. 0: half of every group are patients; 1: all of a group have one "
         "diagnosis; between: a share of (1 + agreement) / 2 has it.",
         minimum=0,
         maximum=1,
@@ -140,16 +140,16 @@ class SimulateSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse a simulation that no site takes part in, and groups that the diagnoses do not share out."""
+        """Refuse a simulation without sites, and groups that diagnoses cannot divide equally."""
         if self.groups % 4:
             raise ValueError(
-                f"simulate.groups: expected a multiple of 4, so that either sex and diagnosis has as many, found "
+                f"simulate.groups: expected a multiple of 4, equal for sexes and diagnoses, found "
                 f"{self.groups}; write {4 * round(self.groups / 4) or 4}, or 0 for none"
             )
         for name in ("group_agreement", "group_spread"):
             if not self.groups and getattr(self, name) != getattr(SimulateSettings, name):
                 raise ValueError(
-                    f"simulate.{name}: expected groups that it is of, found {getattr(self, name):g} with groups 0; set "
+                    f"simulate.{name}: expected groups for it, found {getattr(self, name):g} with groups 0; set "
                     "simulate.groups, or remove the key"
                 )
         if not self.sites:
@@ -163,10 +163,10 @@ class SimulateSettings:
 
 @dataclass(frozen=True)
 class CohortSettings:
-    """One cohort: its source, its table, how its scans become region series."""
+    """One cohort: its source, its table, the extraction of its region series."""
 
     source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer"] = setting(
-        description="simulate: made-up NIfTI files; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "
+        description="simulate: generated NIfTI; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "
         "parcellation; timeseries: region series; freesurfer: tables or stats files of regional volumes, thickness and "
         "areas (`features.kind: morphometry`)."
     )
@@ -178,8 +178,8 @@ class CohortSettings:
     )
     rows: dict[str, tuple[str, ...]] = setting(
         factory=dict,
-        description="Rows of the phenotype table that are the cohort, column -> values: `VISCODE: [bl]`; the others "
-        "are passed over.",
+        description="Rows of the phenotype table that form the cohort, column -> values: `VISCODE: [bl]`; the others "
+        "are ignored.",
     )
     series: str | None = setting(
         None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
@@ -191,7 +191,7 @@ class CohortSettings:
     atlas: str = setting(
         "atlas",
         "Name of the parcellation, as it appears in paths. basc122, cc200, harvard-oxford and aal need no "
-        "`parcellation` (NIfTI and BIDS sources): `snakemake fetch_atlases` brings them.",
+        "`parcellation` (NIfTI and BIDS sources): `snakemake fetch_atlases` downloads them.",
     )
     parcellation: str | None = setting(
         None,
@@ -215,8 +215,8 @@ class CohortSettings:
     codes: CodeSettings = setting(factory=CodeSettings, description="What the phenotype table's codes mean.")
     target: Target = setting(
         "diagnosis",
-        "What is learnt: the diagnosis, or sex (male against female), which then is no phenotype: no graph, generator "
-        "or baseline is told it. Diagnoses then only exclude.",
+        "Target of learning: the diagnosis, or sex (male against female). Sex then is no phenotype of any graph, "
+        "generator or baseline, and diagnoses only exclude.",
     )
     unlabelled: Literal["drop", "keep"] = setting(
         "drop",
@@ -229,8 +229,8 @@ class CohortSettings:
     tr: dict[str, float] = setting(
         factory=dict, description="Repetition time in s by site; overrules the image header."
     )
-    shards: int = setting(8, "Number of parts that the subjects' series are kept in.", minimum=1)
-    min_timepoints: int = setting(50, "Shortest series that is used, in volumes.", minimum=2)
+    shards: int = setting(8, "Number of parts of the stored series.", minimum=1)
+    min_timepoints: int = setting(50, "Shortest usable series, in volumes.", minimum=2)
     on_invalid: Literal["error", "drop"] = setting(
         "error",
         "An absent, damaged, non-finite or short series, or an absent confound table, stops the run, or drops its "
@@ -241,34 +241,34 @@ class CohortSettings:
     )
     min_coverage: float = setting(
         0.5,
-        "A region of which a scan saw a smaller fraction is listed among the issues; it is kept.",
+        "A region that a scan covers by a smaller fraction is listed among the issues; it is kept.",
         minimum=0,
         maximum=1,
     )
     exclude: ExclusionSettings = setting(
-        factory=ExclusionSettings, description="Limits of quality beyond which a subject is left out."
+        factory=ExclusionSettings, description="Limits of quality; subjects beyond them are left out."
     )
     flag: FlagSettings = setting(
-        factory=FlagSettings, description="Limits beyond which a subject that stays is listed among the issues."
+        factory=FlagSettings, description="Limits of quality; subjects beyond them stay, listed among the issues."
     )
     extraction: ExtractionSettings = setting(
-        factory=ExtractionSettings, description="How region series are cleaned (NIfTI and BIDS sources)."
+        factory=ExtractionSettings, description="Cleaning of region series (NIfTI and BIDS sources)."
     )
     freesurfer: FreeSurferSettings = setting(
         factory=FreeSurferSettings, description="FreeSurfer's measures (source: freesurfer)."
     )
-    fetch: str = setting("", "Command that brings the files, named when they are absent.")
+    fetch: str = setting("", "Command that downloads the files; messages on absent files name it.")
     simulate: SimulateSettings = setting(
         factory=SimulateSettings, description="The simulated cohort (source: simulate)."
     )
 
     @property
     def kind(self) -> Literal["connectivity", "morphometry"]:
-        """The kind of features that the source yields."""
+        """Kind of features of the source."""
         return "morphometry" if self.source == "freesurfer" else "connectivity"
 
     def __post_init__(self) -> None:
-        """Refuse repetition times that are none, and a target without a column."""
+        """Refuse impossible repetition times, and a target without a column."""
         if self.target == "diagnosis" and self.columns.diagnosis is None:
             raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
         if self.target == "diagnosis" and self.source != "simulate":
@@ -278,11 +278,11 @@ class CohortSettings:
                     raise ValueError(f"codes.diagnosis: expected a code that means {needed}, found none; add it")
         for site, tr in self.tr.items():
             if tr <= 0:
-                raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; mend it")
+                raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; fix it")
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Paths of the phenotype tables, none where there is none."""
+        """Paths of the phenotype tables; empty if there is none."""
         if self.phenotype is None:
             return ()
         return (self.phenotype,) if isinstance(self.phenotype, str) else tuple(self.phenotype)

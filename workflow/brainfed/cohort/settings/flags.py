@@ -1,4 +1,4 @@
-"""What is told about a subject that stays."""
+"""Settings of the issues of included subjects."""
 
 from dataclasses import dataclass
 
@@ -7,15 +7,15 @@ from brainfed.runtime.settings import setting
 
 @dataclass(frozen=True)
 class FlagSettings:
-    """Limits beyond which a subject or a site is listed among the issues; it is kept."""
+    """Limits of quality; subjects and sites beyond them are kept and listed among the issues."""
 
-    mean_fd: float = setting(0.2, "Mean framewise displacement in mm above which a subject moved much.", minimum=0)
+    mean_fd: float = setting(0.2, "Mean framewise displacement in mm above which motion is high.", minimum=0)
     kept_seconds: float = setting(
         240.0, "Length in s after scrubbing below which a scan is short (Parkes 2018: four minutes).", minimum=0
     )
     unlike: float = setting(
         3.5,
-        "Robust z below minus this: a subject's connectivity is unlike the others' (Iglewicz and Hoaglin 1993).",
+        "Connectivity with a robust z below minus this is unlike the others' (Iglewicz and Hoaglin 1993).",
         minimum=0,
     )
     alike: float = setting(
@@ -25,5 +25,5 @@ class FlagSettings:
         maximum=1,
     )
     site_effect: float = setting(
-        0.8, "Cohen's d of a site against all others from which a significant difference is told.", minimum=0
+        0.8, "Cohen's d of a site against all others from which a significant difference is listed.", minimum=0
     )

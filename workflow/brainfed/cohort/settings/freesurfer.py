@@ -1,4 +1,4 @@
-"""How FreeSurfer's measures of a cohort are read (source: freesurfer)."""
+"""Settings of a cohort of FreeSurfer measures (source: freesurfer)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,18 +10,18 @@ Measure = Literal["volume", "thickness", "area"]
 
 @dataclass(frozen=True)
 class FreeSurferSettings:
-    """Where the measures lie, which of them are features, how volumes are told."""
+    """Paths of the measures, selection of features, normalisation of volumes."""
 
     tables: tuple[str, ...] = setting(
         (),
-        "Paths of tables, a row a subject: what asegstats2table and aparcstats2table write, or merged ones (csv or "
+        "Paths of tables, a row a subject, of asegstats2table and aparcstats2table, or merged ones (csv or "
         "tsv). They are joined by id.",
     )
     subjects_dir: str | None = setting(
-        None, "Path of a SUBJECTS_DIR whose stats files are read (aseg.stats, lh.aparc.stats ...); instead of tables."
+        None, "Path of a SUBJECTS_DIR with stats files (aseg.stats, lh.aparc.stats ...); instead of tables."
     )
     parcellations: tuple[str, ...] = setting(
-        ("aparc",), "Cortical parcellations that are read of a SUBJECTS_DIR: aparc, aparc.a2009s, aparc.DKTatlas."
+        ("aparc",), "Cortical parcellations to read from a SUBJECTS_DIR: aparc, aparc.a2009s, aparc.DKTatlas."
     )
     id: str = setting(
         "{file}",
@@ -32,15 +32,14 @@ class FreeSurferSettings:
     )
     rows: dict[str, tuple[str, ...]] = setting(
         factory=dict,
-        description="Rows of merged tables that are read, column -> values: `VISCODE: [bl]`; the others are passed "
-        "over.",
+        description="Rows of merged tables to read, column -> values: `VISCODE: [bl]`; the others are ignored.",
     )
     columns: tuple[str, ...] = setting(
         (),
-        "Names of the columns that are measures, with * and ? (`lh_*`, `ST*TA`); empty: all, which is refused for a "
+        "Names of the columns of measures, with * and ? (`lh_*`, `ST*TA`); empty: all, which is refused for a "
         "merged table, as it may hold diagnoses too.",
     )
-    leave_out: tuple[str, ...] = setting((), "Names of columns that are left out of them, with * and ?.")
+    leave_out: tuple[str, ...] = setting((), "Names of columns to leave out of them, with * and ?.")
     measures: tuple[Measure, ...] = setting(
         ("volume", "thickness", "area"),
         "Kinds of measures that are features, in mm³, mm and mm² as FreeSurfer has them; others (curvature, standard "
@@ -49,7 +48,7 @@ class FreeSurferSettings:
     )
     whole_brain: bool = setting(
         True,
-        "Keep measures of more than a region: intracranial volume, total grey matter, mean thickness and the like.",
+        "Keep global measures: intracranial volume, total grey matter, mean thickness and the like.",
     )
     normalise: Literal["none", "ratio"] = setting(
         "none",
@@ -58,7 +57,7 @@ class FreeSurferSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse two sources, and a selection of nothing."""
+        """Refuse two sources, and an empty selection."""
         if self.tables and self.subjects_dir is not None:
             raise ValueError(
                 "freesurfer: expected either tables or subjects_dir, found both; remove one, as the same measures "

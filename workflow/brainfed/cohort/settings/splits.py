@@ -1,4 +1,4 @@
-"""How a cohort becomes institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I)."""
+"""Settings of institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I)."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ from brainfed.runtime.settings import setting
 
 @dataclass(frozen=True)
 class SplitSettings:
-    """Who sits in which institution, and when each subject is tested."""
+    """Division of subjects into institutions, and of institutions into test folds."""
 
     institutions: Literal["random", "sites", "site_groups"] = setting(
         "random", "Equal random parts of the cohort, one institution a site, or the named groups of sites."
@@ -19,8 +19,8 @@ class SplitSettings:
     count: int = setting(5, "Number of random institutions.", minimum=1)
     share: float | None = setting(
         None,
-        "Fraction of the cohort in each random institution, the others are left out (FedNI Fig. 7); none: everybody, "
-        "in equal parts.",
+        "Fraction of the cohort in each random institution; the others are left out (FedNI Fig. 7); none: equal parts "
+        "of the whole cohort.",
         minimum=0,
         maximum=1,
     )
@@ -30,33 +30,33 @@ class SplitSettings:
     )
     validation: Literal["folds", "leave_one_site_out"] = setting(
         "folds",
-        "Cross-validation folds inside each institution, or every site tested once as an institution of its own "
-        "(`institutions` and `folds` then do not count; methods that complete the graph need `protocol: inductive`).",
+        "Cross-validation folds inside each institution, or each site as an institution of its own, tested once "
+        "(`institutions` and `folds` are then ignored; methods that complete the graph need `protocol: inductive`).",
     )
     folds: int = setting(5, "Folds of the cross-validation, stratified by diagnosis in each institution.", minimum=2)
-    repeats: int = setting(5, "How often institutions and folds are drawn anew.", minimum=1)
+    repeats: int = setting(5, "Number of draws of institutions and folds.", minimum=1)
 
     @property
     def draws_institutions(self) -> bool:
-        """Whether institutions are parts of the cohort at random, not sites or groups of sites."""
+        """Whether institutions are random parts of the cohort, not sites or groups of sites."""
         return self.institutions == "random" and self.validation == "folds"
 
     def __post_init__(self) -> None:
         if self.share is None:
             return
         if self.share == 0:
-            raise ValueError("share: expected more than 0, found 0, which leaves nobody; raise it, or choose none")
+            raise ValueError("share: expected more than 0, found 0, an empty institution; raise it, or choose none")
         if self.institutions != "random" or self.validation != "folds":
-            raise ValueError("share: it is of random institutions with folds; leave it out, or choose those")
+            raise ValueError("share: expected random institutions with folds beside it; leave it out, or choose these")
         if round(self.count * self.share, 9) > 1:
             raise ValueError(f"share: {self.count} institutions of {self.share} are more than the cohort; lower it")
 
 
 def institution_of_site(groups: Mapping[str, Collection[str]], sites: Collection[str]) -> dict[str, str]:
-    """Site -> name of the group that holds it, for exactly the sites of the cohort.
+    """Site -> name of its group, for exactly the sites of the cohort.
 
     Raises:
-        UserError: a group names a site that the cohort lacks, a site is in two groups or in none.
+        UserError: a group names an unknown site, or a site is in two groups or in none.
     """
     owner: dict[str, str] = {}
     for name, members in groups.items():

@@ -1,4 +1,4 @@
-"""Download ABIDE I as the Preprocessed Connectomes Project holds it: the phenotype table and CC200 series."""
+"""Download ABIDE I of the Preprocessed Connectomes Project: the phenotype table and CC200 series."""
 
 import csv
 import logging
@@ -19,14 +19,14 @@ logger = logging.getLogger(__name__)
 
 
 def fetch_abide(folder: str | Path, progress: Callable[[int, int, str], None]) -> None:
-    """Bring what `folder` lacks: C-PAC, band-passed, global signal regressed, CC200, every subject with a file.
+    """Download the files that `folder` lacks: C-PAC, band-passed, global signal regressed, CC200, all subjects.
 
     Args:
-        folder: where `ABIDE_pcp` is made or completed.
+        folder: parent of `ABIDE_pcp`, which is made or completed.
         progress: called with (done, total, what) after each subject.
 
     Raises:
-        UserError: the source cannot be reached, lacks a file, or nothing can be written.
+        UserError: the source cannot be reached or lacks a file, or the disk is full.
     """
     _fetch(folder, "the phenotype table", [])
     with (Path(folder) / TABLE).open(encoding="utf-8-sig", newline="") as file:
@@ -55,5 +55,5 @@ def _fetch(folder: str | Path, what: str, subjects: Sequence[str]) -> None:
             raise full_disk(Path(folder), 0, 0) from error
         raise UserError(
             f"ABIDE I: expected {what} from {SOURCE}, could not fetch it ({type(error).__name__}); run this command "
-            f"again on a machine with a network (it goes on where it stopped), then copy {folder} here."
+            f"again on a machine with a network (it continues where it stopped), then copy {folder} here."
         ) from error

@@ -39,15 +39,15 @@ logger = logging.getLogger(__name__)
 
 
 def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[int, int, str], None]) -> None:
-    """Bring the atlases that `folder` lacks as NAME.nii.gz and NAME.tsv; downloads stay in `folder`/downloads.
+    """Download the atlases that `folder` lacks to NAME.nii.gz and NAME.tsv; downloads stay in `folder`/downloads.
 
     Args:
-        names: of known atlases.
-        folder: where they are written.
+        names: names of known atlases.
+        folder: target folder.
         progress: called with (done, total, what) after each.
 
     Raises:
-        UserError: a source cannot be reached, or gave something else than the atlas.
+        UserError: a source cannot be reached, or returned another file than the atlas.
     """
     for done, name in enumerate(names, start=1):
         image, table = Path(folder) / f"{name}.nii.gz", Path(folder) / f"{name}.tsv"
@@ -61,14 +61,14 @@ def fetch_atlases(names: Sequence[str], folder: str | Path, progress: Callable[[
 
 
 def parcellation_of(name: str, fetched: Any) -> tuple[nib.Nifti1Image, pd.DataFrame]:
-    """The 3D image of labels and the region table (index, name) of what nilearn's fetcher returned.
+    """Convert the result of nilearn's fetcher to a 3D image of labels and a region table (index, name).
 
     Args:
-        name: of the atlas.
-        fetched: `maps`, the image or its path, and `lut`, the look-up table with index and name, where it has one.
+        name: name of the atlas.
+        fetched: `maps`, the image or its path, and optionally `lut`, the look-up table with index and name.
 
     Raises:
-        UserError: the image holds no labels, or some that the look-up table does not name.
+        UserError: the image holds no labels, or labels without a name in the look-up table.
     """
     source = fetched["maps"] if isinstance(fetched["maps"], nib.Nifti1Image) else nib.load(fetched["maps"])
     values = np.asanyarray(source.dataobj)
@@ -78,7 +78,7 @@ def parcellation_of(name: str, fetched: Any) -> tuple[nib.Nifti1Image, pd.DataFr
     present = np.unique(labels[labels != 0])
     if not np.array_equal(labels, values) or not present.size:
         raise UserError(
-            f"Atlas {name}: expected an image of labels, found fractions or zeros only; delete it and fetch."
+            f"Atlas {name}: expected an image of labels, found fractions or zeros only; delete and fetch it."
         )
     image = nib.Nifti1Image(labels, source.affine)
     if fetched.get("lut") is None:
@@ -94,7 +94,7 @@ def parcellation_of(name: str, fetched: Any) -> tuple[nib.Nifti1Image, pd.DataFr
 
 
 def _with_about(regions: int, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The parcellation, of those along the last axis, whose number of regions is nearest `regions`."""
+    """Parcellation along the last axis with the number of regions nearest to `regions`."""
     counts = [np.unique(values[..., place]).size - 1 for place in range(values.shape[3])]
     return np.asarray(values[..., int(np.argmin(np.abs(np.asarray(counts) - regions)))])
 
@@ -107,6 +107,6 @@ def _fetch(name: str, folder: Path) -> Any:
         if is_full(error):
             raise full_disk(Path(folder), 0, 0) from error
         raise UserError(
-            f"Atlas {name}: expected it from its source on the web, could not fetch it ({type(error).__name__}); run "
+            f"Atlas {name}: expected the files of its source on the web, found none ({type(error).__name__}); run "
             f"this command again on a machine with a network, then copy {folder} here."
         ) from error

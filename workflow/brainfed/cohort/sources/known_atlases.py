@@ -1,6 +1,6 @@
-"""Atlases that a config may name, and where their files lie.
+"""Atlases that a config may name, with the paths of their files.
 
-Light: the listing reads it at parse time. `atlas_download` brings the files.
+The module is light: the listing reads it at parse time. `atlas_download` downloads the files.
 """
 
 from typing import NamedTuple
@@ -13,14 +13,14 @@ KNOWN_ATLASES = ("basc122", "cc200", "harvard-oxford", "aal")
 
 
 class AtlasFiles(NamedTuple):
-    """An atlas NIfTI and its region table; None: there is none."""
+    """Atlas NIfTI and region table, None where absent."""
 
     parcellation: str | None
     labels: str | None
 
 
 def atlas_files(settings: CohortSettings) -> AtlasFiles:
-    """The files that a cohort of images names, else those of the known atlas that `atlas` names."""
+    """Files that the settings name, else those of the known atlas `atlas`."""
     if not by_name(settings):
         return AtlasFiles(settings.parcellation, settings.labels)
     path = f"{FOLDER}/{settings.atlas}"
@@ -28,6 +28,6 @@ def atlas_files(settings: CohortSettings) -> AtlasFiles:
 
 
 def by_name(settings: CohortSettings) -> bool:
-    """Whether a cohort of images takes a known atlas and names no parcellation of its own."""
+    """Whether a cohort of images uses a known atlas and no parcellation of its own."""
     images = settings.source not in ("simulate", "timeseries")
     return images and settings.parcellation is None and settings.atlas in KNOWN_ATLASES

@@ -1,7 +1,7 @@
-"""Who is in a cohort and where each series lies, known before any job runs (no checkpoint needed).
+"""List the subjects of a cohort and the paths of their series before any job runs (no checkpoint needed).
 
-Only the csv module: the Snakefile imports this in every job. BIDS derivatives, FreeSurfer's measures and simulations
-have modules of their own; images and series that a path pattern finds are listed here.
+The module needs csv only, as the Snakefile imports it in every job. It lists images and series by path patterns; BIDS
+derivatives, FreeSurfer's measures and simulations have modules of their own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids.listing import list_bids
 from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
 from brainfed.cohort.sources.known_atlases import atlas_files
-from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
+from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
+from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.path_patterns import filled, remedy_for
 from brainfed.cohort.sources.simulated.listing import list_simulated
 from brainfed.cohort.sources.unlisted import unlisted_files
-from brainfed.cohort.sources.unmet import unmet
 from brainfed.cohort.sources.usable_paths import unusable_paths
 from brainfed.runtime.errors import UserError, pass_over
 
@@ -27,8 +27,8 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
 
     Raises:
         UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
-            exists at all, a series or confound file is absent and `on_invalid` is `error`, or Snakemake cannot take
-            the path of a file.
+            exists, a series or confound file is absent and `on_invalid` is `error`, or Snakemake cannot take the
+            path of a file.
     """
     listing = _listing(name, settings, root)
     tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
@@ -44,7 +44,7 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
         return list_bids(name, settings)
     if settings.source == "freesurfer":
         return list_freesurfer(name, settings)
-    for mistake in unmet(name, settings):
+    for mistake in missing_inputs(name, settings):
         raise mistake
     rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)
     subjects = tuple(list_subject(name, row, settings) for row in rows)
@@ -57,12 +57,12 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
 
 
 def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> list[str]:
-    """The series that some row of the tables names, those of rows that `rows` passes over too."""
+    """Series of all rows of the tables, including rows that `rows` ignores."""
     named = [listed.series for listed in subjects if listed.series]
     if not settings.rows:
         return named
-    everybody = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
-    return [*named, *(path for row in everybody if (path := _series(name, row, settings)))]
+    all_rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, pass_over)
+    return [*named, *(path for row in all_rows if (path := _series(name, row, settings)))]
 
 
 def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
@@ -81,7 +81,7 @@ def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject
     """One row of the table with the files that its patterns name.
 
     Raises:
-        UserError: a cell of the row means nothing, or a pattern has wrong braces.
+        UserError: a cell of the row is invalid, or a pattern has wrong braces.
     """
     columns = settings.columns
     participant = read_participant(row.table, row, columns, settings.codes, settings.target)
@@ -111,11 +111,11 @@ def _absence(series: str | None, confounds: str | None) -> Absence:
 def absent_files(
     name: str, subjects: Sequence[ListedSubject], settings: CohortSettings, unlisted: Sequence[str] = ()
 ) -> Iterator[UserError]:
-    """Refuse absent files, all of them or, unless their subjects are to be dropped, any."""
+    """Refuse a cohort without any file, and absent files unless their subjects are to be dropped."""
     where = f"Cohort {name!r}"
     wanted = [listed for listed in subjects if listed.absence != EXCLUDED]
     if not wanted:
-        yield nobody_wanted(name, len(subjects))
+        yield all_excluded(name, len(subjects))
         return
     named = [listed for listed in wanted if listed.series is not None]
     without_series = [listed for listed in named if listed.absence == "series file absent"]
@@ -127,7 +127,7 @@ def absent_files(
         return
     without_confounds = [listed for listed in named if listed.absence == "confounds file absent"]
     if len(without_series) + len(without_confounds) == len(named):
-        yield UserError(f"{where}: expected confound tables at {settings.confounds}, found none; mend `confounds`.")
+        yield UserError(f"{where}: expected confound tables at {settings.confounds}, found none; fix `confounds`.")
         return
     for key, absent in (("series", without_series), ("confounds", without_confounds)):
         if absent and settings.on_invalid == "error":
@@ -140,7 +140,7 @@ def absent_files(
 
 
 def _other_names(subjects: Sequence[ListedSubject], unlisted: Sequence[str]) -> str:
-    """What else lies where the series should be: often ids that a spreadsheet took for numbers."""
+    """Hint at other files in the folder of the series: often a spreadsheet took ids for numbers."""
     if not unlisted:
         return ""
     padded = [listed.subject for listed in subjects if any(f"0{listed.subject}" in file for file in unlisted)]

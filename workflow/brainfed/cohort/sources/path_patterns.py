@@ -1,24 +1,24 @@
-"""The path patterns of a config, and what to do where they lead nowhere."""
+"""Path patterns of a config, and remedies for absent files."""
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.runtime.errors import UserError
 
 
 def filled(name: str, key: str, pattern: str, parts: dict[str, str | None]) -> str:
-    """A path pattern with its {file}, {subject} and {site} filled in.
+    """Fill {file}, {subject} and {site} into a path pattern.
 
     Raises:
-        UserError: its braces name something else.
+        UserError: the braces name another slot.
     """
     try:
         return pattern.format_map(parts)
     except (KeyError, ValueError, IndexError) as error:
         raise UserError(
             f"Cohort {name!r}: expected {{file}}, {{subject}} or {{site}} in the `{key}` pattern, found {pattern!r} "
-            f"({error}); mend the braces."
+            f"({error}); fix the braces."
         ) from error
 
 
 def remedy_for(settings: CohortSettings, key: str) -> str:
-    """What to do about an absent file of a setting."""
-    return f"run `{settings.fetch}` or mend `{key}`" if settings.fetch else f"mend `{key}`"
+    """Remedy for an absent file of a setting."""
+    return f"run `{settings.fetch}` or fix `{key}`" if settings.fetch else f"fix `{key}`"

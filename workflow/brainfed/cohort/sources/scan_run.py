@@ -1,20 +1,20 @@
-"""The files of one run of a subject in a BIDS derivative."""
+"""Files of one run of a subject in a BIDS derivative."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class BidsRun:
-    """One preprocessed image and what belongs to it.
+    """One preprocessed image and its files.
 
     Attributes:
         name: its entities, `sub-01_ses-a_task-rest_run-1_space-T1w`.
         image: path of the 4D image.
-        confounds: path of its table of confounds, None where there is none.
-        components: path of the json beside that table, which tells what its CompCor columns are; None where there is
-            none or the strategy needs none.
-        mask: path of its brain mask, None where there is none or none is used.
-        sidecars: paths of the json files that hold for the image, the nearest last (BIDS inheritance principle).
+        confounds: path of its table of confounds, None if absent.
+        components: path of the json beside that table, which describes its CompCor columns; None if absent or not
+            needed.
+        mask: path of its brain mask, None if absent or not used.
+        sidecars: paths of the json files that apply to the image, the nearest last (BIDS inheritance principle).
     """
 
     name: str

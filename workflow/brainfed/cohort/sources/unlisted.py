@@ -1,4 +1,4 @@
-"""Series on disk that no row of a phenotype table names: one directory listing."""
+"""Find series on disk without a row in the phenotype table, by one directory listing."""
 
 import os
 import re
@@ -8,9 +8,9 @@ from string import Formatter
 
 
 def unlisted_files(pattern: str, named: Collection[str]) -> tuple[str, ...]:
-    """Names, ascending, of the files that fit a path pattern and are not among the paths `named`.
+    """Names, ascending, of the files that match a path pattern and are not among the paths `named`.
 
-    None where the folder itself holds braces, where its file name holds none, or where it does not exist.
+    Empty if the folder's name holds braces, the file's name holds none, or the folder does not exist.
     """
     folder, name = os.path.split(pattern)
     parts = list(Formatter().parse(name))

@@ -1,4 +1,4 @@
-"""Paths that Snakemake can take as inputs: it reads braces as wildcards and angle brackets as path variables."""
+"""Refuse paths that Snakemake misreads: braces are its wildcards, angle brackets its path variables."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,13 +14,13 @@ RESERVED = frozenset("{}<>")
 def unusable_paths(
     name: str, tables: Sequence[str], settings: CohortSettings, subjects: Sequence[ListedSubject]
 ) -> Iterator[UserError]:
-    """The files of a cohort that no rule can name: each of the cohort's own, and the first of its subjects'.
+    """Mistakes of files that no rule can name: each file of the cohort, and the first of its subjects.
 
     Args:
-        name: of the cohort.
+        name: name of the cohort.
         tables: paths of its phenotype tables.
-        settings: of the cohort.
-        subjects: as they are listed; the files of those without a series are not read.
+        settings: settings of the cohort.
+        subjects: listed subjects; files of those without a series are ignored.
     """
     where = f"Cohort {name!r}"
     for path in (*tables, *atlas_files(settings), *settings.freesurfer.tables):
@@ -40,7 +40,7 @@ def _sentence(path: str) -> str:
 
 
 def _files(listed: ListedSubject, settings: CohortSettings) -> list[str]:
-    """Every file that a rule reads of a subject."""
+    """Files of a subject that rules read."""
     if settings.source == "freesurfer":
         folder = settings.freesurfer.subjects_dir
         return [] if folder is None else [str(stats_folder(settings.freesurfer, str(listed.series)))]

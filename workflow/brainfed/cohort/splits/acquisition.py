@@ -1,4 +1,4 @@
-"""Where subjects were scanned, and the covariates that harmonisation keeps; no diagnosis passes here."""
+"""Sites of subjects and covariates for harmonisation; no diagnosis is read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def read_acquisition(participants: Path | str, subjects: Sequence[str], covariat
     """Sites and `covariates` (`age`, `sex`) of `subjects`, in their order.
 
     Raises:
-        UserError: a subject is missing from the table, or has no site.
+        UserError: a subject has no row in the table, or no site.
     """
     known = read_table(participants, ["subject", "site", *covariates]).set_index("subject")
     absent = [subject for subject in subjects if subject not in known.index]

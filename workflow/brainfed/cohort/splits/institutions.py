@@ -1,7 +1,7 @@
 """Institutions and folds of one repeat (FedNI Sec. IV-A: equal random parts, stratified 5-fold inside each).
 
-Subjects with identical series are one group: they share an institution and a fold, whatever the
-settings, so that no subject is tested by a model that has seen its twin.
+Subjects with identical series form a group. Its members share an institution and a fold under all settings, so that
+no model tests a subject after training on its twin.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 OUTSIDE = ""
-"""In place of an institution's name: in none of them."""
+"""In place of an institution's name: in no institution."""
 UNTESTED = -1
 """In place of a fold: an unlabelled subject is never scored."""
 
@@ -30,27 +30,27 @@ def split(
 ) -> pd.DataFrame:
     """Draw the institution and the fold of every included subject.
 
-    Subjects without a label join the institutions afterwards and are tested in no fold: without them the others
-    would sit where they sit.
+    Subjects without a label join the institutions afterwards and are tested in no fold. They do not change the
+    places of the others.
 
     Args:
         included: subject, included, twin_group, and reason where sites are left out in turn.
         participants: subject, site, diagnosis (1 patient, 0 control, null).
-        settings: which institutions, which folds.
+        settings: of institutions and folds.
         streams: the repeat's random streams; the same seed gives the same split in any row order.
         target: what the column `diagnosis` holds, for messages.
 
     Returns:
         subject, institution, fold; in ascending order of subject. Random institutions are called
-        `institution-1` ...; the others bear the name of their group or site. Under `share` they hold
-        that fraction of the subjects each, and the others are left out. Under `leave_one_site_out`
-        the fold is the rank of the site among all sites of `participants` with a diagnosis. Twins recorded at
-        different sites go with the first of them. Unlabelled subjects have the fold -1.
+        `institution-1` ...; the others have the name of their group or site. Under `share` each holds
+        that fraction of the subjects, and the others are left out. Under `leave_one_site_out`
+        the fold is the rank of the site among all sites of `participants` with a diagnosis. Twins of
+        different sites belong to the first. Unlabelled subjects have the fold -1.
 
     Raises:
-        UserError: an institution has too few subjects, or too few of a diagnosis, for its folds, a site is
-            unknown, in two groups or in none, fewer than two sites are to be left out in turn, or nobody is left to
-            be tested at one of them.
+        UserError: an institution has too few subjects, or too few of a diagnosis, for its folds; a site is
+            unknown, in two groups or in none; fewer than two sites are to be left out in turn, or one of them has
+            no subject to test.
     """
     subjects, institution = draw_institutions(included, participants, settings, streams, target)
     labelled = subjects["diagnosis"].to_numpy() >= 0
@@ -69,10 +69,10 @@ def draw_institutions(
     streams: Streams,
     target: Target = "diagnosis",
 ) -> tuple[pd.DataFrame, NDArray[np.object_]]:
-    """The subjects to be split (subject, group, site, diagnosis), and (n,) the institution of each.
+    """Subjects to split (subject, group, site, diagnosis), and (n,) the institution of each.
 
     Raises:
-        UserError: as `split`, of which this is all but the folds.
+        UserError: as `split`, folds aside.
     """
     subjects = _eligible(included, participants)
     if settings.validation == "leave_one_site_out":
@@ -94,19 +94,19 @@ def _sites(participants: pd.DataFrame) -> list[str]:
 
 
 def _tested_sites(participants: pd.DataFrame) -> list[str]:
-    """The sites where somebody has a diagnosis, each of which is left out in turn."""
+    """Sites with a diagnosis, each of which is left out in turn."""
     return sorted(participants.loc[participants["diagnosis"].notna(), "site"].dropna().unique())
 
 
 def _eligible(included: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
-    """subject, group, site, diagnosis (-1 without one) of those to be split, in ascending order of subject."""
+    """subject, group, site, diagnosis (-1 without one) of the subjects to split, in ascending order of subject."""
     kept = included.loc[included["included"], ["subject", "twin_group"]]
     subjects = kept.merge(
         participants[["subject", "site", "diagnosis"]], on="subject", how="left", validate="one_to_one"
     )
     subjects = subjects.sort_values("subject", ignore_index=True)
     if not subjects["diagnosis"].notna().any():
-        raise UserError("splits: no included subject has a diagnosis; see cohort/issues.tsv for who was dropped.")
+        raise UserError("splits: no included subject has a diagnosis; see cohort/issues.tsv for the dropped subjects.")
     group = subjects["twin_group"].fillna(subjects["subject"])
     return subjects.assign(group=group, diagnosis=subjects["diagnosis"].fillna(-1).astype("int64"))
 
@@ -124,7 +124,7 @@ def _institutions(
 
 
 def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
-    """(n,) the site of each subject's group: that of the group's first subject."""
+    """(n,) site of each subject's group, which is the site of the group's first subject."""
     unknown = subjects.loc[subjects["site"].isna(), "subject"]
     if len(unknown):
         raise UserError(
@@ -135,7 +135,7 @@ def _site(subjects: pd.DataFrame, wanted_by: str) -> NDArray[np.object_]:
 
 
 def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, streams: Streams) -> NDArray[np.object_]:
-    """Groups of twins in random order, spread evenly, or into institutions of a fixed size; the labelled ones first."""
+    """Spread groups of twins in random order evenly, or over institutions of a fixed size; labelled ones first."""
     labelled = subjects["diagnosis"] >= 0
     sizes = subjects[labelled].groupby("group", sort=True).size()
     needed = settings.count * settings.folds
@@ -157,7 +157,7 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
 
 
 def _evenly(shuffled: "pd.Series[int]", count: int) -> dict[str, str]:
-    """Twins first, each group to the institution that is smallest so far."""
+    """Assign groups, larger ones first, each to the smallest institution so far."""
     held = np.zeros(count, dtype=np.int64)
     chosen: dict[str, str] = {}
     for group, size in shuffled.sort_values(ascending=False, kind="stable").items():
@@ -168,7 +168,7 @@ def _evenly(shuffled: "pd.Series[int]", count: int) -> dict[str, str]:
 
 
 def _held(share: float, folds: int, subjects: int) -> int:
-    """How many of the subjects an institution holds."""
+    """Number of subjects of an institution."""
     held = int(round(share * subjects, 9))
     if held < folds:
         raise UserError(
@@ -179,9 +179,9 @@ def _held(share: float, folds: int, subjects: int) -> int:
 
 
 def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, str]:
-    """Each group to the first institution that has room for it among `target` subjects.
+    """Assign each group to the first institution with room for it among `target` subjects.
 
-    More institutions leave the first ones as they are.
+    More institutions do not change the first ones.
     """
     held = np.zeros(count, dtype=np.int64)
     chosen: dict[str, str] = {}
@@ -230,15 +230,15 @@ def _refuse_one_site(sites: set[str]) -> None:
 
 
 def _refuse_emptied(sites: list[str], included: pd.DataFrame, participants: pd.DataFrame) -> None:
-    """Refuse sites where somebody has a diagnosis and nobody is tested: their fold would be empty."""
+    """Refuse sites with a diagnosis and without a subject to test: their fold would be empty."""
     if not sites:
         return
     members = participants.loc[(participants["site"] == sites[0]) & participants["diagnosis"].notna(), "subject"]
-    told = included.set_index("subject").loc[members]
-    reasons = told["reason"].where(~told["included"], "twin of a subject at another site")
+    decided = included.set_index("subject").loc[members]
+    reasons = decided["reason"].where(~decided["included"], "twin of a subject at another site")
     kinds = reasons.str.partition(" (")[0]
     raise UserError(
-        f"splits: leave_one_site_out tests every site, expected somebody to test at site {sites[0]}, found nobody: "
+        f"splits: leave_one_site_out tests every site, expected subjects to test at site {sites[0]}, found none: "
         f"all {len(members)} leave (most often: {kinds.mode().iloc[0]}; see cohort/issues.tsv; {len(sites) - 1} more "
         "such sites); loosen that rule, leave the site out by `rows`, or merge it with another under codes.site."
     )

@@ -1,4 +1,4 @@
-"""The diagnoses that a stage fitted on labels may see: everybody's but those of the subjects tested in its fold."""
+"""Diagnoses for a stage that is fitted on labels, without those of the subjects tested in its fold."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +16,8 @@ def training_labels(
     """(n,) diagnosis in {0, 1} of `subjects`, -1 where tested in `fold` or unlabelled.
 
     Raises:
-        UserError: a subject is missing from a table.
-        ValueError: no subject is tested in `fold`, so that nothing would be hidden.
+        UserError: a subject has no row in a table.
+        ValueError: no subject is tested in `fold`, so no label would be hidden.
     """
     drawn = read_table(split, ["subject", "fold"]).set_index("subject")["fold"]
     if fold < 0 or not (drawn == fold).any():

@@ -1,7 +1,7 @@
-"""How far apart two subjects are: Euclidean, or one minus the correlation of their values (Parisot et al. 2018).
+"""Distances of subjects: Euclidean, or one minus the correlation of their values (Parisot et al. 2018).
 
-The released code of Parisot et al. takes the correlation distance d = 1 - r of the selected features. Rows that are
-centred and of length 1 have r = u.v, so that d = |u - v|^2 / 2.
+The released code of Parisot et al. uses the correlation distance d = 1 - r of the selected features. Centred rows of
+length 1 have r = u.v, so d = |u - v|^2 / 2.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from brainfed.graphs.settings import Distance
 
 
 def comparable(embedding: FloatMatrix, distance: Distance) -> FloatMatrix:
-    """The rows (n, d_h) as `squared_distances` takes them: for correlations centred and of length 1.
+    """Prepare rows (n, d_h) for `squared_distances`: for correlations, centre them and scale them to length 1.
 
-    A row without variation, which correlates with nobody, becomes zeros.
+    A row without variation, which correlates with no other, becomes zeros.
     """
     if distance == "euclidean":
         return embedding
@@ -38,6 +38,6 @@ def distances(rows: FloatMatrix, columns: FloatMatrix, distance: Distance) -> Fl
 
 
 def _one_minus_correlation(squared: FloatMatrix, rows: FloatMatrix, columns: FloatMatrix) -> FloatMatrix:
-    """From |u - v|^2; 1 where a row has no variation."""
+    """One minus correlation from |u - v|^2; 1 for rows without variation."""
     flat, others = np.square(rows).sum(axis=1) == 0, np.square(columns).sum(axis=1) == 0
     return np.asarray((squared + flat[:, None] + others[None, :]) / 2)

@@ -1,8 +1,8 @@
-"""Which pairs can be among the k most similar at all, from float32 products with a proven margin.
+"""Find the pairs that may be among the k most similar, from float32 products with a proven margin.
 
-A pair that agrees in c phenotypes at the squared distance s weighs c exp(-s / 2 sigma^2), so the most similar have the
-smallest key s / sigma^2 - 2 log c. The k-th smallest key of a sample of the candidates bounds that of all of them;
-what lies beyond the bound by more than float32 can be wrong is no neighbour.
+A pair that agrees in c phenotypes at the squared distance s weighs c exp(-s / 2 sigma^2), so the most similar pairs
+have the smallest key s / sigma^2 - 2 log c. The k-th smallest key of a sample of candidates bounds that of all.
+A pair beyond the bound by more than the error of float32 is not an edge.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,12 +19,12 @@ Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 LARGEST_KEY = 1300.0
-"""Beyond, exp(-s / 2 sigma^2) loses digits, pairs of different keys tie, and no bound holds."""
+"""Largest key of a bound: beyond it exp(-s / 2 sigma^2) loses digits, and pairs of different keys tie."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """One phenotype of a queries and b candidates as integers: they agree where 0 <= code - low < span.
+    """One phenotype of a queries and b candidates as integers: they agree if 0 <= code - low < span.
 
     Attributes:
         low, span: (a, 1); a span of 0 agrees with nothing.
@@ -43,14 +43,14 @@ class Agreement:
 def probable_neighbours(
     queries: Nodes, candidates: Nodes, sigma: float, *, k: int, age_gap: float
 ) -> Iterator[tuple[IntArray, IntArray]]:
-    """(row, column) of the pairs among which the k most similar candidates of each query are, by blocks of queries.
+    """Yield (row, column) of pairs with the k most similar candidates of each query among them, by blocks of queries.
 
     Args:
         queries: a subjects.
         candidates: b subjects.
         sigma: positive.
-        k: how many candidates of each query are looked for; itself, where it is among them, is one of them.
-        age_gap: of the phenotype `age`.
+        k: number of candidates of each query, the query itself included if it is a candidate.
+        age_gap: largest difference of equal ages, in years.
     """
     order = np.random.default_rng(0).permutation(len(candidates))
     shuffled = candidates.take(order)
@@ -63,7 +63,7 @@ def probable_neighbours(
     here, there = (queries.embedding - centre) / sigma, (shuffled.embedding - centre) / sigma
     left, right = factors(here, there, np.float32)
     margin = 2 * rounding_of_products(here) + 8 * np.finfo(np.float32).eps * shifts[-1]
-    # Each candidate's own part of the error makes it nearer, so that one who is far from all widens nobody's margin.
+    # Each candidate is made nearer by its own part of the error, so a remote one widens no other's margin.
     nearer = rounding_of_products(there).astype(np.float32)
     right[-1] -= nearer
     for start in range(0, len(queries), TILE_ROWS):
@@ -93,13 +93,13 @@ def probable_neighbours(
 
 
 def _bound(kth: Float64 | Float32, margin: Float64) -> Float64:
-    """The largest key that a neighbour can have, given the k-th smallest of some candidates; both are rounded."""
+    """Largest possible key of a neighbour, given the k-th smallest key of some candidates; both are rounded."""
     bound = kth + margin
     return np.where(bound < LARGEST_KEY, bound, np.inf)
 
 
 def _kth_smallest(row: IntArray, key: Float64, k: int, rows: int) -> Float64:
-    """(rows,) the k-th smallest key of each row; infinite where it has fewer."""
+    """(rows,) k-th smallest key of each row; infinite for rows with fewer keys."""
     order = np.lexsort((key, row))
     first = np.searchsorted(row[order], np.arange(rows))
     last = first + k - 1
@@ -117,7 +117,7 @@ def _agreement(name: str, queries: Values, candidates: Values, age_gap: float) -
 
 
 def _of_ages(queries: Float64, candidates: Float64, age_gap: float) -> Agreement:
-    """The ages that agree with one are neighbours in order of age."""
+    """Agreement of ages as intervals: the ages that agree with one are consecutive in order of age."""
     order = np.argsort(candidates)
     known = int(np.isfinite(candidates).sum())
     rank = np.full(len(candidates), -1, dtype=np.int32)
@@ -129,7 +129,7 @@ def _of_ages(queries: Float64, candidates: Float64, age_gap: float) -> Agreement
 
 
 def _ages_passed(queries: Float64, ages: Float64, holds: Callable[[Float64], NDArray[np.bool_]]) -> IntArray:
-    """(a,) how many of the sorted ages `holds` for, as the difference query - age, which it does up to some age."""
+    """(a,) number of the sorted ages with `holds(query - age)`, which is true up to some age."""
     low, high = np.zeros(len(queries), dtype=np.int64), np.full(len(queries), len(ages))
     while (low < high).any():
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Squared distances of many subjects as one matrix product: |a - b|^2 = |a|^2 - 2 a.b + |b|^2."""
+"""Squared distances of many subjects by one matrix product: |a - b|^2 = |a|^2 - 2 a.b + |b|^2."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 MANY = 5000
-"""Of more subjects than so many, matrix products tell the distances; below, each pair is measured by itself."""
+"""Largest number of subjects for distances by pair; matrix products compute those of more subjects."""
 TILE_ROWS, TILE_COLUMNS = 512, 4096
-"""Pairs that are in work at once: what they need stays in the cache."""
+"""Pairs of one block, which fits into the cache."""
 
 FloatMatrix = NDArray[np.float64]
 
@@ -22,9 +22,9 @@ def factors(rows: FloatMatrix, columns: FloatMatrix, dtype: type[Any]) -> tuple[
 
 
 def rounding_of_products(points: FloatMatrix) -> FloatMatrix:
-    """(n,) what each point adds to the error of its squared distances in float32 (Higham 2002, Sec. 3.1), twice over.
+    """(n,) twice the part of each point in the error of squared distances in float32 (Higham 2002, Sec. 3.1).
 
-    The error grows with (|a| + |b|)^2, which is at most 2 |a|^2 + 2 |b|^2: the sum of what both points add.
+    The error grows with (|a| + |b|)^2, which is at most 2 |a|^2 + 2 |b|^2: the sum of both points' parts.
     """
     squared = np.square(points).sum(axis=1)
     return np.asarray(2 * (points.shape[1] + 8) * np.finfo(np.float32).eps * squared)

@@ -21,7 +21,7 @@ class Edges:
 
 
 def largest_in_rows(weights: FloatMatrix, k: int) -> NDArray[np.bool_]:
-    """Mask (a, b) of the k largest positive weights of each row, equal ones in order of their column."""
+    """Mask (a, b) of the k largest positive weights of each row; ties go to the lower column."""
     k = min(k, weights.shape[1])
     if k == 0:
         return np.zeros(weights.shape, dtype=np.bool_)
@@ -42,7 +42,7 @@ def nearest(
     age_gap: float,
     entries: int = BLOCK_ENTRIES,
 ) -> Edges:
-    """Edges from each query to its k most similar candidates; `None`: among the queries, never itself."""
+    """Edges from each query to its k most similar candidates; `None`: the other queries."""
     among_themselves = candidates is None
     others = queries if candidates is None else candidates
     if len(queries) > 0 and len(others) > MANY and sigma > 0 and queries.distance == "euclidean":
@@ -65,7 +65,7 @@ def nearest(
 def _nearest_of_probable(
     queries: Nodes, others: Nodes, sigma: float, *, k: int, age_gap: float, apart: bool, entries: int
 ) -> Edges:
-    """What `nearest` finds, weighing only pairs that can be edges; `apart`: query i and node i are one subject."""
+    """Same edges as `nearest`, weighing probable pairs only; `apart`: query i and node i are one subject."""
     found: list[Edges] = []
     for row, column in probable_neighbours(queries, others, sigma, k=k + apart, age_gap=age_gap):
         pair = row != column if apart else slice(None)
@@ -84,7 +84,7 @@ def _nearest_of_probable(
 
 
 def symmetric(edges: Edges, nodes: int) -> Edges:
-    """max(A, A^T), its entries in order of (row, column)."""
+    """max(A, A^T), with entries in order of (row, column)."""
     directed = csr_array((edges.weight, (edges.row, edges.column)), shape=(nodes, nodes))
     both = directed.maximum(directed.T).tocoo()
     order = np.lexsort((both.col, both.row))

@@ -1,9 +1,9 @@
 """Similarity of subjects (FedNI Sec. III-A): A = S o S~, imaging times phenotype.
 
-S_ij = exp(-d_ij^2 / (2 sigma^2)) with d_ij = |h_i - h_j| or the correlation distance, sigma its mean over pairs (or a
-multiple of it), and S~_ij counts the phenotypes in which i and j agree. Nothing here holds more than `BLOCK_ENTRIES`
-numbers at a time; the search among many (`neighbours`, `probable`) holds besides the pairs of `TILE_ROWS` subjects that
-can be edges. That search is for Euclidean distances; by correlation all pairs of many subjects are measured, by blocks.
+S_ij = exp(-d_ij^2 / (2 sigma^2)) with d_ij = |h_i - h_j| or the correlation distance, and sigma its mean over pairs (or
+a multiple of it). S~_ij is the number of phenotypes in which i and j agree. Blocks hold at most `BLOCK_ENTRIES`
+numbers; the search among many subjects (`neighbours.probable`) also holds the probable pairs of `TILE_ROWS` subjects.
+That search uses Euclidean distances. For correlations, blocks cover all pairs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,13 +23,13 @@ Values = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Nodes:
-    """Subjects as the graph sees them.
+    """Subjects of a graph.
 
     Attributes:
         embedding: (n, d_h), comparable in the distance.
-        phenotypes: those that count, (n,) each: `sex` and `site` as codes (-1 unknown), `age` in
+        phenotypes: compared ones, (n,) each: `sex` and `site` as codes (-1 unknown), `age` in
             years (NaN unknown).
-        distance: between embeddings.
+        distance: distance of embeddings.
     """
 
     embedding: FloatMatrix
@@ -38,14 +38,14 @@ class Nodes:
 
     @classmethod
     def of(cls, embedding: FloatMatrix, phenotypes: Mapping[str, Values], distance: Distance) -> "Nodes":
-        """Subjects with the embedding (n, d_h) as the graph's settings make it."""
+        """Subjects with the embedding (n, d_h), prepared for the distance."""
         return cls(comparable(embedding, distance), phenotypes, distance)
 
     def __len__(self) -> int:
         return len(self.embedding)
 
     def take(self, positions: NDArray[np.int64] | slice) -> "Nodes":
-        """The nodes at `positions`."""
+        """Nodes at `positions`."""
         chosen = {name: values[positions] for name, values in self.phenotypes.items()}
         return Nodes(self.embedding[positions], chosen, self.distance)
 
@@ -60,7 +60,7 @@ def row_blocks(rows: int, columns: int, entries: int) -> Iterator[slice]:
 def mean_pairwise_distance(
     embedding: FloatMatrix, entries: int = BLOCK_ENTRIES, distance: Distance = "euclidean"
 ) -> float:
-    """Mean distance over all pairs of rows; 0 where there is no pair."""
+    """Mean distance over all pairs of rows; 0 without a pair."""
     count = len(embedding)
     if count < 2:
         return 0.0
@@ -69,7 +69,7 @@ def mean_pairwise_distance(
     rows, total = comparable(embedding, distance), 0.0
     for block in row_blocks(count, count, entries):
         found = distances(rows[block], rows, distance)
-        # Nobody is a pair with himself; every unordered pair is met twice.
+        # A subject is no pair with itself; every unordered pair counts twice.
         found[np.arange(len(found)), np.arange(block.start, block.stop)] = 0
         total += float(found.sum())
     return total / (count * (count - 1))
@@ -112,9 +112,9 @@ def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> Flo
 
 
 def paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
-    """A of each pair (n,), node i of `left` with node i of `right`, to the bit as in `similarity`.
+    """A (n,) of node i of `left` with node i of `right`, bitwise equal to `similarity`.
 
-    Of Euclidean distances, sigma positive.
+    Distances are Euclidean, sigma is positive.
     """
     squared = np.zeros(len(left))
     for dimension in range(left.embedding.shape[1]):

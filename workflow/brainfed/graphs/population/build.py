@@ -1,8 +1,8 @@
 """The population graph: subjects as nodes, similarity as edges (FedNI Sec. III-A).
 
-Transductive (everybody fits): the k most similar of each row, symmetric by maximum, plus self-loops.
-Inductive (a training mask): projection, sigma and edges come from the training subjects alone; each
-test subject attaches by itself, messages run to it only, so no other row depends on it.
+Transductive (all subjects fit): the k most similar subjects of each row, symmetric by maximum, plus self-loops.
+Inductive (a training mask): training subjects alone fit projection, sigma and edges. Each test subject
+attaches by itself and receives messages only, so no other row depends on it.
 """
 
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PopulationGraph:
-    """A weighted adjacency over n subjects: row i receives from column j; self-loops included.
+    """A weighted adjacency over n subjects: row i receives from column j; self-loops are included.
 
     Attributes:
-        row: edges' receivers; entries are in order of (row, column).
-        column: edges' senders.
+        row: receivers of edges; entries are in order of (row, column).
+        column: senders of edges.
         weight: float32, positive.
-        embedding: float32 (n, min(embedding_dimensions, d)), columns beyond the fitted ones are 0; (n, d) where
-            features are compared as they are.
-        sigma: the kernel's width, one for each institution under scope `local`, else one in all; 0 where
-            fewer than two subjects fit it.
-        cut: under scope `global_cut` the edges between institutions that were removed, in the same order; else None.
-        selected: under the embedding `rfe` the features that it takes, a list for each sigma; empty where the labels
-            lack a class and principal components stand in. Else none.
+        embedding: float32 (n, min(embedding_dimensions, d)), columns beyond the fitted ones are 0; (n, d) under the
+            embedding `none`.
+        sigma: widths of the kernel, one for each institution under scope `local`, else one; 0 for fewer than two
+            subjects in the fit.
+        cut: removed edges between institutions under scope `global_cut`, in the same order; else None.
+        selected: features of the embedding `rfe`, a list for each sigma; empty if the labels lack a class and
+            principal components replace them. Else none.
         crossings: rows of the ledger; none under scope `local`.
     """
 
@@ -71,11 +71,11 @@ def build_graph(
         site: (n,) codes, -1 unknown.
         sex: (n,) codes, -1 unknown.
         age: (n,) years, NaN unknown.
-        settings: k, phenotypes, scope and the like.
+        settings: settings of the graph.
         streams: for `shuffle` only.
-        training: (n,) who may be fitted on: the inductive protocol; None: everybody, transductive.
+        training: (n,) mask of the training subjects (inductive protocol); None: all subjects (transductive).
         labels: (n,) in {0, 1}, -1 where tested: for the embedding `rfe` only.
-        block_entries: how many pairs may be held at once; the result does not depend on it.
+        block_entries: largest number of pairs in one block; it does not affect the result.
     """
     count = len(features)
     fitted = np.ones(count, dtype=np.bool_) if training is None else training
@@ -115,7 +115,7 @@ def _selected(
     labels: IntArray | None,
     settings: GraphSettings,
 ) -> tuple[IntArray, ...]:
-    """The features of the embedding `rfe`, one list a part; none for principal components."""
+    """Features of the embedding `rfe`, one list a part; none for principal components."""
     if settings.embedding != "rfe":
         return ()
     if labels is None:
@@ -127,7 +127,7 @@ def _selected(
 def _part_edges(
     nodes: Nodes, known: IntArray, apart: IntArray, sigma: float, settings: GraphSettings, entries: int
 ) -> list[Edges]:
-    """Edges among those who fit, then the edges by which each of the others attaches to them."""
+    """Edges among the fitted subjects, then the edges that attach each of the others to them."""
     fitted = nodes.take(known)
     among = nearest(fitted, None, sigma, k=settings.k, age_gap=settings.age_gap, entries=entries)
     inner = symmetric(among, len(known))
@@ -143,7 +143,7 @@ def _chosen(edges: Edges, mask: NDArray[np.bool_]) -> Edges:
 
 
 def _shuffled(edges: Edges, institution: IntArray, fitted: NDArray[np.bool_], streams: Streams) -> Edges:
-    """Nodes that fit trade places inside their institution; the others keep their own row."""
+    """Permute the fitted nodes inside their institution; the others keep their own row."""
     place = np.arange(len(institution))
     for index in range(int(institution.max()) + 1):
         members = np.flatnonzero((institution == index) & fitted)
@@ -159,7 +159,7 @@ def _with_self_loops(edges: Edges, count: int, weight: float) -> Edges:
 
 
 def _joined(pieces: list[Edges]) -> Edges:
-    """All edges of the pieces, in order of (row, column)."""
+    """Edges of all pieces, in order of (row, column)."""
     row = np.concatenate([piece.row for piece in pieces])
     column = np.concatenate([piece.column for piece in pieces])
     weight = np.concatenate([piece.weight for piece in pieces])

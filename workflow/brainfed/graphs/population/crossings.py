@@ -1,4 +1,4 @@
-"""What crosses institutions where one graph is built over everybody: all that an edge depends on."""
+"""Data that cross institutions for one graph over all subjects: all inputs of an edge."""
 
 import numpy as np
 
@@ -14,15 +14,15 @@ CROSSES = {"features": ("subjects", "features")} | dict.fromkeys(("site", "sex",
 def crossings_of(
     features: FloatArray, institution: IntArray, settings: GraphSettings
 ) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger: nothing under scope `local`, where every institution builds its own graph.
+    """Rows of the ledger; none under scope `local`, where every institution builds its own graph.
 
-    Else the features, the phenotypes that are compared, and under the embedding `rfe` the labels that choose its
-    features. Cutting the edges between institutions afterwards (`global_cut`) takes none of it back.
+    Other scopes send the features, the compared phenotypes, and under the embedding `rfe` the labels that select its
+    features. Cutting edges between institutions afterwards (`global_cut`) does not change this.
 
     Args:
         features: (n, d).
         institution: (n,) codes.
-        settings: of the graph, its phenotypes those that somebody has.
+        settings: settings of the graph, with known phenotypes only.
     """
     codes, counts = np.unique(institution, return_counts=True)
     if settings.scope == "local" or len(codes) == 1:

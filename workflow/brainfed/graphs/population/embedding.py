@@ -1,4 +1,4 @@
-"""The low-dimensional H of FedNI Sec. III-A by principal components of the imaging features."""
+"""Low-dimensional H of FedNI Sec. III-A by principal components of the imaging features."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,13 +11,13 @@ from sklearn.utils.extmath import svd_flip
 from brainfed.graphs.population.randomised import deviation_by_blocks, randomised_components, row_slices
 
 EXACT_RANK = 2500
-"""Up to this many rows or columns the decomposition is exact and in one piece, beyond it randomised and by blocks."""
+"""Largest number of rows or columns of an exact decomposition; larger ones are randomised and by blocks."""
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 
 
 class Embedding(Protocol):
-    """What takes subjects to the space in which they are compared."""
+    """Map from features to the space in which subjects are compared."""
 
     def __call__(self, features: FloatArray) -> NDArray[np.float64]:
         """Features (n, d) -> embedding (n, d_h)."""
@@ -27,8 +27,8 @@ class Embedding(Protocol):
 class Projection:
     """A fitted projection: mean (d,) and components (d_h, d).
 
-    Principal ones are orthonormal, the strongest first; of scaled features they are so before they are divided by the
-    features' deviations.
+    Principal components are orthonormal, the strongest first; those of scaled features are so before their division by
+    the features' deviations.
     """
 
     mean: FloatArray
@@ -46,13 +46,13 @@ class Projection:
 
 
 def as_they_are(features: FloatArray) -> NDArray[np.float64]:
-    """Features (n, d) as the embedding: nothing is fitted."""
+    """Use features (n, d) as the embedding without a fit."""
     return features.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class ZScores:
-    """Features z-scored by a mean (d,) and a deviation (d,), infinite where a feature is constant."""
+    """Z-scores by a mean (d,) and a deviation (d,), infinite for constant features."""
 
     mean: FloatArray
     deviation: FloatArray
@@ -63,7 +63,7 @@ class ZScores:
 
 
 def fit_z_scores(features: FloatArray) -> ZScores:
-    """Fit the z-scores to features (n, d); one that is constant over these rows takes no part."""
+    """Fit z-scores to features (n, d); features that are constant over these rows become 0."""
     mean = features.mean(axis=0, dtype=np.float64)
     return ZScores(mean, _deviation(features, mean))
 
@@ -71,7 +71,7 @@ def fit_z_scores(features: FloatArray) -> ZScores:
 def fit_projection(features: FloatArray, dimensions: int) -> Projection:
     """Fit at most min(dimensions, n - 1, d) principal components to features (n, d).
 
-    Directions without variance are left out; where n < 2, or all subjects are equal, none remains.
+    Directions without variance are left out; none remains for n < 2 or equal subjects.
     """
     subjects, columns = features.shape
     width = min(dimensions, subjects - 1, columns)
@@ -84,9 +84,9 @@ def fit_projection(features: FloatArray, dimensions: int) -> Projection:
 
 
 def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
-    """Fit principal components to the z-scores of features (n, d), and take raw features to them.
+    """Fit principal components to the z-scores of features (n, d), as a projection of raw features.
 
-    A feature that is constant over these rows takes no part, whatever it is in others.
+    Features that are constant over these rows are ignored in all rows.
     """
     mean = features.mean(axis=0, dtype=np.float64)
     deviation = _deviation(features, mean)
@@ -97,7 +97,7 @@ def fit_scaled_projection(features: FloatArray, dimensions: int) -> Projection:
 
 
 def _deviation(features: FloatArray, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviation (d,) around the mean (d,), infinite where a feature is constant."""
+    """Standard deviation (d,) around the mean (d,), infinite for constant features."""
     large = _is_large(features)
     spread = deviation_by_blocks(features, mean) if large else features.std(axis=0, dtype=np.float64)
     return np.where(np.ptp(features, axis=0) > 0, spread, np.inf)
@@ -108,9 +108,9 @@ def _is_large(features: FloatArray) -> bool:
 
 
 def _exact_components(centred: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """The strongest right singular vectors, by way of the smaller of the two Gram matrices.
+    """Strongest right singular vectors, by the smaller of the two Gram matrices.
 
-    On a matrix of 1,000 subjects by 20,000 connections that is ten times faster than its SVD.
+    For 1,000 subjects by 20,000 connections this is ten times faster than the SVD.
     """
     subjects, columns = centred.shape
     gram = centred @ centred.T if subjects < columns else centred.T @ centred

@@ -1,4 +1,4 @@
-"""What a population graph is fitted to: the embedding of its subjects, and sigma (FedNI Sec. III-A)."""
+"""Fit the embedding of subjects and sigma of a population graph (FedNI Sec. III-A)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.runtime.errors import UserError
 
 COMPARED_WHOLE = 1 << 28
-"""Numbers that the embedding `none` holds at most, 2 GiB."""
+"""Largest size of the embedding `none`, 2 GiB."""
 
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class FittedPart:
-    """Subjects that are built into one graph, and what they are compared by.
+    """Subjects of one graph, with their fitted embedding and sigma.
 
     Attributes:
-        members: their positions, ascending.
-        projection: from features to the embedding, fitted to those of them that may be fitted on.
-        sigma: mean pairwise distance of the same, times the setting `sigma`.
+        members: positions of the subjects, ascending.
+        projection: map from features to the embedding, fitted to the training members.
+        sigma: mean pairwise distance of the training members, times the setting `sigma`.
     """
 
     members: IntArray
@@ -48,14 +48,14 @@ def fit_parts(
     block_entries: int = BLOCK_ENTRIES,
     selected: Sequence[IntArray] = (),
 ) -> tuple[NDArray[np.float64], list[FittedPart]]:
-    """Embedding (n, min(embedding_dimensions, d)) of all subjects, and what made it: one part, or each institution.
+    """Embedding (n, min(embedding_dimensions, d)) of all subjects, and its fitted parts: one, or one an institution.
 
-    It is (n, d) for the embedding `none`. Columns beyond the fitted ones are 0. Only those in the mask `fitted` (n,)
-    enter projection and sigma. The embedding `rfe` takes the features `selected`, one list a part; principal components
-    where it is empty.
+    The embedding `none` is (n, d). Columns beyond the fitted ones are 0. Only subjects in the mask `fitted` (n,)
+    determine projection and sigma. The embedding `rfe` uses the features `selected`, one list a part, or principal
+    components for an empty list.
 
     Raises:
-        UserError: the embedding `none` of more than `COMPARED_WHOLE` numbers; correlations of principal components.
+        UserError: the embedding `none` has more than `COMPARED_WHOLE` numbers, or principal components are correlated.
     """
     embedding = np.zeros((len(features), _width(features, settings)))
     parts = []
@@ -72,7 +72,7 @@ def fit_parts(
 
 
 def _width(features: FloatArray, settings: GraphSettings) -> int:
-    """Columns of the embedding of features (n, d)."""
+    """Number of columns of the embedding of features (n, d)."""
     subjects, columns = map(int, features.shape)
     if settings.embedding != "none":
         return min(settings.embedding_dimensions, columns)
@@ -85,7 +85,7 @@ def _width(features: FloatArray, settings: GraphSettings) -> int:
 
 
 def _fitted(known: FloatArray, columns: IntArray, settings: GraphSettings) -> Embedding:
-    """What takes features to the embedding, fitted to the subjects `known` (m, d); `columns` are those of `rfe`."""
+    """Fit the map from features to the embedding to subjects `known` (m, d); `columns` are the features of `rfe`."""
     if settings.embedding == "none":
         return fit_z_scores(known) if settings.scaling == "columns" else as_they_are
     if len(columns):
@@ -100,12 +100,12 @@ def _fitted(known: FloatArray, columns: IntArray, settings: GraphSettings) -> Em
 
 
 def _rows(features: FloatArray, positions: IntArray) -> FloatArray:
-    """The rows at ascending `positions`; all of them are not copied."""
+    """Rows at ascending `positions`, without a copy if these are all rows."""
     return features if len(positions) == len(features) else features[positions]
 
 
 def parts_of(institution: IntArray, settings: GraphSettings) -> list[IntArray]:
-    """Positions of the subjects that are built into one graph."""
+    """Positions of the subjects of each separate graph."""
     if settings.scope == "local":
         return [np.flatnonzero(institution == index) for index in range(int(institution.max()) + 1)]
     return [np.arange(len(institution))]

@@ -1,4 +1,4 @@
-"""Edge homophily: do neighbours share a label more often than strangers do (Zhu et al. 2020)."""
+"""Edge homophily: share of neighbours with equal labels, against chance (Zhu et al. 2020)."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Homophily:
-    """One label on one graph; NaN where no edge joins two labelled nodes.
+    """Homophily of one label on one graph; NaN without an edge between labelled nodes.
 
     Attributes:
         unweighted: share of the edges (without self-loops) that join equal labels.
         weighted: the same share of their weight.
-        chance: what to expect if the partners of every row were drawn at random.
+        chance: expected share for random partners of every row.
         edges: number of directed edges between labelled nodes.
     """
 
@@ -28,13 +28,13 @@ class Homophily:
 
 
 def homophily(graph: PopulationGraph, label: IntArray, group: IntArray | None = None) -> Homophily:
-    """Homophily of a label such as diagnosis, sex or site.
+    """Compute the homophily of a label such as diagnosis, sex or site.
 
     Args:
         graph: the edges.
-        label: (n,) codes; -1 unknown: the node's edges do not count.
-        group: (n,) institution, where edges never leave one (scopes `local` and `global_cut`): chance
-            then is that inside an institution, averaged over edges. None: chance over everybody.
+        label: (n,) codes; -1: unknown, the node's edges do not count.
+        group: (n,) institution, if edges never leave one (scopes `local` and `global_cut`): chance is
+            that inside an institution, averaged over edges. None: chance over all subjects.
     """
     known = (graph.row != graph.column) & (label[graph.row] >= 0) & (label[graph.column] >= 0)
     row, column, weight = graph.row[known], graph.column[known], graph.weight[known].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Which phenotypes a cohort's graph can compare: those that somebody has."""
+"""Restrict the phenotypes of a graph to those known for any subject."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from brainfed.graphs.settings import GraphSettings
 def known_phenotypes(
     settings: GraphSettings, *, site: NDArray[np.int64], sex: NDArray[np.int64], age: NDArray[np.float64]
 ) -> GraphSettings:
-    """The settings without the phenotypes that are unknown of everybody: sex where it is what is learnt, say.
+    """Settings without phenotypes that are unknown for all subjects, such as sex under the target sex.
 
     Args:
         settings: of the graph.

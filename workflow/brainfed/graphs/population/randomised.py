@@ -1,10 +1,10 @@
-"""Principal components of features that are too large to be copied, by blocks of rows.
+"""Principal components of large features, by blocks of rows without a copy.
 
 Block Krylov iteration on the covariance from a random start (Halko, Martinsson, Shkolnisky & Tygert 2011; Musco & Musco
-2015, Alg. 2): each pass over the features centres (and scales) one block after the other, so that nothing of their size
-is ever allocated. Passes go on until the components are those of the exact decomposition, so that a graph does not
-depend on which of the two found them. Products are in the precision of the features, sums over blocks and small
-decompositions in float64.
+2015, Alg. 2): each pass over the features centres (and scales) one block after the other, so that no array of their
+size is allocated. Passes continue until the components equal those of the exact decomposition, so that a graph does
+not depend on the method. Products are in the precision of the features, sums over blocks and small decompositions in
+float64.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from scipy.linalg import eigh, qr, svd
 from sklearn.utils.extmath import svd_flip
 
 BLOCK_ENTRIES = 1 << 23
-"""Numbers of the features that are centred at once."""
+"""Largest number of features' entries in one block."""
 OVERSAMPLES = 10
 ACCURACY = 0.1
-"""Bound on the sine of a component's angle to the exact one (residual over gap), which stays far below it."""
+"""Bound on the sine of a component's angle to the exact one (residual over gap); the angle is far below it."""
 PASSES = 8, 40
-"""At least and at most so many passes."""
+"""Least and largest number of passes."""
 NOTHING = 1e4 * np.finfo(np.float64).eps
-"""Directions shorter than this share of the largest variance are rounding."""
+"""Directions below this share of the largest variance are rounding."""
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 Float64 = NDArray[np.float64]
@@ -47,13 +47,13 @@ def deviation_by_blocks(features: FloatArray, mean: Float64) -> Float64:
 def randomised_components(features: FloatArray, mean: Float64, deviation: Float64 | None, width: int) -> Float64:
     """At most `width` strongest principal components (d_h, d), orthonormal, the same every time.
 
-    Less exact than `ACCURACY` where variances are too close to be told apart by as many passes as `PASSES` allows.
+    The components are less exact than `ACCURACY` if `PASSES` does not suffice to separate close variances.
 
     Args:
         features: (n, d).
         mean: (d,) of the rows.
-        deviation: (d,) to divide by; None: features as they are.
-        width: how many components; directions without variance are left out.
+        deviation: (d,) divisor; None: unscaled features.
+        width: number of components; directions without variance are left out.
     """
     columns = features.shape[1]
     start = np.random.default_rng(0).standard_normal((columns, min(width + OVERSAMPLES, columns)))
@@ -84,7 +84,7 @@ def randomised_components(features: FloatArray, mean: Float64, deviation: Float6
 
 
 def _covariance_times(axes: Float64, features: FloatArray, mean: Float64, deviation: Float64 | None) -> Float64:
-    """(d, b) the covariance, times n, times the axes (d, b)."""
+    """(d, b) product of n times the covariance and the axes (d, b)."""
     image = np.zeros(axes.shape[::-1])
     rounded: NDArray[Any] = axes.astype(features.dtype)
     for block in _centred_blocks(features, mean, deviation):
@@ -93,19 +93,19 @@ def _covariance_times(axes: Float64, features: FloatArray, mean: Float64, deviat
 
 
 def _bordered(matrix: Float64, columns: Float64) -> Float64:
-    """The symmetric (a + b, a + b) matrix whose first part is (a, a) and whose last columns are given (a + b, b)."""
+    """Symmetric (a + b, a + b) matrix of a first block (a, a) and last columns (a + b, b)."""
     known = len(matrix)
     whole = np.block([[matrix, columns[:known]], [columns[:known].T, columns[known:]]])
     return np.asarray((whole + whole.T) / 2)
 
 
 def _outside(vectors: Float64, basis: Float64) -> Float64:
-    """What of the vectors (d, b) is orthogonal to the orthonormal basis (d, a)."""
+    """Part of the vectors (d, b) orthogonal to the orthonormal basis (d, a)."""
     return vectors - basis @ (basis.T @ vectors)
 
 
 def _gaps(values: Float64) -> Float64:
-    """How far each of the falling values is from the next on either side (Davis & Kahan 1970)."""
+    """Distance of each falling value from the nearest of its neighbours (Davis & Kahan 1970)."""
     falls = np.concatenate([[np.inf], -np.diff(values), [np.inf]])
     return np.asarray(np.minimum(falls[:-1], falls[1:]))
 

@@ -1,4 +1,4 @@
-"""The low-dimensional H of FedNI Sec. III-A by recursive feature elimination (Parisot et al. 2018, Sec. 2.3)."""
+"""Low-dimensional H of FedNI Sec. III-A by recursive feature elimination (Parisot et al. 2018, Sec. 2.3)."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from brainfed.imaging.fitted.rfe import FloatMatrix, IntArray, both_classes, eli
 
 
 def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) -> IntArray:
-    """The min(dimensions, d) features, ascending, that elimination on the labelled subjects keeps.
+    """Select the min(dimensions, d) features, ascending, that elimination on labelled subjects keeps.
 
-    None where the labels lack a class, as in a site that is left out.
+    The result is empty if the labels lack a class, as at a site that is left out.
 
     Args:
-        features: (n, d) of those who may be fitted on.
-        labels: (n,) in {0, 1}, -1 where the label must not be used.
-        dimensions: of the embedding.
+        features: (n, d) of the training subjects.
+        labels: (n,) in {0, 1}; -1: the label must not be used.
+        dimensions: dimensions of the embedding.
     """
     if not both_classes(labels):
         return np.zeros(0, dtype=np.int64)
@@ -23,7 +23,7 @@ def selected_features(features: FloatMatrix, labels: IntArray, dimensions: int) 
 
 
 def selecting_projection(features: FloatArray, selected: IntArray) -> Projection:
-    """Take the features `selected` (d_h,), z-scored by all n rows of `features` (n, d); no label is used here."""
+    """Projection to the features `selected` (d_h,), z-scored by all n rows of `features` (n, d), without labels."""
     varying = np.ptp(features[:, selected], axis=0) > 0
     deviation = np.where(varying, features[:, selected].std(axis=0, dtype=np.float64), 1.0)
     components = np.zeros((len(selected), features.shape[1]))

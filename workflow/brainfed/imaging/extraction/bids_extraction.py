@@ -1,4 +1,4 @@
-"""From the runs of a BIDS derivative to one subject's region series."""
+"""Extract one subject's region series from the runs of a BIDS derivative."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SubjectRuns:
-    """The runs of one subject in order; `tr` in s overrules sidecars and headers."""
+    """Runs of one subject in order; `tr` in s overrules sidecars and headers."""
 
     runs: tuple[BidsRun, ...]
     tr: float | None = None
@@ -36,7 +36,7 @@ def extract_bids_shard(
     """Extract the region series of some subjects.
 
     Raises:
-        UserError: a run cannot be used and `on_invalid` is `error`.
+        UserError: a run is unusable and `on_invalid` is `error`.
     """
 
     def load(subject: str) -> RegionSeries:
@@ -48,11 +48,11 @@ def extract_bids_shard(
 def extract_subject(
     subject: str, files: SubjectRuns, atlas: Atlas | ProbabilisticAtlas, settings: CohortSettings
 ) -> RegionSeries:
-    """Average and clean every run of a subject and join them; of an average, runs that are too short are left out.
+    """Average and clean every run of a subject and join them; an average leaves out runs that are too short.
 
     Raises:
-        UserError: a run cannot be used, the runs differ in their repetition time, or of no run enough volumes are
-            kept to average its connectivity.
+        UserError: a run is unusable, the runs differ in their repetition time, or no run keeps enough volumes for
+            an average of connectivity.
     """
     averaged = settings.bids.runs == "average"
     used: list[tuple[BidsRun, RegionSeries]] = []
@@ -74,8 +74,8 @@ def extract_run(
     """Average and clean one run; the repetition time is `tr`, else the sidecars', else the header's.
 
     Raises:
-        TooShortError: too few of its volumes are kept.
-        UserError: the image, its mask, its sidecars or its confounds cannot be used.
+        TooShortError: too few volumes are kept.
+        UserError: the image, its mask, its sidecars or its confounds are unusable.
     """
     scan = read_scan(subject, run.image, run.mask)
     stated = sidecar_tr(subject, run.sidecars)
@@ -95,7 +95,7 @@ def extract_run(
 def _long_enough(
     subject: str, runs: Sequence[tuple[BidsRun, RegionSeries]], settings: CohortSettings
 ) -> list[RegionSeries]:
-    """The runs that are long enough for a connectivity of their own."""
+    """Runs that are long enough for a connectivity of their own."""
     kept: list[RegionSeries] = []
     for run, found in runs:
         if len(found.series) >= settings.min_timepoints:

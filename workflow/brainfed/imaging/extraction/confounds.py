@@ -1,4 +1,4 @@
-"""Read a table of confounds, as fMRIPrep writes it."""
+"""Read a table of confounds of fMRIPrep."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +13,13 @@ from brainfed.runtime.errors import UserError
 def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volumes: int) -> NDArray[np.float64]:
     """(volumes, confounds) values of a tab or comma separated table.
 
-    The first row of temporal derivatives is n/a in fMRIPrep's tables: it takes the second row's value.
+    The first row of temporal derivatives is n/a in fMRIPrep's tables; the second row's value replaces it.
 
     Args:
-        subject: whose table it is.
+        subject: id, for messages.
         file: path of the table.
-        columns: columns to take; empty: all.
-        volumes: number of rows that the scan asks for.
+        columns: columns to read; empty: all.
+        volumes: number of volumes of the scan, and of expected rows.
 
     Raises:
         UserError: a column is absent or not numeric, a value is missing beyond the first row, or the
@@ -29,7 +29,7 @@ def read_confounds(subject: str, file: str | Path, columns: Sequence[str], volum
     try:
         table = pd.read_csv(file, sep="," if str(file).endswith(".csv") else "\t", na_values=["n/a"])
     except (OSError, ValueError) as error:
-        raise UserError(f"{where}: expected a table of confounds, found none that reads ({error}).") from error
+        raise UserError(f"{where}: expected a table of confounds, found an unreadable one ({error}).") from error
     absent = [column for column in columns if column not in table.columns]
     if absent:
         raise UserError(f"{where}: expected the confounds {', '.join(columns)}, found no {', '.join(absent)}.")

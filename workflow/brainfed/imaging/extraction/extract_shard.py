@@ -21,7 +21,7 @@ def extract_shard(
     """Extract the region series of some subjects' NIfTI scans.
 
     Raises:
-        UserError: a scan cannot be used and `on_invalid` is `error`.
+        UserError: a scan is unusable and `on_invalid` is `error`.
     """
 
     def load(subject: str) -> RegionSeries:
@@ -37,29 +37,29 @@ def write_extracted(
     settings: CohortSettings,
     out: ShardFiles,
 ) -> None:
-    """Load subjects, in ascending order of id, with nilearn and write their part; a resampling of the atlas is said
+    """Load subjects, in ascending order of id, with nilearn and write their part. A resampling of the atlas is logged
     once. Errors as in `write_shard`.
     """
-    said: set[str] = set()
+    logged: set[str] = set()
 
-    def load_and_say(subject: str) -> RegionSeries:
+    def load_and_log(subject: str) -> RegionSeries:
         found = load(subject)
-        if found.resampled and found.resampled not in said:
-            said.add(found.resampled)
+        if found.resampled and found.resampled not in logged:
+            logged.add(found.resampled)
             logger.info("Atlas %s resampled %s (first for %s)", atlas.name, found.resampled, subject)
         if found.suspicion:
-            logger.warning("%s: is it in the space of atlas %s? %s", subject, atlas.name, found.suspicion)
+            logger.warning("%s: unexpected space for atlas %s: %s", subject, atlas.name, found.suspicion)
         return found
 
     with _quick_collection():
-        write_shard(subjects, load_and_say, lambda: atlas.regions, atlas.name, settings, out)
+        write_shard(subjects, load_and_log, lambda: atlas.regions, atlas.name, settings, out)
 
 
 @contextmanager
 def _quick_collection() -> Iterator[None]:
-    """Spare the imported libraries the garbage collections that nilearn asks for several times an image.
+    """Exempt the imported libraries from the garbage collections that nilearn triggers several times an image.
 
-    Each walks everything that nilearn and scikit-learn hold, about 0.1 s: most of a small scan's time.
+    Each collection visits all objects of nilearn and scikit-learn, about 0.1 s: most of a small scan's time.
     """
     gc.freeze()
     try:

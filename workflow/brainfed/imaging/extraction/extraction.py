@@ -1,4 +1,4 @@
-"""From a 4D image to region series: the mean of every region of the atlas, cleaned by nilearn."""
+"""Extract region series from a 4D image: the mean of every region of the atlas, cleaned by nilearn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ SHORTEST_FILTERED = 34
 
 
 class TooShortError(UserError):
-    """A run has too few volumes for what is asked of it; a subject's other runs may do."""
+    """A run has too few volumes; other runs of the subject may have enough."""
 
 
 @dataclass(frozen=True)
 class ScanFiles:
-    """Where one subject's data lie; `tr` in s overrules the image header."""
+    """Files of one subject; `tr` in s overrules the image header."""
 
     image: str
     confounds: str | None = None
@@ -46,7 +46,7 @@ def extract(
     """Average and clean one subject's scan.
 
     Raises:
-        UserError: the image, its space, its repetition time, its length or its confounds cannot be used.
+        UserError: the image, its space, its repetition time, its length or its confounds are unusable.
     """
     scan = read_scan(subject, files.image)
     tr = scan.tr if files.tr is None else files.tr
@@ -69,13 +69,13 @@ def extract_scan(
     Args:
         scan: the image.
         atlas: the parcellation or maps.
-        settings: how the means are cleaned.
+        settings: cleaning of the means.
         tr: repetition time in s, NaN if unknown.
         confounds: (volumes, confounds) to regress out.
-        kept: numbers of the volumes that were not scrubbed; all.
+        kept: numbers of the volumes that were not scrubbed; None: all.
 
     Raises:
-        UserError: the scan's space, its repetition time or its length cannot be used.
+        UserError: the scan's space, its repetition time or its length is unusable.
     """
     check_filter(scan.subject, scan.file, scan.voxels.shape[3], tr, settings)
     averaged = average_regions(scan, atlas)
@@ -101,12 +101,12 @@ def clean_means(
     confounds: NDArray[np.float64] | None = None,
     kept: NDArray[np.intp] | None = None,
 ) -> NDArray[np.float64]:
-    """Clean the (time, R) means of regions; (kept, R) are returned where volumes were scrubbed.
+    """Clean the (time, R) means of regions; returns (kept, R) if volumes were scrubbed.
 
     Scrubbed volumes are interpolated for the filter and cut out before confounds are regressed out.
 
-    A region of which nothing but rounding is left (a constant, a ramp, a confound) is 0 throughout:
-    standardised, its rounding noise would pass for a signal.
+    A region with only rounding noise left (a constant, a ramp, a confound) is 0 throughout; standardising
+    would turn the noise into a signal.
     """
     cleaned = clean(
         means,
@@ -126,8 +126,8 @@ def check_filter(subject: str, file: str | Path, volumes: int, tr: float, settin
     """Refuse a scan that the band-pass cannot filter; `tr` in s, NaN if unknown.
 
     Raises:
-        TooShortError: it has too few volumes.
-        UserError: it has no repetition time, or one above 30 s or too long for `low_pass`.
+        TooShortError: the scan has too few volumes.
+        UserError: the scan has no repetition time, or one above 30 s or too long for `low_pass`.
     """
     where = f"Subject {subject}, {file}"
     refuse_milliseconds(where, tr)

@@ -1,4 +1,4 @@
-"""Confounds and scrubbed volumes of an image that fMRIPrep preprocessed, by nilearn's named strategies."""
+"""Confounds and scrubbed volumes of an image of fMRIPrep, by nilearn's named strategies."""
 
 import json
 import warnings
@@ -19,11 +19,11 @@ from brainfed.runtime.errors import UserError
 
 @dataclass(frozen=True)
 class Regressors:
-    """What is taken out of one run.
+    """Confounds and kept volumes of one run.
 
     Attributes:
-        values: (volumes, confounds), None: nothing is regressed out.
-        kept: numbers of the volumes that are kept, None: all.
+        values: (volumes, confounds); None: no regression.
+        kept: numbers of the kept volumes; None: all.
     """
 
     values: NDArray[np.float64] | None = None
@@ -31,12 +31,12 @@ class Regressors:
 
 
 def load_regressors(subject: str, image: str, volumes: int, settings: ConfoundSettings) -> Regressors:
-    """The confounds that a strategy asks for; nilearn finds the table beside the image by its name.
+    """Load the confounds of a strategy; nilearn finds the table beside the image by its name.
 
     Raises:
         TooShortError: every volume is scrubbed.
-        UserError: the table is absent, lacks a column, has not one row a volume or holds a value that is missing
-            beyond the first row.
+        UserError: the table is absent, lacks a column, does not have one row a volume, or lacks a value beyond the
+            first row.
     """
     if settings.strategy == "none":
         return Regressors()
@@ -55,35 +55,35 @@ def load_regressors(subject: str, image: str, volumes: int, settings: ConfoundSe
         raise UserError(f"{where}: expected {volumes} rows, one a volume, found {len(table)}; run fMRIPrep again.")
     if kept is not None and len(kept) == 0:
         raise TooShortError(
-            f"{where}: expected volumes that are kept, found all {volumes} scrubbed; raise bids.confounds.fd_threshold "
+            f"{where}: expected kept volumes, found all {volumes} scrubbed; raise bids.confounds.fd_threshold "
             "or leave the run out."
         )
     return Regressors(_finite(where, table), None if kept is None else np.asarray(kept, dtype=np.intp))
 
 
 def _cause(error: Exception, image: str) -> str:
-    """What is wrong with the table or the json beside it, by what reading them raised."""
-    told = str(error)
+    """Defect of the table or the json beside it, by the error of reading them."""
+    message = str(error)
     if isinstance(error, UnicodeDecodeError):
         return "a table that is not UTF-8"
     if isinstance(error, json.JSONDecodeError):
         return "a damaged json beside the table"
-    if "associated json file" in told:
+    if "associated json file" in message:
         return "no json beside the table"
-    if "confound file" in told:
+    if "confound file" in message:
         return "no table, or several"
     if isinstance(error, OSError):
         return "a file that does not open"
     if isinstance(error, pd.errors.EmptyDataError):
         return "an empty table"
-    if isinstance(error, TypeError) or "could not convert" in told:
+    if isinstance(error, TypeError) or "could not convert" in message:
         return "text in place of a number"
     header = Path(get_confounds_file(image, "smoothAROMA" in Path(image).name, False)).read_text().partition("\n")[0]
     return "a table without tabs" if "\t" not in header else "a table or a json without them"
 
 
 def check_freedom(where: str, regressors: Regressors, volumes: int, tr: float, settings: ExtractionSettings) -> None:
-    """Refuse to regress out as much as there is: what is left would be rounding, scaled up.
+    """Refuse as many regressors as degrees of freedom: only scaled-up rounding would remain.
 
     A band-pass leaves about 2 TR (low_pass - high_pass) degrees of freedom a volume.
 
@@ -107,7 +107,7 @@ def check_freedom(where: str, regressors: Regressors, volumes: int, tr: float, s
 
 
 def _finite(where: str, table: pd.DataFrame) -> NDArray[np.float64] | None:
-    """The values of a table; None for one without columns."""
+    """Values of a table; None for a table without columns."""
     if table.shape[1] == 0:
         return None
     values = table.to_numpy(dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Several runs of one subject as one series."""
+"""Join several runs of one subject into one series."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,12 +8,11 @@ from brainfed.imaging.series.region_series import RegionSeries
 
 
 def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSeries:
-    """One below the other, as each was cleaned.
+    """Concatenate cleaned runs in time.
 
-    A region that one run did not see is seen in none, as its column would end within the series, unless the runs are
-    taken apart again; then it is NaN in that run alone. Coverage is the
-    lowest of the runs; motion and tSNR are means over the acquired volumes of the runs that know them. What is said
-    of the runs' space is said of all of them, once.
+    A region that one run does not cover is unseen in the joined series, as its column would end within it. Runs with a
+    connectivity of their own (`apart`) have NaN in that run only. Coverage is the lowest of the runs. Motion and tSNR
+    are means over the acquired volumes of the runs with known values. Remarks on the runs' space are joined, each once.
 
     Args:
         runs: at least one, with one repetition time.
@@ -32,14 +31,14 @@ def join_runs(runs: Sequence[RegionSeries], *, apart: bool = False) -> RegionSer
         mean_fd=_mean([run.mean_fd for run in runs], runs),
         tsnr=_mean([run.tsnr for run in runs], runs),
         runs=tuple(len(run.series) for run in runs),
-        resampled=_said(run.resampled for run in runs),
-        suspicion=_said(run.suspicion for run in runs),
+        resampled=_joined(run.resampled for run in runs),
+        suspicion=_joined(run.suspicion for run in runs),
         header_tr=next((run.header_tr for run in runs if not np.isnan(run.header_tr)), float("nan")),
     )
 
 
-def _said(of_runs: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(said for said in of_runs if said))
+def _joined(remarks: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(remark for remark in remarks if remark))
 
 
 def _mean(values: Sequence[float], runs: Sequence[RegionSeries]) -> float:

@@ -7,15 +7,15 @@ from brainfed.imaging.series.region_signal import RELATIVE_FLOOR
 
 
 def temporal_snr(means: NDArray[np.floating], kept: NDArray[np.intp] | None = None) -> float:
-    """Median over regions of mean / standard deviation about a linear trend of the (time, R) means before cleaning.
+    """Median over regions of mean / standard deviation about a linear trend, of the (time, R) means before cleaning.
 
-    It is of regions' means, not of voxels: an atlas of larger regions has a higher one. Regions that were not seen
-    (NaN) or do not vary beyond rounding are left out; NaN if none is left. An image whose mean was removed has one
-    near 0.
+    The ratio is of regions' means, not of voxels: an atlas of larger regions has a higher one. Regions that were not
+    seen (NaN) or do not vary beyond rounding are left out; NaN if none is left. An image without its mean has a
+    ratio near 0.
 
     Args:
-        means: of every volume.
-        kept: numbers of the volumes that count: those after the non-steady state that were not scrubbed; None: all.
+        means: means of every volume.
+        kept: numbers of the steady-state volumes that were not scrubbed; None: all.
     """
     volumes = np.arange(len(means)) if kept is None else kept
     seen = means[volumes][:, ~np.isnan(means).any(axis=0)].astype(np.float64)

@@ -1,8 +1,8 @@
-"""ComBat (Johnson et al. 2007; Fortin et al. 2018): sites brought to one mean and variance inside each institution.
+"""ComBat (Johnson et al. 2007; Fortin et al. 2018): equal mean and variance of sites inside each institution.
 
 With a feature's grand mean m, effects b of the covariates c and pooled deviation s, a site of shift g and variance d
-has x = m + c b + s (g + sqrt(d) e); what remains is m + c b + s e. All of it comes from training subjects, and a
-subject is then harmonised by its own values, site and covariates alone. Fitting and applying are neuroHarmonize's.
+has x = m + c b + s (g + sqrt(d) e), and m + c b + s e after harmonisation. Training subjects alone fit the model; a
+subject is harmonised by its own values, site and covariates. neuroHarmonize fits and applies it.
 """
 
 import logging
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 logger = logging.getLogger(__name__)
 
 FEWEST = {True: 5, False: 10}
-"""Training subjects that a site needs, with and without empirical Bayes: of fewer, its scale is mostly chance."""
+"""Fewest training subjects of a site, with and without empirical Bayes: the scale of fewer is mostly chance."""
 
 SMALLEST_VARIANCE = 1e-7
-"""Of a site, in units of the pooled one; below it nothing varied there that float32 could tell, and the scale stays."""
+"""Least variance of a site, in units of the pooled one; below it float32 sees no variation, and the scale stays."""
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Harmonised:
 
     Attributes:
         features: (n, d).
-        sites: institution -> the sites that were harmonised in it, none where all its subjects stay as they are.
+        sites: institution -> its harmonised sites; empty if its subjects are unchanged.
     """
 
     features: Float32
@@ -49,18 +49,17 @@ def harmonised(
     *,
     bayes: bool = True,
 ) -> Harmonised:
-    """Remove site effects, each institution by itself: nothing crosses.
+    """Remove site effects inside each institution: nothing crosses.
 
-    Subjects of a site with fewer than `FEWEST` training subjects in the institution, and features that do not
-    vary in it, stay as they are: no shift is known there. So does an institution with fewer than two sites
-    to compare.
+    Unchanged are subjects of a site with fewer than `FEWEST` training subjects in the institution, features
+    that do not vary in it, and institutions with fewer than two sites to compare: their shifts are unknown.
 
     Args:
         features: (n, d), finite.
         site: (n,) names.
         institution: (n,) names.
-        training: (n,) mask of the subjects that may be fitted on.
-        covariates: name -> (n,) whose effects stay, NaN where unknown; never what is to be predicted.
+        training: (n,) mask of the training subjects.
+        covariates: name -> (n,), NaN where unknown; their effects stay. The target is never one of them.
         bayes: shrink a site's shift and scale by empirical Bayes over features.
     """
     where, scanned = np.asarray(institution, dtype=object), np.asarray(site, dtype=object)
@@ -95,7 +94,7 @@ def harmonised(
 
 
 def _combat(values: Float64, table: pd.DataFrame, training: NDArray[np.bool_], *, bayes: bool) -> Float64:
-    """The rows of `values` (n, d) harmonised by a model of its training rows; all sites are among these."""
+    """Harmonise the rows of `values` (n, d) by a model of the training rows, which hold all sites."""
     with np.errstate(divide="ignore", invalid="ignore"):
         model, _ = harmonizationLearn(values[training], table[training].reset_index(drop=True), eb=bayes)
     variance = np.asarray(model["delta_star"])
@@ -104,7 +103,7 @@ def _combat(values: Float64, table: pd.DataFrame, training: NDArray[np.bool_], *
 
 
 def _comparable(features: Float32, site: NDArray[np.object_], known: IntArray, fewest: int) -> list[str]:
-    """Sites with enough training subjects that differ, in ascending order; none unless there are two."""
+    """Sites with enough different training subjects, in ascending order; empty for fewer than two."""
     names = [
         str(name)
         for name in sorted(set(site[known]))
@@ -114,7 +113,7 @@ def _comparable(features: Float32, site: NDArray[np.object_], known: IntArray, f
 
 
 def _varying(features: Float32, site: NDArray[np.object_], known: IntArray) -> IntArray:
-    """Features that vary between training subjects of one site: of the others no variance is known."""
+    """Features that vary between training subjects of one site; the others have no known variance."""
     spread = [np.ptp(features[known[site[known] == name]], axis=0) > 0 for name in sorted(set(site[known]))]
     return np.flatnonzero(np.any(spread, axis=0))
 
@@ -122,7 +121,7 @@ def _varying(features: Float32, site: NDArray[np.object_], known: IntArray) -> I
 def _table(site: IntArray, covariates: Mapping[str, Float64], training: NDArray[np.bool_]) -> pd.DataFrame:
     """SITE and the covariates as deviations from the training mean, 0 where unknown.
 
-    Left out are those that sites and earlier covariates determine, or that training subjects are too few for.
+    Covariates are left out if sites and earlier covariates determine them, or training subjects are too few.
     """
     kept = {"SITE": site}
     design = (site[:, None] == np.unique(site)).astype(np.float64)

@@ -1,8 +1,8 @@
 """Recursive feature elimination with a ridge classifier (FedNI Sec. III-A; Parisot et al. 2018, Sec. 2.3).
 
-Fit the classifier, drop the tenth of the features with the smallest weights, fit again. With d >> n the
-ridge weights are exact in n dimensions: w = Z' (Z Z' + I)^-1 t, and dropping features takes their part
-out of the (n, n) Gram matrix. Labels are used, so only training subjects of a fold may come here.
+Each step fits the classifier and drops the tenth of the features with the smallest weights. With d >> n the
+ridge weights are exact in n dimensions: w = Z' (Z Z' + I)^-1 t; dropping features subtracts their part from
+the (n, n) Gram matrix. The labels are those of a fold's training subjects only.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.runtime.errors import UserError
 
 PENALTY = 1.0
-"""Of the ridge classifier on z-scored features, scikit-learn's default."""
+"""Penalty of the ridge classifier on z-scored features, scikit-learn's default."""
 
 DROPPED = 0.1
-"""Share of the remaining features that a step drops, at least one."""
+"""Share of the remaining features that a step drops; at least one is dropped."""
 
 INDEX_BYTES = 4
-"""A rank or the number of a feature, int32."""
+"""Bytes of a rank or the number of a feature, int32."""
 
 CROSSES = {"feature-rank": ("features",), "selected-features": ("selected",)}
 
@@ -32,7 +32,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Selection:
-    """Which features are kept, and what left the institutions for it.
+    """Selected features, and the data that left the institutions for the selection.
 
     Attributes:
         columns: (selected,) ascending.
@@ -44,15 +44,15 @@ class Selection:
 
 
 def both_classes(labels: IntArray) -> bool:
-    """Whether there are labelled subjects of either class; -1 is no label."""
+    """Whether both classes have labelled subjects; -1 is no label."""
     return bool((labels == 0).any() and (labels == 1).any())
 
 
 def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
-    """Rank (d,) of every feature, 0 for the one that is kept longest.
+    """Rank (d,) of every feature; 0 is kept longest.
 
-    Features dropped in one step are ranked by their weight in it, so the features of rank below k are
-    those that an elimination down to k would keep.
+    Features dropped in one step are ranked by their weight in it, so an elimination down to k keeps the
+    features of rank below k.
 
     Args:
         features: (n, d) of training subjects; z-scored here with their own moments.
@@ -78,19 +78,19 @@ def elimination_ranks(features: FloatMatrix, labels: IntArray) -> IntArray:
 
 
 def select_features(features: FloatMatrix, labels: IntArray, institution: IntArray, selected: int) -> Selection:
-    """The features with the best mean rank over institutions, each ranking on its own training subjects.
+    """Select the features with the best mean rank over institutions, each of which ranks on its training subjects.
 
-    Every institution with both classes counts the same; one number a feature leaves it. Central
+    Institutions with both classes have equal weights; one number a feature leaves each. Central
     methods use the same features, so that methods are compared on one input.
 
     Args:
         features: (n, d) of all subjects.
-        labels: (n,) in {0, 1}, -1 where the label must not be used.
+        labels: (n,) in {0, 1}; -1: the label must not be used.
         institution: (n,) codes.
         selected: number of features to keep.
 
     Raises:
-        UserError: there are fewer features than that, or no institution has both classes.
+        UserError: there are fewer features than `selected`, or no institution has both classes.
     """
     dimensions = features.shape[1]
     if selected > dimensions:

@@ -21,7 +21,7 @@ CROSSES = {"tangent-reference": ("regions", "other-regions")}
 
 
 def tangent_ledger(regions: int) -> Ledger:
-    """An empty ledger for `tangent_features` of series with so many regions."""
+    """Empty ledger for `tangent_features` of series with this number of regions."""
     return Ledger(CROSSES, {"regions": regions, "other-regions": regions}, "features")
 
 
@@ -32,10 +32,10 @@ def tangent_features(
     training: NDArray[np.bool_],
     ledger: Ledger,
 ) -> NDArray[np.float32]:
-    """Deviation of every subject's covariance from its institution's reference.
+    """Deviations of every subject's covariance from its institution's reference.
 
-    The reference is the geometric mean of the institution's training subjects, so no subject crosses.
-    Subjects of an institution without training subjects use the mean of the others' references, which cross for it.
+    The reference is the geometric mean of the institution's training subjects, so no subject's data cross.
+    Institutions without training subjects use the mean of the others' references, which cross.
     Covariances are Ledoit-Wolf of the standardised series: a region without signal keeps a positive
     variance and no correlation.
 
@@ -43,14 +43,14 @@ def tangent_features(
         series: subject -> (time, R).
         subjects: n ids, the order of the rows.
         institution: (n,) names.
-        training: (n,) mask of the subjects that the references are fitted on.
-        ledger: of `tangent_ledger`; records the references that an institution is given by others.
+        training: (n,) mask of the training subjects, which fit the references.
+        ledger: of `tangent_ledger`; records the references that institutions receive from others.
 
     Returns:
         (n, R (R - 1) / 2), the strictly upper triangle of log(S^-1/2 C S^-1/2).
 
     Raises:
-        ValueError: no subject is a training subject.
+        ValueError: there is no training subject.
     """
     where = np.asarray(institution)
     if not training.any():
@@ -72,13 +72,13 @@ def tangent_features(
 
 
 def displacement(covariance: Matrix, whitening: Matrix) -> Matrix:
-    """log(W C W): the (R, R) tangent vector at the reference whose inverse square root is W."""
+    """log(W C W): the (R, R) tangent vector at the reference with the inverse square root W."""
     values, vectors = eigh(whitening @ covariance @ whitening)
     return np.asarray((vectors * np.log(values)) @ vectors.T)
 
 
 def _record_help(references: Mapping[str, Matrix], where: NDArray[np.str_], ledger: Ledger) -> None:
-    """Institutions without a reference are given those of the others."""
+    """Record the references of others that institutions without a reference receive."""
     names, counts = np.unique(where, return_counts=True)
     sizes = dict(enumerate(counts.tolist()))
     fitted = {code for code, name in enumerate(names.tolist()) if name in references}

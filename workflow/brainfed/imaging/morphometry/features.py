@@ -1,4 +1,4 @@
-"""FreeSurfer measures of a cohort: tables joined by subject, cells as numbers, volumes told for one size of head."""
+"""FreeSurfer measures of a cohort: join tables by subject, convert cells to numbers, normalise volumes by head size."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -16,24 +16,24 @@ from brainfed.imaging.morphometry.measure_names import INTRACRANIAL, is_feature,
 from brainfed.runtime.errors import UserError
 
 HEAD = 1_500_000.0
-"""mm³; the intracranial volume that `normalise: ratio` tells volumes for: a constant, fitted on nobody."""
+"""Intracranial volume in mm³ to which `normalise: ratio` scales volumes: a constant, not fitted."""
 
 LARGEST = float(np.finfo(np.float32).max)
-"""Features are stored as float32."""
+"""Largest feature: features are stored as float32."""
 
 Source = tuple[TextTable, int]
-"""A table, and the place of a column in its rows."""
+"""A table, and the position of a column in its rows."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Morphometry:
-    """What the tables say of the cohort.
+    """Measures of the cohort.
 
     Attributes:
         values: one row a subject with whole measures, ascending; one column a measure; float64, finite; mm, mm², mm³.
-        problems: subject -> why it has none.
+        problems: subject -> cause of absent measures.
     """
 
     values: pd.DataFrame
@@ -46,16 +46,16 @@ def read_morphometry(
     settings: FreeSurferSettings,
     missing: Sequence[str] = (),
 ) -> Morphometry:
-    """Join tables by FreeSurfer's id and turn their cells into numbers.
+    """Join tables by FreeSurfer's id and convert their cells to numbers.
 
-    Columns that are empty for all these subjects are left out. A column of several tables is taken once, where all
-    agree: aparcstats2table writes eTIV and BrainSegVolNotVent into each.
+    Columns that are empty for all subjects are left out. A column of several tables is read once if all agree:
+    aparcstats2table writes eTIV and BrainSegVolNotVent into each.
 
     Args:
         tables: in the order of their columns.
         identities: subject -> FreeSurfer's id.
-        settings: which columns, and how volumes are told.
-        missing: codes for a missing value.
+        settings: selection of columns, and normalisation of volumes.
+        missing: codes of a missing value.
 
     Raises:
         UserError: no column is left, two tables disagree on one, no subject is in a table, or two subjects share an id.
@@ -75,7 +75,7 @@ def read_morphometry(
     if not any(is_feature(column, settings) for column in columns):
         raise UserError(
             f"freesurfer: expected measures among the columns of {len(tables)} tables, found none that `columns`, "
-            "`leave_out` and `measures` keep; mend them."
+            "`leave_out` and `measures` keep; fix them."
         )
     rows: dict[str, NDArray[np.float64]] = {}
     problems: dict[str, str] = {}
@@ -97,7 +97,7 @@ def _refuse_shared(identities: Mapping[str, str]) -> None:
         if identity in owner:
             raise UserError(
                 f"freesurfer.id: expected an id of its own for every subject, found {identity!r} for {owner[identity]} "
-                f"and {subject}; mend `freesurfer.id` or the phenotype table."
+                f"and {subject}; fix `freesurfer.id` or the phenotype table."
             )
         owner[identity] = subject
 
@@ -106,13 +106,13 @@ def _refuse_strangers(table: TextTable, identities: Mapping[str, str]) -> None:
     if not any(identity in table.rows for identity in identities.values()):
         raise UserError(
             f"{table.file}: expected rows of the cohort's subjects ({next(iter(identities.values()), 'none')!r} ...), "
-            f"found none among {len(table.rows)} ({next(iter(table.rows), 'no row')!r} ...); mend `freesurfer.id` or "
+            f"found none among {len(table.rows)} ({next(iter(table.rows), 'no row')!r} ...); fix `freesurfer.id` or "
             "`columns.file`."
         )
 
 
 def _refuse_difference(left_source: Source, right_source: Source, column: str) -> None:
-    """One column of two tables is one measure only if nobody's value differs."""
+    """Refuse two tables with different values of a subject in one column."""
     (first, one), (second, other) = left_source, right_source
     for identity in first.rows.keys() & second.rows.keys():
         left, right = first.rows[identity][one], second.rows[identity][other]
@@ -131,7 +131,7 @@ def _equal(left: str, right: str) -> bool:
 
 
 def _measured_columns(joined: Mapping[str, Source], identities: set[str], absent: frozenset[str]) -> dict[str, Source]:
-    """The columns in which any subject has a value."""
+    """Columns in which any subject has a value."""
     kept: dict[str, Source] = {}
     for column, (table, place) in joined.items():
         if any(cells[place] not in absent for identity, cells in table.rows.items() if identity in identities):
@@ -150,25 +150,25 @@ def _numbers(subject: str, identity: str, columns: Mapping[str, Source], absent:
                 f"{where} no row {identity!r} in {table.file}; add it, or drop the subject (on_invalid: drop)."
             )
         text = table.rows[identity][place]
-        told = f"in {table.place(identity)}, column {column!r}"
+        cell = f"in {table.place(identity)}, column {column!r}"
         if text in absent:
             raise UserError(
-                f"{where} an empty cell {told}; fill it in, or name the column under `freesurfer.leave_out`."
+                f"{where} an empty cell {cell}; fill it in, or name the column under `freesurfer.leave_out`."
             )
         try:
             values[number] = float(text)
         except ValueError:
             comma = text.count(",") == 1 and text.replace(",", "").lstrip("-").isdigit()
-            remedy = "it has a decimal comma, write a point" if comma else "mend it or list it in `missing`"
-            raise UserError(f"{where} {text!r} {told}; {remedy}.") from None
+            remedy = "it has a decimal comma, write a point" if comma else "fix it or list it in `missing`"
+            raise UserError(f"{where} {text!r} {cell}; {remedy}.") from None
         negative = values[number] < 0 and measure_of(column) != "other"
         if negative or not abs(values[number]) <= LARGEST:
-            raise UserError(f"{where} {text!r} {told}; mend it or list it in `missing`.")
+            raise UserError(f"{where} {text!r} {cell}; fix it or list it in `missing`.")
     return values
 
 
 def _for_one_head(values: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Volumes but the intracranial one as in a head of `HEAD`, and who has no head."""
+    """Scale volumes, except the intracranial one, to a head of `HEAD`; subject -> problem without a head size."""
     named = [column for column in INTRACRANIAL if column in values.columns]
     if not named:
         raise UserError(
@@ -176,12 +176,12 @@ def _for_one_head(values: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
             f"({', '.join(INTRACRANIAL)}), found none; add the table of asegstats2table, or set normalise: none."
         )
     head = values[named[0]]
-    told = {
+    problems = {
         str(subject): f"Subject {subject}: {MEASURES}, found an intracranial volume of {volume:g} mm³ in column "
-        f"{named[0]!r}; mend it, or drop the subject."
+        f"{named[0]!r}; fix it, or drop the subject."
         for subject, volume in head[head <= 0].items()
     }
     kept = values[head > 0]
     volumes = [column for column in values.columns if measure_of(column) == "volume" and column not in INTRACRANIAL]
     scaled = kept[volumes].mul(HEAD / kept[named[0]], axis=0)
-    return kept.assign(**{str(column): scaled[column] for column in volumes}), told
+    return kept.assign(**{str(column): scaled[column] for column in volumes}), problems

@@ -1,4 +1,4 @@
-"""Read the stats files of one subject of a SUBJECTS_DIR, under the names that FreeSurfer's own tables use."""
+"""Read the stats files of one subject of a SUBJECTS_DIR, under the names of FreeSurfer's own tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,21 +10,21 @@ CORTICAL = {"thickness": "ThickAvg", "area": "SurfArea", "volume": "GrayVol"}
 """Measure -> column of a cortical stats file."""
 
 OF_HEMISPHERE = {"MeanThickness": "thickness", "WhiteSurfArea": "area"}
-"""What aparcstats2table adds from the head of a cortical stats file -> its measure."""
+"""Name that aparcstats2table adds from the head of a cortical stats file -> its measure."""
 
 
 def read_stats(subject: str, folder: str | Path, names: Sequence[str]) -> dict[str, str]:
-    """Measure -> its text: `Left-Hippocampus`, `EstimatedTotalIntraCranialVol`, `lh_bankssts_thickness`.
+    """Read measure -> text: `Left-Hippocampus`, `EstimatedTotalIntraCranialVol`, `lh_bankssts_thickness`.
 
-    Parcellations that share names of regions with aparc keep their own: `lh_aparc.DKTatlas_cuneus_thickness`.
+    Parcellations that share region names with aparc keep their own name: `lh_aparc.DKTatlas_cuneus_thickness`.
 
     Args:
         subject: id, for messages.
         folder: the `stats` folder.
-        names: of the files in it: `aseg.stats`, `lh.aparc.stats`.
+        names: names of files in it: `aseg.stats`, `lh.aparc.stats`.
 
     Raises:
-        UserError: a file is absent, cut off, or no stats file.
+        UserError: a file is absent, truncated, or not a stats file.
     """
     found: dict[str, str] = {}
     for name in names:
@@ -44,7 +44,7 @@ def _subcortical(subject: str, path: Path) -> dict[str, str]:
 
 
 def _global_name(field: str, short: str) -> str:
-    """asegstats2table's name: `lhCortexVol` of (lhCortex, lhCortexVol), the first of (IntraCranialVol, ICV)."""
+    """Name of asegstats2table: `lhCortexVol` of (lhCortex, lhCortexVol), the first of (IntraCranialVol, ICV)."""
     return field if "Vol" in field and "Vol" not in short else short
 
 
@@ -62,7 +62,7 @@ def _cortical(subject: str, path: Path) -> dict[str, str]:
 
 
 def _read(subject: str, path: Path, needed: Sequence[str]) -> tuple[dict[tuple[str, str], str], list[dict[str, str]]]:
-    """(field, short name) -> value of the `# Measure` lines, and the rows by column of `# ColHeaders`."""
+    """Read (field, short name) -> value of the `# Measure` lines, and the rows by column of `# ColHeaders`."""
     heads: dict[tuple[str, str], str] = {}
     columns: list[str] = []
     rows: list[dict[str, str]] = []

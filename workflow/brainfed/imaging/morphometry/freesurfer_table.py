@@ -1,4 +1,4 @@
-"""Read one table of FreeSurfer measures: what asegstats2table and aparcstats2table write, or a merged csv."""
+"""Read one table of FreeSurfer measures, of asegstats2table or aparcstats2table, or a merged csv."""
 
 import csv
 import re
@@ -16,13 +16,13 @@ WRITTEN = re.compile(r"Measure:(?P<aseg>\w+)|[lr]h\.(?P<name>.+)\.(?P<aparc>\w+)
 
 @dataclass(frozen=True)
 class TextTable:
-    """Cells as the file has them.
+    """Cells of a table as text.
 
     Attributes:
-        file: where they are from.
+        file: path of the table.
         columns: names of the measures, in order.
         rows: FreeSurfer's id -> its cells, in the order of `columns`.
-        lines: FreeSurfer's id -> line of the file; empty where the rows are files of their own.
+        lines: FreeSurfer's id -> line of the file; empty if the rows are files of their own.
     """
 
     file: str
@@ -31,20 +31,20 @@ class TextTable:
     lines: dict[str, int]
 
     def place(self, identity: str) -> str:
-        """Where a row stands, for messages."""
+        """Place of a row, for messages."""
         if identity in self.lines:
             return f"{self.file}, line {self.lines[identity]}"
         return f"{self.file}/{identity}/stats" if identity in self.rows else self.file
 
 
 def read_freesurfer_table(file: str | Path, settings: FreeSurferSettings) -> TextTable:
-    """The rows and columns of a table that the settings ask for.
+    """Read the rows and columns of a table that the settings select.
 
     A column of `asegstats2table --meas mean` is called `NAME_mean`, so that it differs from the volume of NAME.
 
     Raises:
-        UserError: no UTF-8 text, an empty file, a ragged or repeated row, a column twice, no column for the id or a
-            filter, or a merged table of which no columns are chosen.
+        UserError: the file is not UTF-8 text or is empty, a row is ragged or repeated, a column appears twice, the
+            column of the id or a filter is absent, or no column of a merged table is selected.
     """
     lines = _lines(file)
     _, header = next(lines, (1, []))
@@ -72,7 +72,7 @@ def read_freesurfer_table(file: str | Path, settings: FreeSurferSettings) -> Tex
     for line, cells in lines:
         if len(cells) != len(header):
             raise UserError(
-                f"{file}, line {line}: expected {len(header)} cells as in the header, found {len(cells)}; mend the row."
+                f"{file}, line {line}: expected {len(header)} cells as in the header, found {len(cells)}; fix the row."
             )
         if any(cells[place] not in values for place, values in filters.items()):
             continue
@@ -89,7 +89,7 @@ def read_freesurfer_table(file: str | Path, settings: FreeSurferSettings) -> Tex
 
 
 def _lines(file: str | Path) -> Iterator[tuple[int, list[str]]]:
-    """Number and stripped cells of every line that is not blank; a separator at a line's end opens no cell."""
+    """Number and stripped cells of every line that is not blank; a separator at a line's end starts no cell."""
     text = read_table_text(file)
     if not text.certain:
         raise UserError(f"{file}: expected UTF-8 text, found another encoding; save it as UTF-8.")
@@ -103,7 +103,7 @@ def _lines(file: str | Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, [cell.strip() for cell in (cells[:-1] if ends else cells)]
     except csv.Error as error:
         raise UserError(
-            f"{file}, line {reader.line_num}: expected cells of a table, found what is none ({error}); mend its "
+            f"{file}, line {reader.line_num}: expected cells of a table, found other text ({error}); fix its "
             "quotation marks."
         ) from error
 
@@ -111,7 +111,7 @@ def _lines(file: str | Path) -> Iterator[tuple[int, list[str]]]:
 def _position(file: str | Path, header: list[str], name: str) -> int:
     if name not in header:
         raise UserError(
-            f"{file}: expected a column {name!r}, found none (it has {', '.join(header[:8])} ...); mend "
+            f"{file}: expected a column {name!r}, found none (it has {', '.join(header[:8])} ...); fix "
             "`freesurfer.subject` or `freesurfer.rows`."
         )
     return header.index(name)

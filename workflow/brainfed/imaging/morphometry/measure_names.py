@@ -1,4 +1,4 @@
-"""What a column of FreeSurfer measures is, told from its name; ADNI's are `ST44CV`, `ST44SA`, `ST44TA`, `ST29SV`."""
+"""Kinds of FreeSurfer measures by column name; ADNI's are `ST44CV`, `ST44SA`, `ST44TA`, `ST29SV`."""
 
 import re
 from fnmatch import fnmatchcase
@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 
 INTRACRANIAL = ("EstimatedTotalIntraCranialVol", "eTIV", "IntraCranialVol", "ICV", "ST10CV")
-"""Names of the estimated intracranial volume, in FreeSurfer's versions, in merged tables and in ADNI's."""
+"""Names of the estimated intracranial volume in FreeSurfer's versions, merged tables and ADNI's tables."""
 
 WHOLE_BRAIN = re.compile(
     r"(Estimated(Total)?)?IntraCranialVol|eTIV|ICV|ST10CV|(lh|rh)?(Cortex|CorticalWhiteMatter|CerebralWhiteMatter)Vol"
@@ -19,7 +19,7 @@ SUBCORTICAL = re.compile(
     r"|(3rd|4th|5th)-Ventricle|Brain-Stem|CSF|(non-)?WM-hypointensities|Optic-Chiasm"
     r"|CC_((Mid_)?(Posterior|Anterior)|Central)|(wm|ctx)-[lr]h-[\w.-]+|VentricleChoroidVol"
 )
-"""Names that asegstats2table writes, of aseg.stats and wmparc.stats."""
+"""Names of asegstats2table, of aseg.stats and wmparc.stats."""
 ADNI = re.compile(r"ST\d+(?P<kind>CV|SV|HS|SA|TA|TS)")
 ADNI_KINDS = {"CV": "volume", "SV": "volume", "HS": "volume", "SA": "area", "TA": "thickness", "TS": "other"}
 CORTICAL = re.compile(r"[lr]h_.+_(?P<kind>[A-Za-z]+)")
@@ -27,7 +27,7 @@ OTHER = re.compile(r".*(_mean|_std|-to-eTIV|SurfaceHoles)")
 
 
 def measure_of(column: str) -> str:
-    """`volume`, `thickness`, `area`, or `other`: a curvature, a ratio, a count, or no measure of FreeSurfer's."""
+    """Kind `volume`, `thickness`, `area`, or `other`: curvatures, ratios, counts, and columns of other programs."""
     if found := ADNI.fullmatch(column):
         return ADNI_KINDS[found["kind"]]
     if found := CORTICAL.fullmatch(column):
@@ -38,7 +38,7 @@ def measure_of(column: str) -> str:
 
 
 def is_feature(column: str, settings: FreeSurferSettings) -> bool:
-    """Whether the settings keep a column; one of another kind only where they name it in full."""
+    """Whether the settings keep a column; columns of another kind must be named in full."""
     if settings.columns and not _any_of(column, settings.columns):
         return False
     if _any_of(column, settings.leave_out) or (WHOLE_BRAIN.fullmatch(column) and not settings.whole_brain):

@@ -1,4 +1,4 @@
-"""Write a cohort's FreeSurfer measures, and their quality and coverage as region series have them."""
+"""Write a cohort's FreeSurfer measures, with quality and coverage tables as of region series."""
 
 import hashlib
 import logging
@@ -21,16 +21,16 @@ from brainfed.runtime.errors import UserError
 logger = logging.getLogger(__name__)
 
 COVERAGE = {"subject": "str", "region": "str", "coverage": "float64"}
-"""Columns of a coverage table; that of measures is empty: nobody measured how much of a region a scan saw."""
+"""Columns of a coverage table, which is empty for measures: their coverage is unknown."""
 
 
 def write_measures(identities: Mapping[str, str], settings: CohortSettings, out: ShardFiles) -> None:
-    """Read and write the measures of everybody, subject -> FreeSurfer's id.
+    """Read and write the measures of all subjects, subject -> FreeSurfer's id.
 
     The array `measures` is float32 (n, d), subjects ascending; metadata: subjects, regions (names of the measures).
 
     Raises:
-        UserError: a table cannot be used; a subject's measures cannot and `on_invalid` is `error`; or nobody's can.
+        UserError: a table is unusable, a subject's measures are unusable and `on_invalid` is `error`, or all are.
     """
     found = read_measures(identities, settings)
     for subject, problem in sorted(found.problems.items()):
@@ -49,10 +49,10 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
 
 
 def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Morphometry:
-    """The measures of everybody, subject -> FreeSurfer's id, and why some have none.
+    """Read the measures of all subjects, subject -> FreeSurfer's id, and the causes of absent ones.
 
     Raises:
-        UserError: a table cannot be used, or nobody's measures can.
+        UserError: a table or the measures of all subjects are unusable.
     """
     source = settings.freesurfer
     problems: dict[str, str] = {}
@@ -75,10 +75,10 @@ def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Mo
 
 
 def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSettings) -> tuple[TextTable, dict[str, str]]:
-    """The stats files of all subjects as one table, and subject -> why it has no row.
+    """Read the stats files of all subjects as one table, and subject -> cause of an absent row.
 
     Raises:
-        UserError: nobody's files can be read.
+        UserError: no subject's files can be read.
     """
     rows: dict[str, dict[str, str]] = {}
     problems: dict[str, str] = {}
@@ -95,7 +95,7 @@ def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSetting
 
 
 def _refuse_phenotypes(table: TextTable, settings: CohortSettings) -> None:
-    """A diagnosis among the features would be found by every method."""
+    """Refuse phenotypes among the features: every method would learn from them."""
     phenotypes = {name for name in vars(settings.columns).values() if name is not None}
     for column in table.columns:
         if column in phenotypes and is_feature(column, settings.freesurfer):
@@ -106,7 +106,7 @@ def _refuse_phenotypes(table: TextTable, settings: CohortSettings) -> None:
 
 
 def _quality(subjects: list[str], checksums: Mapping[str, str], problems: Mapping[str, str]) -> pd.DataFrame:
-    """One row a subject in the columns of region series; there is no time, and a measure is no signal."""
+    """One row a subject in the columns of region series; columns of time and signal are empty."""
     unknown = dict.fromkeys(("timepoints", "volumes", "tr", "header_tr", "mean_fd", "tsnr"), float("nan"))
     return pd.DataFrame(
         {

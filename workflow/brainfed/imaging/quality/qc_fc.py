@@ -1,7 +1,7 @@
-"""QC-FC: how connectivity goes with motion, over subjects (Satterthwaite 2012; Ciric 2017).
+"""QC-FC: correlation of connectivity with motion over subjects (Satterthwaite 2012; Ciric 2017).
 
-Label-free. Within sites, connectivity and motion are taken as deviations from their site's means, so that scanners
-that differ in both do not pass for motion.
+It is label-free. Within sites, connectivity and motion are deviations from the site's means, so that differences
+between scanners do not appear as motion.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,9 @@ from brainfed.imaging.quality.typicality import defined_connectivity
 
 COLUMNS = ("r", "p", "within_r", "within_p")
 BLOCK = 2000
-"""Connections at once."""
+"""Connections in one block."""
 FEWEST_SUBJECTS = 10
-"""Below, nothing is correlated."""
+"""Fewest subjects of a correlation."""
 
 
 def relate_motion(
@@ -32,11 +32,11 @@ def relate_motion(
         series: subject -> (time, R).
         regions: R names.
         moved: subject, mean_fd (mm, without NaN), site; the same subjects in ascending order.
-        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
+        runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
     Returns:
         One row a connection in `np.triu_indices(R, 1)` order: from, to (regions) and the columns of `qc_fc`. Empty
-        where subjects are fewer than ten or all moved alike.
+        for fewer than ten subjects or equal motion of all.
     """
     first, second = np.triu_indices(len(regions), 1)
     names = np.asarray(regions, dtype=object)
@@ -57,16 +57,16 @@ def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDA
         site: (n,) names.
 
     Returns:
-        One row a connection: r, p (two-sided), within_r, within_p (both as deviations from the site's mean); NaN
-        where fewer than three subjects are left or nothing varies.
+        One row a connection: r, p (two-sided), within_r, within_p (of deviations from the site's mean); NaN for
+        fewer than three subjects or without variation.
     """
     _, code = np.unique(site.astype(str), return_inverse=True)
     by_site = np.eye(code.max() + 1)[code]
-    everybody = np.ones((len(mean_fd), 1))
+    one_group = np.ones((len(mean_fd), 1))
     parts = []
     for start in range(0, features.shape[1], BLOCK):
         values = features[:, start : start + BLOCK].astype(np.float64)
-        r, p = _correlations(values, mean_fd, everybody)
+        r, p = _correlations(values, mean_fd, one_group)
         within_r, within_p = _correlations(values, mean_fd, by_site)
         parts.append(pd.DataFrame(dict(zip(COLUMNS, (r, p, within_r, within_p), strict=True))))
     return pd.concat(parts, ignore_index=True)
@@ -75,7 +75,7 @@ def qc_fc(features: NDArray[np.float32], mean_fd: NDArray[np.float64], site: NDA
 def _correlations(
     values: NDArray[np.float64], motion: NDArray[np.float64], groups: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(b,) correlations of (n, b) values with (n,) motion, both less the means of (n, k) indicated groups; their p."""
+    """(b,) correlations of (n, b) values with (n,) motion, both minus the means of (n, k) indicated groups; their p."""
     held = ~np.isnan(values)
     size = groups.T @ held
     x = _centred(np.where(held, values, 0.0), held, groups, size)

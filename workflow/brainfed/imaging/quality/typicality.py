@@ -1,6 +1,6 @@
-"""Who looks unlike everybody else, and who looks exactly like somebody else: connectivity compared between subjects.
+"""Odd and copied scans, found by comparing connectivity between subjects.
 
-Label-free: it reads no diagnosis.
+The comparison is label-free: it reads no diagnosis.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from brainfed.imaging.series.region_signal import varying_regions
 from brainfed.imaging.settings import FeatureSettings
 
 FEWEST_SUBJECTS = 10
-"""Below, no subject's likeness to the others is judged."""
+"""Fewest subjects of a judgement of likeness."""
 FEWEST_REGIONS = 10
-"""Below, two subjects' connectivity may agree by chance."""
+"""Fewest regions of a comparison; the connectivity of fewer may agree by chance."""
 FEWEST_CONNECTIONS = FEWEST_REGIONS * (FEWEST_REGIONS - 1) // 2
-"""Those among so few regions; fewer that two subjects share are not compared."""
+"""Connections between these regions; subjects that share fewer are not compared."""
 MAD_TO_SD = 0.6745
 """Median absolute deviation of a standard normal variable (Iglewicz & Hoaglin 1993)."""
 
@@ -30,9 +30,9 @@ def defined_connectivity(
     *,
     fisher_z: bool = False,
 ) -> NDArray[np.float32]:
-    """(n, R (R - 1) / 2) Pearson connectivity in ascending order of subject, NaN where no run has a signal in both.
+    """(n, R (R - 1) / 2) Pearson connectivity in ascending order of subject; NaN without a run with signal in both.
 
-    `runs` are the lengths of the runs of those whose connectivity is the mean over their runs.
+    `runs` holds the lengths of runs for connectivity that is the mean over runs.
     """
     features = connectivity(series, FeatureSettings("pearson", fisher_z=fisher_z), runs)
     for row, subject in enumerate(sorted(series)):
@@ -50,14 +50,14 @@ def typicality(
 
     Args:
         series: subject -> (time, R).
-        alike: correlation above which the connectivity of two subjects is nearly the same.
-        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
+        alike: correlation above which the connectivity of two subjects is nearly equal.
+        runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
     Returns:
         subject, mean_fc (mean correlation), typicality (correlation of its connections with their means over the
         others), typicality_z (its Fisher z in median absolute deviations from the median, scaled as standard
-        deviations), alike (first of the subjects whose connectivity is nearly the same, directly or through others;
-        itself where alone); NaN and itself where subjects or regions are too few.
+        deviations), alike (first subject with nearly equal connectivity, directly or through others, or the subject
+        itself); NaN and the subject itself for too few subjects or regions.
     """
     subjects = sorted(series)
     table = pd.DataFrame({"subject": pd.Series(subjects, dtype="str")})
@@ -77,7 +77,7 @@ def typicality(
 
 
 def robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) distance from the median in scaled median absolute deviations; NaN where nothing is spread."""
+    """(n,) distance from the median in scaled median absolute deviations; NaN without spread."""
     if np.isnan(values).all():
         return np.full(len(values), np.nan)
     off = values - np.nanmedian(values)
@@ -109,14 +109,14 @@ def _correlation(first: NDArray[np.float32], second: NDArray[np.float64]) -> flo
 
 
 def _first_alike(features: NDArray[np.float32], alike: float) -> NDArray[np.int64]:
-    """(n,) the first row of each row's group of rows that correlate above `alike`, directly or through others."""
+    """(n,) first row of each row's group of rows that correlate above `alike`, directly or through others."""
     _, group = connected_components(_correlations(features) > alike, directed=False)
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
     return np.asarray(first[member])
 
 
 def _correlations(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, n) correlations of the rows over the connections defined in both, 0 where those are too few."""
+    """(n, n) correlations of the rows over the connections defined in both, 0 for too few of these."""
     held = ~np.isnan(features)
     mean = np.nansum(features, axis=1, keepdims=True) / np.maximum(held.sum(axis=1, keepdims=True), 1)
     filled = np.where(held, features - mean, 0).astype(np.float32)

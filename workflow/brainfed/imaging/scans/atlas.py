@@ -7,7 +7,7 @@ import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.imaging.scans.intact import damage_named, opened
+from brainfed.imaging.scans.intact import opened, refuse_damaged
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas, name_maps
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.runtime.errors import UserError
@@ -33,16 +33,16 @@ class Atlas:
 
 
 def load_atlas(name: str, parcellation: str | Path, table: str | Path | None = None) -> Atlas | ProbabilisticAtlas:
-    """Read an atlas NIfTI and its region table; without a table every region is named by its number.
+    """Read an atlas NIfTI and its region table; without a table, numbers name the regions.
 
-    A 3D image holds labels, a 4D image one map of weights a region. A region of the table without a voxel stays, and is
+    A 3D image holds labels, a 4D image one map of weights a region. A region of the table without a voxel stays and is
     empty in every subject.
 
     Raises:
-        UserError: the image is damaged, neither labels nor maps, or does not fit the table.
+        UserError: the image is damaged, holds neither labels nor maps, or does not match the table.
     """
     named = None if table is None else read_region_table(table)
-    with damage_named(str(parcellation), "a NIfTI parcellation"):
+    with refuse_damaged(str(parcellation), "a NIfTI parcellation"):
         image = nib.load(parcellation)
         with opened(image) as stored:
             values = np.asanyarray(stored)

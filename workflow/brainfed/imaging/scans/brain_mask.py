@@ -1,23 +1,23 @@
-"""The brain mask that fMRIPrep writes beside an image."""
+"""Read the brain mask that fMRIPrep writes beside an image."""
 
 import nibabel as nib
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.imaging.scans.intact import damage_named, opened
+from brainfed.imaging.scans.intact import opened, refuse_damaged
 from brainfed.runtime.errors import UserError
 
 
 def read_brain(
     subject: str, mask: str, file: str, grid: tuple[int, ...], affine: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """(x, y, z) mask of the voxels of an image that lie in the brain.
+    """(x, y, z) mask of the voxels of an image in the brain.
 
     Raises:
-        UserError: the mask is damaged, lies on another grid than the image, or is empty.
+        UserError: the mask is damaged, is on another grid than the image, or is empty.
     """
     where = f"Subject {subject}, {mask}"
-    with damage_named(where, "a brain mask"):
+    with refuse_damaged(where, "a brain mask"):
         image = nib.load(mask)
         with opened(image) as stored:
             values = np.asanyarray(stored)

@@ -1,4 +1,4 @@
-"""How much of each region a scan saw."""
+"""Coverage of regions by a scan."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from brainfed.runtime.errors import UserError
 
 
 def varying_voxels(scan: Scan) -> NDArray[np.bool_]:
-    """(x, y, z) mask of the voxels that have a signal: those in the brain that vary in time."""
+    """(x, y, z) mask of the voxels with signal: those in the brain that vary in time."""
     varying = np.ptp(scan.voxels, axis=3) > 0
     return np.asarray(varying if scan.brain is None else varying & scan.brain)
 
@@ -19,16 +19,16 @@ def varying_voxels(scan: Scan) -> NDArray[np.bool_]:
 def seen_voxels(
     scan: Scan, varying: NDArray[np.bool_], name: str, affine: NDArray[np.float64], voxels: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """(V,) mask of the atlas' own voxels that a scan saw: in its field of view, where it has a signal.
+    """(V,) mask of the atlas' voxels that a scan covers: in its field of view and with signal.
 
-    Each is looked up at the nearest voxel of the scan, so what is counted does not depend on the scan's resolution.
+    The nearest voxel of the scan decides, so coverage does not depend on the scan's resolution.
 
     Args:
         scan: the image.
-        varying: (x, y, z) its voxels with signal.
-        name: of the atlas.
-        affine: (4, 4) the atlas' voxel to mm.
-        voxels: (V, 3) of the atlas.
+        varying: (x, y, z) voxels of the scan with signal.
+        name: name of the atlas.
+        affine: (4, 4) voxel to mm of the atlas.
+        voxels: (V, 3) voxels of the atlas.
 
     Raises:
         UserError: no voxel lies in the field of view.
@@ -48,26 +48,26 @@ def voxels_in_view(
     atlas_affine: NDArray[np.float64],
     voxels: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """(V, 3) nearest voxel of an image for each of the atlas' voxels, and (V,) whether it lies in the image.
+    """(V, 3) nearest voxel of an image for each voxel of the atlas, and (V,) whether it is in the image.
 
     Args:
-        subject: whose image it is.
+        subject: id, for messages.
         file: path of the image.
         shape: (x, y, z) of the image.
-        affine: (4, 4) the image's voxel to mm.
-        name: of the atlas.
-        atlas_affine: (4, 4) the atlas' voxel to mm.
-        voxels: (V, 3) of the atlas.
+        affine: (4, 4) voxel to mm of the image.
+        name: name of the atlas.
+        atlas_affine: (4, 4) voxel to mm of the atlas.
+        voxels: (V, 3) voxels of the atlas.
 
     Raises:
-        UserError: none does.
+        UserError: no voxel of the atlas is in the image.
     """
     nearest = np.rint(apply_affine(np.linalg.inv(affine) @ atlas_affine, voxels)).astype(np.int64)
     in_view = np.asarray(((nearest >= 0) & (nearest < shape)).all(axis=1))
     if not in_view.any():
         raise UserError(
             f"Subject {subject}, {file}: expected the space of atlas {name!r} ({_box(atlas_affine, voxels)}), found an "
-            f"image that shares no voxel with it ({_extent_of_image(shape, affine)}); register it or mend its affine."
+            f"image that shares no voxel with it ({_extent_of_image(shape, affine)}); register it or fix its affine."
         )
     return nearest, in_view
 
@@ -76,7 +76,7 @@ def check_present(scan: Scan, name: str, present: NDArray[np.bool_]) -> None:
     """Refuse a scan in which no region has a voxel with signal.
 
     Raises:
-        UserError: there is none.
+        UserError: no region has a voxel with signal.
     """
     if not present.any():
         raise UserError(

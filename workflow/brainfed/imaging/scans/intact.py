@@ -1,4 +1,4 @@
-"""Read an image file to its last byte, and say in a sentence that it is damaged."""
+"""Read an image file to its last byte, and refuse a damaged one with one sentence."""
 
 import zlib
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ BLOCK = 2**20
 
 
 @contextmanager
-def damage_named(where: str, expected: str) -> Iterator[None]:
-    """Refuse a file that cannot be read within.
+def refuse_damaged(where: str, expected: str) -> Iterator[None]:
+    """Refuse a file if reading it inside the context fails.
 
     Args:
         where: subject and file.
-        expected: what the file should be.
+        expected: expected kind of file.
 
     Raises:
-        UserError: it is absent, cut off, no image, or its check sum is wrong.
+        UserError: the file is absent, truncated or not an image, or its check sum is wrong.
     """
     try:
         yield
@@ -35,9 +35,9 @@ def damage_named(where: str, expected: str) -> Iterator[None]:
 
 @contextmanager
 def opened(image: SerializableImage) -> Iterator[ArrayProxy]:
-    """The voxels of an image, read from one open file that is read to its end after them.
+    """Open the voxels of an image, and read its file to the end afterwards.
 
-    The check sum of a gzip stream stands behind the voxels, and is compared when the end is reached.
+    The check sum of a gzip stream follows the voxels and is compared at the end.
     """
     stored = image.dataobj
     if type(stored) is not ArrayProxy:

@@ -1,7 +1,7 @@
-"""Means over the regions of a parcellation: the numbers of nilearn's NiftiLabelsMasker in a tenth of its time.
+"""Means over the regions of a parcellation, equal to nilearn's NiftiLabelsMasker, in a tenth of its time.
 
-The masker sorts and counts the whole grid's labels anew in every volume; here each volume is one weighted count over
-the atlas' voxels, with the same sums in the same order.
+The masker sorts and counts the labels of the whole grid in every volume. This module computes each volume by one
+weighted count over the atlas' voxels, with the same sums in the same order.
 """
 
 import nibabel as nib
@@ -22,12 +22,12 @@ def label_means(
 
     Args:
         scan: the image.
-        varying: (x, y, z) its voxels with signal; the others do not count.
-        atlas: the parcellation; on another grid than the scan's it is resampled to the nearest label.
-        voxels: (V, 3) those of the atlas that have a label.
+        varying: (x, y, z) voxels of the scan with signal; the others do not count.
+        atlas: the parcellation, resampled to the nearest label if on another grid than the scan's.
+        voxels: (V, 3) voxels of the atlas with a label.
 
     Raises:
-        UserError: no region lies in the field of view, or no voxel of any region varies.
+        UserError: no region is in the field of view, or no voxel of any region varies.
     """
     regions = len(atlas.indices)
     seen = seen_voxels(scan, varying, atlas.name, atlas.affine, voxels)
@@ -48,7 +48,7 @@ def label_means(
 
 
 def labels_on_grid(scan: Scan, atlas: Atlas) -> NDArray[np.int32]:
-    """(x, y, z) label of every voxel of the scan."""
+    """(x, y, z) labels of the voxels of the scan."""
     if same_grid(scan.voxels.shape[:3], scan.affine, atlas.labels.shape, atlas.affine):
         return atlas.labels
     resampled = resample_img(
@@ -61,6 +61,6 @@ def labels_on_grid(scan: Scan, atlas: Atlas) -> NDArray[np.int32]:
 
 
 def _columns(atlas: Atlas, labels: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Position of each label in the atlas' table; all of them stand there."""
+    """Position of each label in the atlas' table, which holds all of them."""
     order = np.argsort(atlas.indices)
     return np.asarray(order[np.searchsorted(atlas.indices[order], labels)])

@@ -1,4 +1,4 @@
-"""Series of the maps of a probabilistic atlas: nilearn's NiftiMapsMasker."""
+"""Series of the maps of a probabilistic atlas, by nilearn's NiftiMapsMasker."""
 
 from functools import lru_cache
 
@@ -17,18 +17,18 @@ from brainfed.imaging.scans.space import same_grid
 def map_means(
     scan: Scan, varying: NDArray[np.bool_], atlas: ProbabilisticAtlas, voxels: NDArray[np.int64]
 ) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
-    """(time, R) least-squares weights of the maps in every volume, NaN where nothing was seen, and (R,) coverage.
+    """(time, R) least-squares weights of the maps in every volume, NaN for unseen maps, and (R,) coverage.
 
-    Coverage is the fraction of a map's absolute weight that was seen.
+    Coverage is the seen fraction of a map's absolute weight.
 
     Args:
         scan: the image.
-        varying: (x, y, z) its voxels with signal; the others do not count.
-        atlas: the maps; on another grid than the scan's they are interpolated linearly.
-        voxels: (V, 3) those of the atlas where any map has a weight.
+        varying: (x, y, z) voxels of the scan with signal; the others do not count.
+        atlas: the maps, interpolated linearly if on another grid than the scan's.
+        voxels: (V, 3) voxels of the atlas with a weight in any map.
 
     Raises:
-        UserError: no map lies in the field of view, or no voxel of any map varies.
+        UserError: no map is in the field of view, or no voxel of any map varies.
     """
     seen = seen_voxels(scan, varying, atlas.name, atlas.affine, voxels)
     weights = np.abs(atlas.maps[tuple(voxels.T)]).astype(np.float64)
@@ -51,7 +51,7 @@ def map_means(
 
 @lru_cache(maxsize=1)
 def _maps_on_grid(atlas: ProbabilisticAtlas, shape: tuple[int, int, int], affine: bytes) -> NDArray[np.float32]:
-    """(x, y, z, R) maps on a scan's grid, kept for the next scan on the same one."""
+    """(x, y, z, R) maps on a scan's grid, cached for the next scan on the same grid."""
     target = np.frombuffer(affine, dtype=np.float64).reshape(4, 4)
     if same_grid(shape, target, atlas.maps.shape[:3], atlas.affine):
         return atlas.maps

@@ -1,4 +1,4 @@
-"""An atlas whose regions are maps of weights, which may overlap."""
+"""Atlas of maps of weights, which may overlap."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ Table = tuple[NDArray[np.int64], tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticAtlas:
-    """A 4D atlas in its own space; one is told from another by identity, so that it can be the key of a cache.
+    """A 4D atlas in its own space; atlases are compared by identity, so that one can be the key of a cache.
 
     Attributes:
         name: as it appears in paths.
@@ -31,12 +31,12 @@ class ProbabilisticAtlas:
 def name_maps(
     file: str | Path, values: NDArray[np.generic], table: str | Path | None, named: Table | None
 ) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """The (x, y, z, R) maps of an image in the order of its table, and their names.
+    """(x, y, z, R) maps of an image in the order of its table, and their names.
 
     Args:
-        file: where the image came from.
+        file: path of the image.
         values: its voxels.
-        table: where the table came from.
+        table: path of the table.
         named: number of each map, counted from 1, and its name; None: all maps, named by number.
 
     Raises:
@@ -51,13 +51,13 @@ def name_maps(
     if sorted(numbers) != list(range(1, count + 1)):
         raise UserError(
             f"{table}: expected the indices 1 ... {count}, one for each map of {file}, found {len(numbers)} from "
-            f"{min(numbers)} to {max(numbers)}; mend the table."
+            f"{min(numbers)} to {max(numbers)}; fix the table."
         )
     return np.ascontiguousarray(maps[..., numbers - 1]), regions
 
 
 def _check_maps(file: str | Path, maps: NDArray[np.float32]) -> None:
-    """Maps of weights lie in different places; several parcellations of one brain lie in the same."""
+    """Refuse a stack of parcellations, which share their voxels; maps of weights differ in place."""
     support = maps != 0
     everywhere, somewhere = support.all(axis=3).sum(), support.any(axis=3).sum()
     if not somewhere:
@@ -65,5 +65,5 @@ def _check_maps(file: str | Path, maps: NDArray[np.float32]) -> None:
     if everywhere > 0.8 * somewhere and np.array_equal(maps, np.rint(maps)):
         raise UserError(
             f"{file}: expected one parcellation, or one map of weights a region, found {maps.shape[3]} parcellations "
-            "of the same voxels; save the one that you want as a 3D image."
+            "of the same voxels; save one of them as a 3D image."
         )

@@ -1,4 +1,4 @@
-"""The names of a parcellation's regions and the labels that stand for them."""
+"""Read the names and labels of a parcellation's regions."""
 
 import re
 from pathlib import Path
@@ -14,14 +14,14 @@ def read_region_table(table: str | Path) -> tuple[NDArray[np.int64], tuple[str, 
     """Labels and names of a tab-separated region table with the columns index and name.
 
     Raises:
-        UserError: the file is no text table, a column is absent, it has no row, an index is no positive whole number, a
-            name is empty, or one of either appears twice.
+        UserError: the file is not a text table, a column is absent, it has no row, an index is not a positive integer,
+            a name is empty, or an index or name appears twice.
     """
     try:
         frame = pd.read_csv(table, sep="\t", dtype=str, encoding="utf-8-sig", keep_default_na=False)
     except (OSError, ValueError) as error:
         raise UserError(
-            f"{table}: expected a tab-separated text table with the columns index and name, found none that reads "
+            f"{table}: expected a tab-separated text table with the columns index and name, found an unreadable one "
             f"({' '.join(str(error).split())}); save it as UTF-8 text."
         ) from error
     absent = [column for column in ("index", "name") if column not in frame.columns]

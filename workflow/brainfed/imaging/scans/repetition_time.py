@@ -1,4 +1,4 @@
-"""The repetition time that the json files of a BIDS image state."""
+"""Repetition time of a BIDS image, from its json files."""
 
 import json
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from brainfed.runtime.errors import UserError
 
 KEY = "RepetitionTime"
 LONGEST = 30.0
-"""Repetition time in s above which it is taken for one in milliseconds."""
+"""Longest repetition time in s; a longer one is taken for milliseconds."""
 TOLERANCE = 1e-3
 """Difference of two repetition times in s that rounding explains."""
 
 
 def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
-    """Repetition time in s, NaN where no file states one; the last file that does is the nearest to the image.
+    """Repetition time in s of the last file that states one, the nearest to the image; else NaN.
 
     Raises:
-        UserError: a file is no JSON object, or the time is no number above 0.
+        UserError: a file is not a JSON object, or the time is not a number above 0.
     """
     tr = float("nan")
     for file in files:
@@ -27,7 +27,7 @@ def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
         try:
             content = json.loads(Path(file).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError) as error:
-            raise UserError(f"{where}: expected a JSON sidecar, found none that reads ({error}); repair it.") from error
+            raise UserError(f"{where}: expected a JSON sidecar, found none ({error}); repair it.") from error
         if not isinstance(content, dict):
             raise UserError(f"{where}: expected a JSON object, found {type(content).__name__}; repair it.")
         if KEY in content:
@@ -36,29 +36,29 @@ def sidecar_tr(subject: str, files: Sequence[str | Path]) -> float:
 
 
 def agree(one: float, other: float) -> bool:
-    """Whether two repetition times are one; what is not known agrees with everything."""
+    """Whether two repetition times agree; an unknown one agrees with all."""
     return bool(np.isnan(one) or np.isnan(other) or abs(one - other) <= TOLERANCE)
 
 
 def refuse_milliseconds(where: str, tr: float) -> None:
-    """Refuse a repetition time that no scan has; NaN is none.
+    """Refuse an impossible repetition time; NaN is accepted.
 
     Raises:
         UserError: it is above 30 s.
     """
     if tr > LONGEST:
         raise UserError(
-            f"{where}: expected a repetition time of at most {LONGEST:g} s, found {tr:g} s; is it in ms? Mend it."
+            f"{where}: expected a repetition time of at most {LONGEST:g} s, found {tr:g} s; is it in ms? Fix it."
         )
 
 
 def chosen_tr(given: float | None, stated: float, header: float) -> float:
-    """The repetition time in s that counts: the config's, else the sidecars', else the header's."""
+    """Repetition time in s of the config, else of the sidecars, else of the header."""
     return next((time for time in (given, stated) if time is not None and not np.isnan(time)), header)
 
 
 def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
-    """Refuse runs, image and repetition time in s each, that were acquired differently.
+    """Refuse runs (image, repetition time in s) with different repetition times.
 
     Raises:
         UserError: one differs from the first.
@@ -74,6 +74,6 @@ def check_one_protocol(subject: str, runs: Sequence[tuple[str, float]]) -> None:
 
 def _checked(where: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; mend it.")
+        raise UserError(f"{where}: expected {KEY} as a number of seconds above 0, found {value!r}; fix it.")
     refuse_milliseconds(where, float(value))
     return float(value)

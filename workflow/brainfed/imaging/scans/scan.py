@@ -1,4 +1,4 @@
-"""Open one subject's 4D image and refuse what cannot be used."""
+"""Open one subject's 4D image and refuse an unusable one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from nibabel.affines import apply_affine
 from numpy.typing import NDArray
 
 from brainfed.imaging.scans.brain_mask import read_brain
-from brainfed.imaging.scans.intact import damage_named, opened
+from brainfed.imaging.scans.intact import opened, refuse_damaged
 from brainfed.runtime.errors import UserError
 
 SECONDS = {"sec": 1.0, "unknown": 1.0, "msec": 1e-3, "usec": 1e-6}
@@ -18,7 +18,7 @@ WHOLE = "a whole NIfTI image"
 
 @dataclass(frozen=True)
 class ScanHeader:
-    """What is known of a 4D image before its voxels are read.
+    """Header of a 4D image, read before its voxels.
 
     Attributes:
         shape: (x, y, z, time).
@@ -38,14 +38,14 @@ class Scan:
     """One 4D image in memory.
 
     Attributes:
-        subject: whose it is.
-        file: where it came from.
+        subject: id.
+        file: path of the image.
         voxels: (x, y, z, time) float32, finite.
         affine: (4, 4) voxel to mm.
-        tr: repetition time in s by the header, NaN if it has none.
-        affines_apart: how far the header's sform and qform bring a corner of the grid apart, in mm; 0: one is unset.
-        precision: of its regions' means, as nilearn has them: float32 if the voxels are stored so, else float64.
-        brain: (x, y, z) mask of the voxels that may have a signal, None: all.
+        tr: repetition time in s of the header, NaN if it has none.
+        affines_apart: largest distance in mm of a corner of the grid by sform and by qform; 0: one is unset.
+        precision: type of its regions' means, as in nilearn: float32 if the voxels are stored so, else float64.
+        brain: (x, y, z) mask of the voxels that may have a signal; None: all.
     """
 
     subject: str
@@ -62,24 +62,24 @@ def read_header(subject: str, file: str | Path) -> ScanHeader:
     """Read the header of a 4D NIfTI.
 
     Raises:
-        UserError: the file is absent or no NIfTI, the image is not 4D, or the affine is singular.
+        UserError: the file is absent or not a NIfTI, the image is not 4D, or the affine is singular.
     """
-    with damage_named(f"Subject {subject}, {file}", WHOLE):
+    with refuse_damaged(f"Subject {subject}, {file}", WHOLE):
         return _header_of(subject, file, nib.load(file))
 
 
 def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
-    """Read a 4D NIfTI, and the brain mask of its grid if there is one.
+    """Read a 4D NIfTI, and optionally a brain mask on its grid.
 
-    Voxels that are NaN in every volume are background: they become 0, and are without signal. So is what is no number
-    outside of the mask.
+    Voxels that are NaN in every volume are background: they become 0 and have no signal. So do NaN and infinite voxels
+    outside the mask.
 
     Raises:
-        UserError: the file is absent, damaged or no NIfTI; the image is not 4D; a voxel is infinite, or NaN in some
-            volumes; the affine is singular; the mask cannot be used.
+        UserError: the file is absent, damaged or not a NIfTI; the image is not 4D; a voxel is infinite, or NaN in some
+            volumes; the affine is singular; the mask is unusable.
     """
     where = f"Subject {subject}, {file}"
-    with damage_named(where, WHOLE):
+    with refuse_damaged(where, WHOLE):
         image = nib.load(file)
         header = _header_of(subject, file, image)
         voxels = _voxels_of(image)
@@ -91,7 +91,7 @@ def read_scan(subject: str, file: str | Path, mask: str | None = None) -> Scan:
 
 
 def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np.bool_] | None) -> None:
-    """Set the background of an image that was just read to 0, and refuse what else is no number."""
+    """Set the background of an image to 0 in place, and refuse other voxels that are not finite."""
     volumes = np.moveaxis(voxels, 3, 0)
     if all(np.isfinite(volume).all() for volume in volumes):
         return
@@ -108,7 +108,7 @@ def _clear_background(where: str, voxels: NDArray[np.float32], brain: NDArray[np
 
 
 def _voxels_of(image: nib.Nifti1Image) -> NDArray[np.float32]:
-    """(x, y, z, time) voxels, read volume by volume: nibabel holds a compressed file that it reads at once twice."""
+    """(x, y, z, time) voxels, read volume by volume: at once, nibabel holds a compressed file twice."""
     voxels = np.empty(image.shape, dtype=np.float32, order="F")
     with opened(image) as stored:
         for volume in range(image.shape[3]):

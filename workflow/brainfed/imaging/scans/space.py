@@ -1,9 +1,9 @@
-"""Whether a scan lies in an atlas' space: what is brought onto its grid, and what looks wrong.
+"""Check the space of a scan against an atlas: resampling, and evidence of a wrong space.
 
-What cannot be known: an affine that mirrors left and right looks right, a brain being almost its own mirror image; an
-affine that stores the x axis in the other direction is no mirror and is simply followed. The space that a header names
-is not looked at: programs that write images in template space call them scanner space (PCP's atlases, ANTs). A shift or
-turn of few degrees of a partly seen brain is no more than lower coverage.
+Not detected are an affine that mirrors left and right, as a brain is almost its own mirror image, and a shift or a
+turn of few degrees of a partly seen brain, which only lowers coverage. An affine with a reversed x axis is no mirror
+and is followed. The space that a header names is ignored: programs that write images in template space call them
+scanner space (PCP's atlases, ANTs).
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ VOLUMES = 10
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Where an atlas lies.
+class AtlasGrid:
+    """Grid of an atlas.
 
     Attributes:
-        voxels: (V, 3) those that belong to a region.
-        shape: of its grid.
+        voxels: (V, 3) voxels of its regions.
+        shape: (x, y, z).
         affine: (4, 4) voxel to mm.
     """
 
@@ -43,29 +43,29 @@ class Placed:
 def same_grid(
     shape: tuple[int, ...], affine: NDArray[np.float64], other: tuple[int, ...], placed: NDArray[np.float64]
 ) -> bool:
-    """Whether two grids are one to 0.1 um."""
+    """Whether two grids agree to 0.1 um."""
     return shape == other and np.allclose(affine, placed, atol=1e-4)
 
 
-def resampling(scan: Scan, atlas: Placed) -> str:
-    """`from 3 mm to 2 mm`, empty if the atlas lies on the scan's grid."""
+def resampling(scan: Scan, atlas: AtlasGrid) -> str:
+    """Describe the resampling, `from 3 mm to 2 mm`; empty if the atlas is on the scan's grid."""
     if same_grid(scan.voxels.shape[:3], scan.affine, atlas.shape, atlas.affine):
         return ""
     own, other = _size(atlas.affine), _size(scan.affine)
     return f"from {own} to {other}" if own != other else f"from {own} to {other} on another grid"
 
 
-def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: Placed) -> str:
-    """What speaks against a scan in the atlas' space, as one line; empty: nothing does.
+def suspicion(scan: Scan, varying: NDArray[np.bool_], atlas: AtlasGrid) -> str:
+    """Evidence against a scan being in the atlas' space, as one line; empty: none.
 
-    Two affines of the header that differ; axes that are turned (an image in template space has them along the
-    template's); a brain that holds more of the atlas when the scan's axes are swapped or reversed; an atlas of
-    which less than half has a signal.
+    Evidence are two different affines of the header, turned axes (an image in template space has the template's
+    axes), a brain that holds more of the atlas with the scan's axes swapped or reversed, and an atlas with signal in
+    less than half.
 
     Args:
         scan: the image.
-        varying: (x, y, z) its voxels with signal.
-        atlas: where the atlas lies.
+        varying: (x, y, z) voxels of the scan with signal.
+        atlas: grid of the atlas.
     """
     found = []
     if scan.affines_apart > APART:
@@ -100,7 +100,7 @@ def _turn(affine: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def _brain(scan: Scan, varying: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The voxels with signal of a masked image, the bright ones of one whose background is noise."""
+    """Voxels with signal of a masked image, or bright voxels of an image with noise in its background."""
     if varying.mean() < MASKED:
         return varying
     volumes = scan.voxels[..., :: max(1, scan.voxels.shape[3] // VOLUMES)]
@@ -109,14 +109,14 @@ def _brain(scan: Scan, varying: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _share(scan: Scan, mask: NDArray[np.bool_], places: NDArray[np.float64]) -> float:
-    """Fraction of (V, 3) places in mm whose nearest voxel of the scan is in the mask."""
+    """Fraction of (V, 3) places in mm with their nearest voxel of the scan in the mask."""
     nearest = np.rint(apply_affine(np.linalg.inv(scan.affine), places)).astype(np.int64)
     in_view = ((nearest >= 0) & (nearest < mask.shape)).all(axis=1)
     return float(mask[tuple(nearest[in_view].T)].sum() / len(places))
 
 
 def _orientations() -> list[NDArray[np.float64]]:
-    """The 23 other ways to lay the axes of world space, those apart from mirrored ones left and right."""
+    """The 23 other orientations of the axes of world space, mirrored left and right aside."""
     axes = np.eye(3)
     found = [
         axes[list(order)] * (1, *signs) for order in permutations(range(3)) for signs in product((1, -1), repeat=2)

@@ -1,4 +1,4 @@
-"""Read the region series of a cohort back from its parts."""
+"""Read the region series of a cohort from its parts."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ Series = NDArray[np.float32]
 
 
 def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[dict[str, Series], tuple[str, ...]]:
-    """The (time, R) series of `subjects` from several parts, and the region names that all parts share.
+    """Read the (time, R) series of `subjects` from several parts, and the region names that all parts share.
 
     Raises:
         UserError: a subject is in no part, or two parts name their regions differently.
@@ -35,7 +35,7 @@ def load_series(files: Sequence[str | Path], subjects: Sequence[str]) -> tuple[d
 
 
 def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) -> tuple[str, ...]:
-    """The region names of all parts: path, names, and whether it holds a series; parts without one do not count.
+    """Region names of all parts (path, names, whether it holds a series); parts without a series do not count.
 
     Raises:
         UserError: two parts name their regions differently.
@@ -52,6 +52,6 @@ def shared_regions(parts: Iterable[tuple[str | Path, tuple[str, ...], bool]]) ->
 
 
 def load_runs(files: Sequence[str | Path]) -> dict[str, tuple[int, ...]]:
-    """Subject -> lengths of its runs in the order of its series, for the subjects with more than one."""
+    """Subject -> lengths of its runs in the order of its series, for subjects with several runs."""
     held = (read_arrays(path, []).metadata.get("runs", {}) for path in files)
     return {subject: tuple(lengths) for runs in held for subject, lengths in runs.items()}

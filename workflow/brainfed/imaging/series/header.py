@@ -1,6 +1,6 @@
-"""The names of the regions in the first line of a text file of series, or the decision that it is a volume.
+"""Decide whether the first line of a text file of series names the regions or is a volume.
 
-`header: true` or `false` of the cohort decides where it is given. Else, by the first line and the lines below it:
+The cohort's `header: true` or `false` decides. Without it, the first line and the lines below it do:
 
 | first line | lines below | it is |
 |---|---|---|
@@ -21,10 +21,10 @@
 | other integers, not ascending | mostly integers, most columns on one side of the first value | refused |
 | two integers | mostly integers | a volume |
 
-An integer is a whole value, however it is written: 2001, 2001.0, 2.001e3. A header of such names reads 2001.
-Below integers without a decimal point, a number with one counts as a fraction, 7.0 too; else its value decides.
-Five integers ascend by chance once in 120 volumes, twenty practically never; a table of integers (scanner units) has
-integers in its first volume as in any other, which is why they need a second sign.
+An integer is a whole value in any notation: 2001, 2001.0, 2.001e3. A header with these names reads 2001.
+Below integers without a decimal point, a number with one counts as a fraction, also 7.0; else its value decides.
+Five integers ascend by chance once in 120 volumes, twenty practically never. A table of integers (scanner units) has
+integers in all volumes, so ascending integers need a second sign there.
 """
 
 import csv
@@ -39,9 +39,9 @@ from brainfed.runtime.errors import UserError
 MISSING = frozenset({"", "n/a", "na", "null", "none", "-", "."})
 NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 FEWEST_COUNTED = 3
-"""Columns from which on integers may be labels above integers."""
+"""Fewest columns of integer labels above integers."""
 FEWEST_ASCENDING = 5
-"""Columns from which on ascending integers above fractions are labels."""
+"""Fewest columns of ascending integer labels above fractions."""
 ROWS_COMPARED = 50
 SHOWN = 4
 
@@ -49,17 +49,17 @@ SHOWN = 4
 def read_header(
     subject: str, file: object, text: SeriesText, given: bool | None, indices: Sequence[int] | None
 ) -> tuple[str, ...]:
-    """Names in the first line without their `#`, or nothing where it is a volume.
+    """Read the names in the first line without their `#`; empty if the line is a volume.
 
     Args:
-        subject: whose series it is.
+        subject: id, for messages.
         file: path of the file.
-        text: the file.
+        text: text of the file.
         given: the cohort's setting `header`; None: the rule above decides.
-        indices: those of the cohort's region table in its order, None where it has none.
+        indices: indices of the cohort's region table in its order; None without a table.
 
     Raises:
-        UserError: the line may be either, or is neither.
+        UserError: the line may be both, or is neither.
     """
     if given is False:
         return ()
@@ -81,7 +81,7 @@ def read_header(
 
 
 def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of one line without blanks and quotes around them; a quoted cell may hold the separator."""
+    """Cells of one line without surrounding blanks and quotes; a quoted cell may hold the separator."""
     if separator == BLANKS:
         if '"' not in line:
             return line.split()
@@ -105,7 +105,7 @@ def _is_label_line(where: str, cells: Sequence[str], text: SeriesText, indices: 
     """Whether a line of numbers holds labels.
 
     Raises:
-        UserError: it may as well be a volume.
+        UserError: the line may also be a volume.
     """
     labels = _whole(cells)
     if labels is None or len(set(labels)) == 1 < len(labels):
@@ -149,14 +149,14 @@ def _are_digits(cells: Sequence[str]) -> bool:
 
 
 def _whole(cells: Sequence[str]) -> list[float] | None:
-    """The values of cells that all are whole numbers, however they are written; None if one is not."""
+    """Values of cells that are all whole numbers in any notation; else None."""
     if not all(PLAIN.fullmatch(cell) and float(cell).is_integer() for cell in cells):
         return None
     return [float(cell) for cell in cells]
 
 
 def _as_label(whole: str) -> str:
-    """2001 for 2001.0, 2.001e3 and +2001; digits as they are."""
+    """Label of a whole number: 2001 for 2001.0, 2.001e3 and +2001; digits are unchanged."""
     return whole if whole.isdigit() else str(int(float(whole)))
 
 
@@ -165,7 +165,7 @@ def _ascends(labels: Sequence[float]) -> bool:
 
 
 def _goes_on(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether the line below, written alike, ascends as well from a larger value: a ramp."""
+    """Whether the line below has the same notation and ascends from a larger value: a ramp."""
     below = _whole(second)
     if not below or _are_digits(first) != _are_digits(second):
         return False
@@ -173,7 +173,7 @@ def _goes_on(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def _stands_apart(labels: Sequence[float], text: SeriesText) -> bool:
-    """Whether most columns have all their values below the first line on one side of the value in it."""
+    """Whether, in most columns, all values below the first line are on one side of its value."""
     rows = [cells_of(line, text.separator) for _, line in text.filled()[:ROWS_COMPARED]]
     values = [_whole(row) for row in rows]
     if None in values or any(len(row) != len(rows[0]) for row in rows):
@@ -189,7 +189,7 @@ def _mostly_points(text: SeriesText, columns: int) -> bool:
 
 
 def _mostly_parts(text: SeriesText) -> bool:
-    """Whether more than half of the cells below the first line are no whole numbers."""
+    """Whether more than half of the cells below the first line are not whole numbers."""
     cells = [cell for _, line in text.filled() for cell in cells_of(line, text.separator)]
     return sum(_whole([cell]) is None for cell in cells) > len(cells) / 2
 

@@ -15,13 +15,13 @@ from brainfed.runtime.errors import UserError
 
 
 class SeriesReader:
-    """Reads the files of one part in turn, and holds each against the region table or the first that can be used.
+    """Reads the files of one part in turn, and compares each with the region table or the first usable file.
 
-    The jobs and `brainfed check` read series in this way alone. A cohort's region table names the regions; else the
-    header of a file does, else its number of columns.
+    Both the jobs and `brainfed check` read series by this class. A cohort's region table names the regions, else the
+    header of a file, else numbers.
 
     Raises:
-        UserError: the region table cannot be used.
+        UserError: the region table is unusable.
     """
 
     def __init__(self, settings: CohortSettings) -> None:
@@ -32,7 +32,7 @@ class SeriesReader:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Names of the regions, once a file could be used; before, those of the region table or numbers."""
+        """Names of the regions after the first usable file; before, those of the region table or numbers."""
         if self._first is not None:
             return self._first[1]
         if self._table is not None:
@@ -40,10 +40,10 @@ class SeriesReader:
         return tuple(str(index) for index in range(1, (self._expected or 0) + 1))
 
     def read(self, subject: str, file: str | Path) -> NamedSeries:
-        """One subject's series under the names of the cohort's regions.
+        """Read one subject's series under the names of the cohort's regions.
 
         Raises:
-            UserError: the file cannot be used, or names other regions than the table or the first file.
+            UserError: the file is unusable, or names other regions than the table or the first file.
         """
         indices = None if self._table is None else self._table[0].tolist()
         named = read_roi_series(subject, file, self._expected, self._settings.header, indices)
@@ -56,7 +56,7 @@ class SeriesReader:
         return named
 
     def _of_table(self, subject: str, file: str | Path, header: tuple[str, ...]) -> tuple[str, ...]:
-        """The names of the table, unless the header has the same regions in another order."""
+        """Names of the table; a header with the same regions in another order is refused."""
         assert self._table is not None
         indices, names = self._table
         for known in (names, tuple(map(str, indices.tolist()))):
@@ -68,12 +68,12 @@ class SeriesReader:
 def read_shard(
     files: Mapping[str, str | Path], settings: CohortSettings, out: ShardFiles, tr: Mapping[str, float] | None = None
 ) -> None:
-    """Read the region series of some subjects, subject id -> file; `tr` in s where it is known.
+    """Read the region series of some subjects, subject id -> file; `tr` in s where known.
 
-    Regions are named by `settings.labels`, else by the files' header, else by number.
+    `settings.labels` names the regions, else the files' header, else numbers.
 
     Raises:
-        UserError: a file cannot be used and `on_invalid` is `error`; the headers of two files differ.
+        UserError: a file is unusable and `on_invalid` is `error`, or the headers of two files differ.
     """
     known = tr or {}
     reader = SeriesReader(settings)
@@ -89,7 +89,7 @@ def read_shard(
 def check_names(
     subject: str, file: str | Path, names: tuple[str, ...], first: str | Path, expected: tuple[str, ...]
 ) -> None:
-    """Refuse a header that names other regions than that of the first file.
+    """Refuse a header with other regions than the first file's.
 
     Raises:
         UserError: names or order differ.

@@ -1,4 +1,4 @@
-"""What one subject's scan or text file yields."""
+"""Region series of one subject, from a scan or a text file."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class RegionSeries:
-    """The regions of one subject.
+    """Region series and quality of one subject.
 
     Attributes:
         series: (time, R) float32 in the order of the atlas table; NaN columns where no voxel was seen.
-        coverage: (R,) fraction of each region that was seen.
+        coverage: (R,) seen fraction of each region.
         tr: repetition time in s, NaN if unknown.
-        volumes: how many were acquired, scrubbed ones included; 0: as many as the series has.
+        volumes: number of acquired volumes, scrubbed ones included; 0: the length of the series.
         mean_fd: mean framewise displacement in mm over the acquired volumes, NaN if unknown.
         tsnr: median over regions of the temporal signal-to-noise ratio of its kept volumes, NaN if unknown.
         runs: length of each run in `series`, in order; empty: one run.
-        resampled: how the atlas was brought onto the scan's grid, `from 3 mm to 2 mm`; empty: it lay there.
-        suspicion: what speaks against the scan's space being the atlas'; empty: nothing.
-        header_tr: repetition time by the image header where a sidecar says otherwise, NaN where they agree.
+        resampled: resampling of the atlas to the scan's grid, `from 3 mm to 2 mm`; empty: same grid.
+        suspicion: evidence against the scan being in the atlas' space; empty: none.
+        header_tr: repetition time of the image header if a sidecar contradicts it, else NaN.
     """
 
     series: NDArray[np.float32]

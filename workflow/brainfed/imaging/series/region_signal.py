@@ -1,4 +1,4 @@
-"""Which regions of a series carry no signal: their correlations are undefined."""
+"""Find the regions of a series without signal: their correlations are undefined."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,10 @@ def constant_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
 
 
 def rounding_regions(cleaned: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(R,) mask of the columns of which cleaning left no more than the float32 rounding of the means before it."""
+    """(R,) mask of the columns with only the float32 rounding of the means left after cleaning."""
     return np.asarray(np.ptp(cleaned, axis=0) <= RELATIVE_FLOOR * np.abs(means).max(axis=0))
 
 
 def varying_regions(series: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """(R,) mask of the columns whose correlations are defined: those seen throughout that vary."""
+    """(R,) mask of the columns with defined correlations: seen throughout and varying."""
     return np.asarray(~(np.isnan(series).any(axis=0) | constant_regions(series)))

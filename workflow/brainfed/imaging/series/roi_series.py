@@ -1,4 +1,4 @@
-"""Read region series that already exist: ABIDE's and ADHD-200's `.1D` files, or csv and tsv tables."""
+"""Read existing region series: ABIDE's and ADHD-200's `.1D` files, or csv and tsv tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from brainfed.imaging.series.text import DECIMAL_COMMA, SeriesText, read_series_
 from brainfed.runtime.errors import UserError
 
 ROI_STATS = ("file", "sub-brick")
-"""Columns that AFNI's 3dROIstats (ADHD-200, Athena) writes before those of the regions, `Mean_1` ..."""
+"""Columns of AFNI's 3dROIstats (ADHD-200, Athena) before those of the regions, `Mean_1` ..."""
 
 LOST = 0.02
-"""Largest rounding error of a region's values as a fraction of their range, where float32 is to hold the signal."""
+"""Largest accepted rounding error of float32, as a fraction of the range of a region's values."""
 LARGEST = float(np.finfo(np.float32).max)
 BOOLEANS = frozenset({"true", "false"})
-"""Words that pandas reads as 1 and 0 in a column that holds nothing else."""
+"""Words that pandas reads as 1 and 0 in a column of such words."""
 FEWEST_COUNTED = 5
-"""Volumes from which on a first column that counts them is no region."""
+"""Fewest volumes at which a first column that counts them is refused."""
 EPSILON = float(np.finfo(np.float32).eps)
 OF_FLOAT32 = 1e-8
-"""Values that float32 wrote, with nine digits or more, differ from float32 by less than this fraction."""
+"""Values that float32 wrote, with nine digits or more, differ from float32 by a smaller fraction."""
 OF_FLOAT64 = 1e-12
-"""A range below this fraction of the values is float64's own rounding."""
+"""A range below this fraction of the values is rounding of float64."""
 
 
 @dataclass(frozen=True)
 class NamedSeries:
-    """One subject's (time, R) float32 series and its region names, `1` ... `R` where the file has none."""
+    """One subject's (time, R) float32 series and its region names, `1` ... `R` if the file has none."""
 
     series: NDArray[np.float32]
     regions: tuple[str, ...]
@@ -45,22 +45,22 @@ def read_roi_series(
     header: bool | None = None,
     indices: Sequence[int] | None = None,
 ) -> NamedSeries:
-    """Read one text file, a row a volume, a column a region.
+    """Read one text file with a row a volume and a column a region.
 
-    Blank lines, a byte order mark and the kind of line ends do not matter. `series_header` decides whether the first
-    line names the regions. In AFNI's 3dROIstats tables the columns File and Sub-brick are no regions.
+    Blank lines, byte order marks and the kind of line ends are ignored. `imaging.series.header` decides whether the
+    first line names the regions. The columns File and Sub-brick of AFNI's 3dROIstats tables are skipped.
 
     Args:
-        subject: whose series it is.
+        subject: id, for messages.
         file: path of the file.
-        regions: number of regions, None: as many as the file has.
-        header: whether the first line names the regions, None: decide by rule.
-        indices: those of the cohort's region table, None where it has none.
+        regions: number of regions; None: that of the file.
+        header: whether the first line names the regions; None: decide by rule.
+        indices: indices of the cohort's region table; None without a table.
 
     Raises:
-        UserError: the file is absent, empty or no text, its first line may be names or numbers, it holds text, NaN or
-            infinite values, values whose differences float32 cannot hold, a ragged row, another number of regions
-            than `regions`, or, where that is None, a first column that counts the rows.
+        UserError: the file is absent, empty or not text; its first line may be names or numbers; it holds text, NaN
+            or infinite values, differences that float32 cannot hold, a ragged row, another number of regions than
+            `regions`, or, if that is None, a first column that counts the rows.
     """
     where = f"Subject {subject}, {file}"
     text = read_series_text(subject, file)
@@ -87,11 +87,11 @@ def _refuse_other_width(where: str, found: int, names: Sequence[str], regions: i
     expected = regions if regions is not None else len(names) or found
     under = f" under {len(names)} names" if names and len(names) != found else ""
     if found != expected or under:
-        raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; is it another atlas?")
+        raise UserError(f"{where}: expected {expected} regions, found {found} columns{under}; check the atlas.")
 
 
 def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Refuse an index of the volumes, which a table's writer may have put before the regions."""
+    """Refuse a first column that counts the volumes, which some programs write before the regions."""
     volumes = np.arange(len(exact))
     if len(exact) >= FEWEST_COUNTED and any(np.array_equal(exact[:, 0], start + volumes) for start in (0, 1)):
         named = f" ({names[0]!r})" if names else ""
@@ -102,7 +102,7 @@ def _refuse_count(where: str, exact: NDArray[np.float64], names: Sequence[str]) 
 
 
 def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray[np.float32]) -> None:
-    """Refuse what varies so little about so large a value that rounding to float32 loses it."""
+    """Refuse small variations about large values, which rounding to float32 loses."""
     top, bottom = exact.max(axis=0), exact.min(axis=0)
     largest, spread = np.maximum(np.abs(top), np.abs(bottom)), top - bottom
     if (LOST * spread >= EPSILON * largest).all():
@@ -120,7 +120,7 @@ def _refuse_lost_signal(where: str, exact: NDArray[np.float64], rounded: NDArray
 
 
 def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.float64] | None:
-    """All numbers of the table, or None if any cell is not one that float32 can hold."""
+    """Read all numbers of the table; None if float32 cannot hold a cell."""
     top = cells_of(rows.lstrip("\n \t").partition("\n")[0], separator)
     if any(cell.casefold() in BOOLEANS for cell in top):
         return None
@@ -141,7 +141,7 @@ def _read_fast(rows: str, separator: str, kept: range | None) -> NDArray[np.floa
 
 
 def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: range | None) -> NDArray[np.float64]:
-    """Read cell by cell, to name the first one that is not a finite number."""
+    """Read cell by cell, and name the first cell that is not a finite number."""
     filled = text.filled() if named else [(text.line, text.first), *text.filled()]
     try:
         table = pd.read_csv(
@@ -170,7 +170,7 @@ def _read_careful(where: str, rows: str, text: SeriesText, named: bool, kept: ra
 
 
 def _broken(where: str, filled: Sequence[tuple[int, str]], separator: str, error: Exception) -> str:
-    """Why a table does not read: the first row that is longer than the first."""
+    """Message on an unreadable table: its first row that is longer than the first."""
     widths = [(number, len(cells_of(line, separator))) for number, line in filled]
     for number, width in widths:
         if width > widths[0][1]:

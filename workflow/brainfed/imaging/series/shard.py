@@ -1,4 +1,4 @@
-"""Write one part of a cohort's region series: the series, their quality, the coverage of their regions."""
+"""Write one part of a cohort's region series, with quality and coverage."""
 
 import hashlib
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """Where a part is written: the series, their quality, the coverage of their regions."""
+    """Paths of a part: series, quality and coverage."""
 
     series: str | Path
     quality: str | Path
@@ -40,14 +40,14 @@ def write_shard(
 
     Args:
         subjects: ids, in ascending order.
-        load: the regions of one subject.
-        regions: R names, asked for after the last subject.
+        load: loads the regions of one subject.
+        regions: returns R names; called after the last subject.
         atlas: name of the parcellation.
         settings: the cohort's settings.
-        out: where to write.
+        out: paths to write.
 
     Raises:
-        UserError: a series cannot be loaded or used and `on_invalid` is `error`.
+        UserError: a series is unusable and `on_invalid` is `error`.
     """
     series: dict[str, NDArray[np.float32]] = {}
     quality: list[dict[str, object]] = []
@@ -90,7 +90,7 @@ def check_series(subject: str, series: NDArray[np.float32], least: int) -> None:
     """Refuse a (time, R) series of fewer than `least` volumes, or without a region that varies.
 
     Raises:
-        UserError: it is one of these.
+        UserError: the series is too short or has no varying region.
     """
     check_length(subject, len(series), least)
     _check_signal(subject, series)
@@ -100,7 +100,7 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
     """Refuse a series of fewer than `least` volumes.
 
     Raises:
-        UserError: it is shorter.
+        UserError: the series is shorter.
     """
     if timepoints < least:
         raise UserError(
@@ -110,7 +110,7 @@ def check_length(subject: str, timepoints: int, least: int) -> None:
 
 
 def checksum(series: NDArray[np.float32]) -> str:
-    """The same for series with the same bytes."""
+    """SHA-256 of the bytes of a series."""
     return hashlib.sha256(np.ascontiguousarray(series).tobytes()).hexdigest()
 
 
@@ -123,7 +123,7 @@ def _check_signal(subject: str, series: NDArray[np.float32]) -> None:
 
 
 def _quality(subject: str, found: RegionSeries | None, problem: str) -> dict[str, object]:
-    """One row of the quality table; zeros where the series could not be read."""
+    """One row of the quality table; zeros for an unreadable series."""
     if found is None:
         found = RegionSeries(np.empty((0, 0), dtype=np.float32), np.empty(0), float("nan"))
         constant, empty, runs, digest = 0, 0, 0, ""

@@ -1,4 +1,4 @@
-"""Bring region series to one scale before their covariance is taken."""
+"""Standardise region series before their covariance is computed."""
 
 import numpy as np
 from numpy.typing import NDArray

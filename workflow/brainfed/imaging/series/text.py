@@ -1,4 +1,4 @@
-"""The text of a file of region series: its first line with content, and the lines below it."""
+"""Text of a file of region series: its first line with content, and the lines below it."""
 
 import re
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ AFNI_COMMENT = re.compile(r"#\s*<")
 
 @dataclass(frozen=True)
 class SeriesText:
-    """A file as it reads.
+    """Text of a file.
 
     Attributes:
-        first: the first line that is not blank.
-        line: its number, from 1.
+        first: first line that is not blank.
+        line: its number, counted from 1.
         rest: everything below it, lines ended by a line feed.
-        separator: between cells, one of `MARKS` or `BLANKS`.
+        separator: separator of cells, one of `MARKS` or `BLANKS`.
     """
 
     first: str
@@ -34,7 +34,7 @@ class SeriesText:
 
     @property
     def second(self) -> str:
-        """The first line of the rest that is not blank, empty where there is none."""
+        """First line of the rest that is not blank; empty if there is none."""
         return next((line for _, line in self.filled()), "")
 
     def filled(self) -> "list[tuple[int, str]]":
@@ -48,7 +48,7 @@ def read_series_text(subject: str, file: str | Path) -> SeriesText:
     """Read a UTF-8 or UTF-16 file with line ends of any kind.
 
     Raises:
-        UserError: the file is absent, empty or no text, has decimal commas, or begins with comments or Excel's `sep=`.
+        UserError: the file is absent, empty or not text, has decimal commas, or begins with comments or Excel's `sep=`.
     """
     where = f"Subject {subject}, {file}"
     text = _text(where, file)
@@ -92,14 +92,14 @@ def _text(where: str, file: str | Path) -> str:
         text = decoded(content)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"{where}: expected a text file of region series, found none that reads ({error}); is the path right, and "
-            "the text UTF-8?"
+            f"{where}: expected a text file of region series, found an unreadable one ({error}); check the path "
+            "and save the text as UTF-8."
         ) from error
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _separator(first: str, second: str) -> str:
-    """The mark that both lines hold equally often outside quotes, else the commonest of the first line."""
+    """Mark with equal counts in both lines outside quotes, else the most frequent mark of the first line."""
     bare = QUOTED.sub("", first)
     marks = [mark for mark in MARKS if mark in bare]
     agreeing = [mark for mark in marks if bare.count(mark) == second.count(mark)]

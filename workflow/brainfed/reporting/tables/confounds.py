@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.cohort.quality.differences import (
     ClassesBySite,
     GroupDifference,
@@ -85,24 +86,31 @@ def find_confounds(kept: pd.DataFrame, traces: list[SiteRow], *, morphometry: bo
     )
 
 
-def confound_sentences(found: Confounds) -> list[str]:
+def confound_sentences(found: Confounds, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
     """The sentences of the paragraph, in order: site and diagnosis, site and features, motion."""
-    said = [_classes(found.classes), *_site(found), _motion(found.motion), _motion_sites(found.motion_sites)]
-    return [sentence for sentence in said if sentence]
+    sentences = [
+        _classes(found.classes, words),
+        *_site(found, words),
+        _motion(found.motion, words),
+        _motion_sites(found.motion_sites),
+    ]
+    return [sentence for sentence in sentences if sentence]
 
 
-def _classes(found: ClassesBySite | None) -> str:
+def _classes(found: ClassesBySite | None, words: ClassWords) -> str:
     if found is None:
         return ""
-    alone = f" At {found.one_class} of {found.sites} sites all subjects have one diagnosis." if found.one_class else ""
+    target, alone = words.target, ""
+    if found.one_class:
+        alone = f" At {found.one_class} of {found.sites} sites all subjects have one {target}."
     return (
-        f"Site and diagnosis: the more frequent diagnosis of each site is right for {_percent(found.guessed)} of the "
+        f"Site and {target}: the more frequent {target} of each site is right for {_percent(found.guessed)} of the "
         f"subjects, that of the whole cohort for {_percent(found.chance)} (Cram\u00e9r\u2019s V = "
         f"{rounded(found.v, 2)}; chi-square test, {p_value(found.p)}).{alone}"
     )
 
 
-def _site(found: Confounds) -> list[str]:
+def _site(found: Confounds, words: ClassWords) -> list[str]:
     summary = ""
     if found.summary is not None:
         summary = (
@@ -117,8 +125,8 @@ def _site(found: Confounds) -> list[str]:
         said = [
             f"The site is identified from what the graph compares (a summary of {found.features}): {accuracy} of the "
             f"subjects at sites with {FEWEST} or more are assigned to their own site, where naming the largest site is "
-            f"right for {chance}. A method can therefore learn the site in place of the diagnosis, as far as the two "
-            "go together."
+            f"right for {chance}. A method can therefore learn the site in place of the {words.target}, as far as the "
+            "two go together."
         ]
         end = ": that is one number a subject, which can hide what many connections show together."
     else:
@@ -131,14 +139,15 @@ def _site(found: Confounds) -> list[str]:
     return [*said, f"The site {summary}{end}"] if summary else said
 
 
-def _motion(found: GroupDifference | None) -> str:
+def _motion(found: GroupDifference | None, words: ClassWords) -> str:
     if found is None:
         return ""
     return (
-        f"Motion and diagnosis: mean FD {rounded(found.patients)} mm in patients and {rounded(found.controls)} mm in "
-        f"controls, a difference of {signed(found.patients - found.controls)} mm (95 % interval {signed(found.low)} to "
-        f"{signed(found.high)}, d = {signed(found.effect, 2)}; Welch\u2019s t-test, {p_value(found.p)}). The method "
-        "\u201cmotion\u201d shows how well motion alone predicts the diagnosis, where it is among those of a table."
+        f"Motion and {words.target}: mean FD {rounded(found.patients)} mm in {words.many[1]} and "
+        f"{rounded(found.controls)} mm in {words.many[0]}, a difference of "
+        f"{signed(found.patients - found.controls)} mm (95 % interval {signed(found.low)} to {signed(found.high)}, "
+        f"d = {signed(found.effect, 2)}; Welch\u2019s t-test, {p_value(found.p)}). The method \u201cmotion\u201d shows "
+        f"how well motion alone predicts the {words.target}, where it is among those of a table."
     )
 
 

@@ -117,5 +117,6 @@ def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
         group = None if shown.scope == "global" else shown.codes("institution")
         for label in [label for label in LABELS if label != shown.words.target or label == "diagnosis"]:
             result = homophily(shown.graph, shown.codes(label), group)
-            rows.append((shown.name, title, shown.words.worded(label), result.unweighted, result.chance, result.edges))
+            name = shown.words.target if label == "diagnosis" else label
+            rows.append((shown.name, title, name, result.unweighted, result.chance, result.edges))
     return pd.DataFrame(rows, columns=["graph", "title", "label", "found", "chance", "edges"])

@@ -1,9 +1,8 @@
-"""What the page says about the quality of a cohort's data, in sentences for a reader who has no time."""
+"""Sentences of the page on the quality of a cohort's data, for a reader who has no time."""
 
 import pandas as pd
 from scipy import stats
 
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.reporting.people import used
 from brainfed.reporting.rounding import rounded
@@ -27,26 +26,24 @@ def quality_words(
     people: pd.DataFrame,
     connections: pd.DataFrame,
     flag: FlagSettings,
-    words: ClassWords = DIAGNOSIS_WORDS,
     *,
     morphometry: bool = False,
 ) -> list[str]:
-    """Sentences on motion in connectivity, on odd scans, and on what was not measured.
+    """Sentences on motion in connectivity, odd scans and missing measures.
 
     Args:
         people: the participants with their measures.
         connections: as `imaging.quality.qc_fc` writes them.
-        flag: the limits of what is told.
-        words: what the classes are called.
+        flag: limits beyond which a subject is listed.
         morphometry: whether the data are FreeSurfer measures, which have no time and no connectivity.
     """
     kept = used(people)
-    said = [
+    sentences = [
         _qc_fc(connections),
         _unlike(kept, flag),
         _unknown(kept, MEASURED_OF_STRUCTURE if morphometry else MEASURED),
     ]
-    return [words.worded(sentence) for sentence in said if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def _qc_fc(connections: pd.DataFrame) -> str:

@@ -198,7 +198,7 @@ def _open_log(log: str | None) -> None:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether nobody but a programmer can mend it, who needs the traceback."""
+    """Whether nobody but a programmer can fix it, who needs the traceback."""
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 

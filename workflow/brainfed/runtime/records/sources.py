@@ -75,7 +75,7 @@ def meaning_of(content: bytes, path: Path) -> Meaning:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError) as error:
-        raise UserError(f"{path}: not valid Python ({error}); mend the file and run again.") from error
+        raise UserError(f"{path}: not valid Python ({error}); fix the file and run again.") from error
     imports: list[ImportStatement] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

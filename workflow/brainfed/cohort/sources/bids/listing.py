@@ -1,4 +1,4 @@
-"""List a cohort whose images are a BIDS derivative: rows of participants.tsv matched with folders by subject label."""
+"""List a cohort of images in a BIDS derivative: rows of participants.tsv matched with folders by subject label."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from brainfed.cohort.phenotype.table import Row, read_phenotype_table
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids.tree import find_runs
 from brainfed.cohort.sources.known_atlases import atlas_files, by_name
-from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
+from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
+from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.scan_run import BidsRun
-from brainfed.cohort.sources.unmet import unmet
 from brainfed.runtime.errors import UserError, pass_over
 
 TABLE = "participants.tsv"
@@ -33,9 +33,9 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
     subjects = tuple(_listed(row, settings, runs) for row in rows)
     _check_labels(where, rows, settings, runs)
     if all(listed.absence == EXCLUDED for listed in subjects):
-        raise nobody_wanted(name, len(subjects))
+        raise all_excluded(name, len(subjects))
     _check_files(where, folder, subjects, settings)
-    known = {_label(row, settings) for row in _everybody(tables, settings, rows)}
+    known = {_label(row, settings) for row in _all_rows(tables, settings, rows)}
     unlisted = tuple(f"sub-{label}" for label in runs if label not in known)
     _check_space(where, settings, runs)
     files, phenotype = atlas_files(settings), tables if len(tables) > 1 else tables[0]
@@ -43,7 +43,7 @@ def list_bids(name: str, settings: CohortSettings) -> Listing:
 
 
 def _check_space(where: str, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> None:
-    """The atlases that go by name lie in MNI space; an image says in its name where it lies."""
+    """Refuse images outside MNI space, by their names, for the known atlases, which lie in it."""
     if not by_name(settings):
         return
     for run in (run for own in runs.values() for run in own):
@@ -62,7 +62,7 @@ def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:
     for key in ("series", "confounds"):
         if getattr(settings, key) is not None:
             raise UserError(f"{where}: source 'bids' finds its files itself, found a pattern `{key}`; remove it.")
-    for mistake in unmet(name, settings):
+    for mistake in missing_inputs(name, settings):
         raise mistake
     if bids.runs == "concatenate" and not (extraction.standardise or extraction.detrend or extraction.high_pass):
         raise UserError(
@@ -72,7 +72,7 @@ def _checked_folder(name: str, where: str, settings: CohortSettings) -> Path:
     folder = Path(bids.derivatives)
     if not folder.is_dir():
         raise UserError(
-            f"{where}: expected fMRIPrep's output in the folder {folder}, found none; mend bids.derivatives."
+            f"{where}: expected fMRIPrep's output in the folder {folder}, found none; fix bids.derivatives."
         )
     return folder
 
@@ -87,13 +87,13 @@ def _participants_table(where: str, folder: Path) -> str:
     return str(found)
 
 
-def _everybody(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
-    """All rows of the tables: those that `rows` passes over name no strangers."""
+def _all_rows(tables: Sequence[str], settings: CohortSettings, rows: Sequence[Row]) -> Sequence[Row]:
+    """All rows of the tables: files of rows that `rows` ignores are not strangers."""
     return read_phenotype_table(tables, settings.columns, settings.missing, pass_over) if settings.rows else rows
 
 
 def _label(row: Row, settings: CohortSettings) -> str | None:
-    """A row's subject label as it stands in file names: `sub-01` and `01` are one."""
+    """Subject label of a row, as in file names: `sub-01` and `01` are equal."""
     named = row.subject if settings.columns.file is None else row.cells[settings.columns.file]
     return None if named is None else named.removeprefix("sub-")
 
@@ -124,7 +124,7 @@ def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSetting
 def _check_labels(
     where: str, rows: Sequence[Row], settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]
 ) -> None:
-    """Refuse tables of other subjects, and two rows that mean one."""
+    """Refuse tables of other subjects, and two rows of one subject."""
     first: dict[str, Row] = {}
     for row in rows:
         label = _label(row, settings)
@@ -136,10 +136,10 @@ def _check_labels(
         if label is not None:
             first[label] = row
     if not set(first) & set(runs):
-        asked, there = ", ".join(list(first)[:3]), ", ".join(f"sub-{label}" for label in list(runs)[:3])
+        named, present = ", ".join(list(first)[:3]), ", ".join(f"sub-{label}" for label in list(runs)[:3])
         raise UserError(
-            f"{where}: expected images of the {len(rows)} subjects of {rows[0].table} ({asked} ...), found only those "
-            f"of {there} ...; mend the ids (are leading zeros lost?) or set columns.file to the column that has them."
+            f"{where}: expected images of the {len(rows)} subjects of {rows[0].table} ({named} ...), found only those "
+            f"of {present} ...; fix the ids (are leading zeros lost?) or set columns.file to the column that has them."
         )
 
 

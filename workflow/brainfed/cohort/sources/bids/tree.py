@@ -1,7 +1,7 @@
 """Find the runs of a BIDS derivative by the entities in its file names.
 
-Names are parsed by ancpbids, which is imported only here: of the libraries that read BIDS it alone needs no pandas,
-scikit-learn or pyarrow (0.1 s, and every job lists the cohort again).
+ancpbids parses the names and is imported only here. Unlike other BIDS libraries it needs no pandas, scikit-learn or
+pyarrow (0.1 s, and every job lists the cohort again).
 """
 
 import os
@@ -16,7 +16,7 @@ from brainfed.runtime.errors import UserError
 
 NATIVE = "native"
 VERSIONS = ("space", "cohort", "res", "den", "desc", "rec")
-"""Entities that tell versions of one run apart, not runs."""
+"""Entities that distinguish versions of one run, not runs."""
 ENDINGS = (
     "_bold.nii.gz",
     "_bold.json",
@@ -27,12 +27,12 @@ ENDINGS = (
     "_regressors.json",
 )
 BELOW_ROOT, BELOW_SUBJECT = ("sub-",), ("ses-", "func")
-"""Folders that are entered: a derivative's subjects; their sessions and images."""
+"""Folders to enter: a derivative's subjects; their sessions and images."""
 
 
 @dataclass(frozen=True)
 class BidsFile:
-    """One file and what its name says."""
+    """One file with the entities of its name."""
 
     path: str
     entities: dict[str, str]
@@ -40,7 +40,7 @@ class BidsFile:
     extension: str
 
     def without(self, *names: str) -> dict[str, str]:
-        """The entities but for these."""
+        """Entities except these."""
         return {name: label for name, label in self.entities.items() if name not in names}
 
 
@@ -48,13 +48,13 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
     """Subject label (without `sub-`) -> its runs in order of session, task and number.
 
     Args:
-        folder: the derivative, which exists.
-        settings: which images are wanted.
-        where: how a message names the cohort.
+        folder: the existing derivative.
+        settings: selection of images.
+        where: name of the cohort in messages.
 
     Raises:
-        UserError: there is no image, none of the wanted space, resolution, task, session or run, several of which
-            none is chosen, or two images or tables of confounds of one run.
+        UserError: no image has the wanted space, resolution, task, session or run; images have several of one of
+            these and the settings choose none; or one run has two images or tables of confounds.
     """
     root = Path(folder)
     tree = _read_tree(root)
@@ -63,7 +63,7 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
     if not images:
         raise UserError(
             f"{where}: expected images sub-*/[ses-*/]func/*_desc-{_description(settings)}_bold.nii.gz in {folder}, "
-            "found none; mend bids.derivatives."
+            "found none; fix bids.derivatives."
         )
     for entity, key, wanted in (
         ("space", "space", settings.space),
@@ -86,7 +86,7 @@ def find_runs(folder: str | Path, settings: BidsSettings, where: str) -> dict[st
 
 
 def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
-    """Refuse an image that lies in the folder of another subject or session: one of both names is wrong."""
+    """Refuse an image in the folder of another subject or session."""
     for image in images:
         folders = Path(image.path).relative_to(root).parts[:-1]
         for entity in ("sub", "ses"):
@@ -95,7 +95,7 @@ def _refuse_strays(images: Sequence[BidsFile], root: Path, where: str) -> None:
             if found != named:
                 raise UserError(
                     f"{where}: expected an image of {found or f'no {entity}-'} in {Path(image.path).parent}, found "
-                    f"{Path(image.path).name}; move it where it belongs, or mend its name."
+                    f"{Path(image.path).name}; move it to its folder, or fix its name."
                 )
 
 
@@ -129,7 +129,7 @@ def _description(settings: BidsSettings) -> str:
 
 
 def _is_image(file: BidsFile, settings: BidsSettings) -> bool:
-    """Whether a file is a preprocessed image; single echoes and parts of complex ones are none."""
+    """Whether a file is a preprocessed image; single echoes and parts of complex images are not."""
     return (
         (file.suffix, file.extension) == ("bold", ".nii.gz")
         and file.entities.get("desc") == _description(settings)
@@ -139,7 +139,7 @@ def _is_image(file: BidsFile, settings: BidsSettings) -> bool:
 
 
 def _label(image: BidsFile, entity: str) -> str:
-    """An image's label; a run's number without its leading zeros, a template with the cohort that it is of."""
+    """Label of an image: a run's number without leading zeros, a template with its cohort."""
     label = image.entities.get(entity, NATIVE)
     if entity == "space" and "cohort" in image.entities:
         return f"{label}:cohort-{image.entities['cohort']}"
@@ -168,13 +168,13 @@ def _among(entity: str, key: str, wanted: Sequence[str], images: list[BidsFile],
     if absent:
         shown = [f"none ({NATIVE})" if label == NATIVE else label for label in labels]
         raise UserError(
-            f"{where}: expected images with {entity}-{absent[0]}, found {entity}: {', '.join(shown)}; mend bids.{key}."
+            f"{where}: expected images with {entity}-{absent[0]}, found {entity}: {', '.join(shown)}; fix bids.{key}."
         )
     return [image for image in images if _label(image, entity) in wanted]
 
 
 def _order(image: BidsFile) -> tuple[list[tuple[str, int]], ...]:
-    """By subject, session, task and run, numbers in labels by their value: ses-2 before ses-10."""
+    """Sorting key: subject, session, task and run, with numbers by value: ses-2 before ses-10."""
     return tuple(_natural(image.entities.get(entity, "")) for entity in ("sub", "ses", "task", "run"))
 
 
@@ -198,12 +198,12 @@ def _run(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path, settings
 
 
 def _belongs(file: BidsFile, image: BidsFile) -> bool:
-    """Whether every entity of a file is the image's, whatever the `desc`."""
+    """Whether all entities of a file, except `desc`, are the image's."""
     return file.without("desc").items() <= image.entities.items()
 
 
 def _confounds(image: BidsFile, beside: Sequence[BidsFile], where: str) -> str | None:
-    """The table that nilearn takes for the image's: `_timeseries`, before fMRIPrep 20.2 `_regressors`."""
+    """Table of confounds by nilearn's rule: `_timeseries`, or `_regressors` before fMRIPrep 20.2."""
     tables = [
         file.path
         for file in beside
@@ -226,7 +226,7 @@ def _mask(image: BidsFile, beside: Sequence[BidsFile]) -> str | None:
 
 
 def _sidecars(image: BidsFile, tree: dict[Path, list[BidsFile]], root: Path) -> tuple[str, ...]:
-    """The json files that hold for an image, from the root of the derivative to the image's folder."""
+    """Sidecars that apply to an image, from the root of the derivative to the image's folder."""
     below = Path(image.path).relative_to(root).parts[:-1]
     holding: list[str] = []
     for depth in range(len(below) + 1):

@@ -1,4 +1,4 @@
-"""Where FreeSurfer's measures lie, known before any job runs: paths alone, no file is opened."""
+"""Paths of FreeSurfer's measures, known before any job runs; no file is opened."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,13 +9,13 @@ from brainfed.runtime.errors import UserError
 HEMISPHERES = ("lh", "rh")
 
 
-def unmet_measures(where: str, settings: FreeSurferSettings, remedy: str) -> Iterator[UserError]:
-    """What a cohort of measures lacks: tables or a SUBJECTS_DIR.
+def missing_measures(where: str, settings: FreeSurferSettings, remedy: str) -> Iterator[UserError]:
+    """Mistakes of a cohort of measures that lacks tables or a SUBJECTS_DIR.
 
     Args:
-        where: how the message names the cohort.
-        settings: of the cohort.
-        remedy: what to do about an absent file.
+        where: name of the cohort in the message.
+        settings: settings of the cohort.
+        remedy: remedy of an absent file.
     """
     if not settings.tables and settings.subjects_dir is None:
         yield UserError(
@@ -30,18 +30,18 @@ def unmet_measures(where: str, settings: FreeSurferSettings, remedy: str) -> Ite
 
 
 def stats_names(settings: FreeSurferSettings) -> list[str]:
-    """Names of the stats files that are read of every subject of a SUBJECTS_DIR."""
+    """Names of the stats files to read for every subject of a SUBJECTS_DIR."""
     cortical = [f"{hemisphere}.{name}.stats" for name in settings.parcellations for hemisphere in HEMISPHERES]
     return [*(["aseg.stats"] if "volume" in settings.measures or settings.normalise != "none" else []), *cortical]
 
 
 def stats_folder(settings: FreeSurferSettings, identity: str) -> Path:
-    """Where the stats files of a subject of a SUBJECTS_DIR lie."""
+    """Folder of the stats files of a subject of a SUBJECTS_DIR."""
     return Path(str(settings.subjects_dir)) / identity / "stats"
 
 
 def measure_files(settings: FreeSurferSettings, identities: Sequence[str]) -> list[str]:
-    """Every file that is read: the tables, or those of the stats files that exist of subjects with these ids."""
+    """Files to read: the tables, or the existing stats files of subjects with these ids."""
     if settings.subjects_dir is None:
         return list(settings.tables)
     paths = (stats_folder(settings, identity) / name for identity in identities for name in stats_names(settings))

@@ -1,4 +1,4 @@
-"""List a cohort of FreeSurfer measures: rows of the phenotype table, and who has stats files."""
+"""List a cohort of FreeSurfer measures: rows of the phenotype table and existing stats files."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import Row, read_phenotype_table
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.sources.freesurfer.files import stats_folder, unmet_measures
-from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, nobody_wanted, shard_name
+from brainfed.cohort.sources.freesurfer.files import missing_measures, stats_folder
+from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
 from brainfed.cohort.sources.path_patterns import filled, remedy_for
 from brainfed.runtime.errors import UserError
 
@@ -36,7 +36,7 @@ def _unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
             yield UserError(
                 f"{where}: expected the phenotype file {table}, found none; {remedy_for(settings, 'phenotype')}."
             )
-    yield from unmet_measures(where, settings.freesurfer, remedy_for(settings, "freesurfer"))
+    yield from missing_measures(where, settings.freesurfer, remedy_for(settings, "freesurfer"))
     if settings.confounds is not None:
         yield UserError(
             f"{where}: confounds are regressed out of NIfTI images only, found source {settings.source!r}; remove "
@@ -57,7 +57,7 @@ def _listed(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
 
 
 def _absence(identity: str | None, settings: CohortSettings) -> Absence:
-    """Of tables it is not known here who has a row in them."""
+    """Reason for absent stats files; rows of tables are checked when these are read."""
     if identity is None:
         return "no FreeSurfer id"
     source = settings.freesurfer
@@ -68,11 +68,11 @@ def _absent(name: str, subjects: Sequence[ListedSubject], settings: CohortSettin
     where = f"Cohort {name!r}"
     wanted = [listed for listed in subjects if listed.absence != EXCLUDED]
     if not wanted:
-        yield nobody_wanted(name, len(subjects))
+        yield all_excluded(name, len(subjects))
         return
     named = [listed for listed in wanted if listed.series is not None]
     if not named:
-        yield UserError(f"{where}: expected a subject with a FreeSurfer id, found none; mend `columns.file`.")
+        yield UserError(f"{where}: expected a subject with a FreeSurfer id, found none; fix `columns.file`.")
     absent = [listed for listed in named if listed.absence]
     if absent and (settings.on_invalid == "error" or len(absent) == len(named)):
         way_out = "" if len(absent) == len(named) else ", or set on_invalid: drop to leave such subjects out"

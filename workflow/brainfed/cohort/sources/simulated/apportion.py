@@ -1,10 +1,10 @@
-"""Deal subjects to parts by shares, one after the other, so that a longer list starts like a shorter one."""
+"""Assign subjects to parts by shares, one after the other; a longer list starts like a shorter one."""
 
 from collections.abc import Mapping
 
 
 def apportion(shares: Mapping[str, float], count: int) -> list[str]:
-    """The part of each of `count` subjects.
+    """Part of each of `count` subjects.
 
     Each subject goes to the part that lags furthest behind its share; after n subjects every part
     holds its share of n to within one subject or two, and the first n never depend on `count`.

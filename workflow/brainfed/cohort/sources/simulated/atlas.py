@@ -1,4 +1,4 @@
-"""The parcellation of the simulated brains: an ellipsoid in MNI-like space, cut into compact regions."""
+"""Parcellation of the simulated brains: an ellipsoid in MNI-like space, cut into compact regions."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ def simulate_atlas(settings: SimulateSettings, streams: Streams) -> SimulatedAtl
     """Cut an ellipsoid that fills most of the grid into `settings.regions` compact regions.
 
     Raises:
-        UserError: the grid's brain has too few voxels for that many regions.
+        UserError: the brain on the grid has too few voxels for the regions.
     """
     shape = np.asarray(settings.grid)
     affine = np.diag([settings.voxel_size] * 3 + [1.0])
@@ -73,7 +73,7 @@ def simulate_atlas(settings: SimulateSettings, streams: Streams) -> SimulatedAtl
 
 
 def _compact_parts(places: NDArray[np.float64], parts: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """(n,) part of every place: the nearest of `parts` centres, none of them empty."""
+    """(n,) nearest of `parts` centres for every place; no part is empty."""
     start = places[np.sort(random.choice(len(places), parts, replace=False))]
     _, part = kmeans2(places, start, iter=10, minit="matrix", missing="raise")
     return np.asarray(part, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the simulated brains have in common, and what diagnosis, age, sex and chance change in them."""
+"""Shared connectivity of the simulated brains, and its changes by diagnosis, age, sex and chance."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,11 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Connectome:
-    """The simulation's truth.
+    """True connectivity of the simulation.
 
     Attributes:
-        loadings: (R, K) how strongly each region follows each of K latent sources.
-        effects: (R, R) symmetric -1, 0, 1 for `diagnosis`, `age` and `sex`; the sets are disjoint.
+        loadings: (R, K) loading of each region on each of K latent sources.
+        effects: (R, R) symmetric -1, 0, 1 for each of `diagnosis`, `age` and `sex`; the sets are disjoint.
     """
 
     loadings: Matrix
@@ -32,7 +32,7 @@ class Connectome:
 
 
 def simulate_connectome(settings: SimulateSettings, atlas: SimulatedAtlas, streams: Streams) -> Connectome:
-    """Draw the shared networks and which connections each phenotype moves, half of them up, half down."""
+    """Draw the shared networks, and the connections that each phenotype moves, half of them up, half down."""
     random = streams.numpy("simulate", "connectome")
     regions = settings.regions
     follows = np.eye(len(NETWORKS))[atlas.network] * random.uniform(0.8, 1.2, (regions, 1))
@@ -56,11 +56,11 @@ def simulate_connectome(settings: SimulateSettings, atlas: SimulatedAtlas, strea
 def subject_correlation(
     settings: SimulateSettings, connectome: Connectome, subject: SimulatedSubject, streams: Streams
 ) -> Matrix:
-    """The (R, R) correlation matrix that one subject's signal is drawn from.
+    """(R, R) correlation matrix of one subject's signal.
 
     The shared loadings plus the site's, the group's and the subject's own give a correlation matrix; diagnosis
     (+-effect / 2), age (effect_age a standard deviation) and sex (+-effect_sex / 2) are added to their connections;
-    small eigenvalues are lifted so that the result is positive definite, with a diagonal of 1.
+    small eigenvalues are raised so that the result is positive definite, with a diagonal of 1.
     """
     random = streams.numpy("simulate", "individual", subject.participant_id)
     scanner = streams.numpy("simulate", "site", subject.site)

@@ -1,8 +1,8 @@
-"""Groups of alike people inside a simulated cohort: a positive control for graphs, whose answer is known.
+"""Groups of similar subjects inside a simulated cohort: a positive control for graphs with a known answer.
 
-A group shares sex, a narrow band of age and connectivity of its own, so a population graph joins its members. How
-well it also shares the diagnosis is the dose (`group_agreement`), and nothing else changes with it: another dose moves
-some people to the other sex's group of the same age, whose sex and connectivity they take.
+A group shares sex, a narrow age band and connectivity of its own, so a population graph joins its members. The dose
+(`group_agreement`) is the agreement of the group's diagnoses. Another dose moves some subjects to the other sex's group
+of the same age, with its sex and connectivity, and changes nothing else.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from brainfed.runtime.streams import Streams
 
 SEXES: tuple[Sex, Sex] = ("male", "female")
 BAND = 0.5
-"""Width of a group's ages, as a part of the distance between two bands."""
+"""Width of a group's ages, as a fraction of the distance between two bands."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """People who are alike; ages in years, ascending."""
+    """A group of similar subjects; ages in years, ascending."""
 
     number: int
     sex: Sex
@@ -28,10 +28,10 @@ class Group:
 
 
 def simulated_groups(settings: SimulateSettings) -> tuple[Group, ...]:
-    """All groups: in every band of age one of either sex, one of them the patients'.
+    """All groups: one of either sex in every age band; one of the two is the patients'.
 
-    Which sex that is alternates from band to band, so that neither sex, nor age, nor a line through both predicts the
-    diagnosis. The bands lie evenly spaced, with the mean and the standard deviation of `age_mean` and `age_sd`.
+    The patients' sex alternates from band to band, so that neither sex, nor age, nor a line through both predicts the
+    diagnosis. The bands are evenly spaced, with the mean and the standard deviation of `age_mean` and `age_sd`.
     """
     bands = settings.groups // len(SEXES)
     if bands == 0:
@@ -49,10 +49,10 @@ def simulated_groups(settings: SimulateSettings) -> tuple[Group, ...]:
 
 
 def draw_group(settings: SimulateSettings, subject: str, diagnosis: Diagnosis, streams: Streams) -> Group:
-    """The group that `subject` belongs to: one of its own diagnosis with probability (1 + agreement) / 2.
+    """Draw the group of `subject`: one of its own diagnosis with probability (1 + agreement) / 2.
 
-    At agreement 0 a group says nothing about its members' diagnoses, at 1 all have one. The draws behind it are the
-    same at every agreement.
+    At agreement 0 a group is independent of its members' diagnoses, at 1 all have one. The draws are the same at
+    every agreement.
     """
     random = streams.numpy("simulate", "membership", subject)
     agrees = random.random() < (1 + settings.group_agreement) / 2

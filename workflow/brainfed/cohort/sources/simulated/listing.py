@@ -1,4 +1,4 @@
-"""List a cohort whose scans will be simulated."""
+"""List a cohort of simulated scans."""
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject, Listing, shard_name

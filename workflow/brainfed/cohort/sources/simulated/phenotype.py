@@ -1,6 +1,6 @@
-"""Who the simulated subjects are: site, age, sex and diagnosis, each drawn apart from the others.
+"""Simulated subjects: site, age, sex and diagnosis, each drawn independently.
 
-Where the cohort has groups, sex and age are those of the subject's group.
+In a cohort with groups, sex and age are those of the subject's group.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +23,7 @@ MEAN_FD_SPREAD = 0.45
 class SimulatedSubject:
     """One row of the phenotype table; age in years, mean framewise displacement in mm.
 
-    `group` is in no table: it is what the simulation alone knows, None in a cohort without groups.
+    `group` is in no table; None in a cohort without groups.
     """
 
     participant_id: str
@@ -41,8 +41,7 @@ def simulate_subjects(settings: CohortSettings, streams: Streams) -> dict[str, S
     Every 20 subjects hold 10 patients in random order, whatever their sites: with every site balanced
     exactly, a classifier that sees the site would do worse than chance on held-out subjects. Age
     (normal), sex (a coin) and mean framewise displacement (log-normal) are drawn for each subject
-    alone; sex and age give way to those of a group, if there are groups. One more subject leaves the
-    others as they are.
+    alone; groups replace sex and age by theirs. One more subject does not change the others.
     """
     simulate = settings.simulate
     subjects = {}
@@ -69,7 +68,7 @@ def simulate_phenotypes(settings: CohortSettings, streams: Streams) -> pd.DataFr
 
 
 def _grouped(alone: SimulatedSubject, settings: SimulateSettings, streams: Streams) -> SimulatedSubject:
-    """The same subject as a member of a group, with its sex and an age in its band."""
+    """Subject as a member of a group, with its sex and an age in its band."""
     group = draw_group(settings, alone.participant_id, alone.diagnosis, streams)
     drawn = streams.numpy("simulate", "age-in-group", alone.participant_id).uniform(*group.ages)
     age = round(float(np.clip(drawn, *AGE_RANGE)), 2)

@@ -1,7 +1,6 @@
-"""Write a cohort of made-up brains as a lab would have it: NIfTI scans, a parcellation, a phenotype table.
+"""Write a simulated cohort in the files of a lab: NIfTI scans, a parcellation, a phenotype table.
 
-Everything of one subject comes from streams keyed by its id, so scans can be written in any order and
-by any number of jobs with the same bytes.
+Streams keyed by the subject's id generate all its data, so scans have the same bytes in any order and number of jobs.
 """
 
 import gzip
@@ -84,7 +83,7 @@ def write_scans(files: Mapping[str, str | Path], settings: CohortSettings) -> No
 
 
 def write_atlas(folder: str | Path, simulate: SimulateSettings) -> None:
-    """Write atlas.nii.gz and atlas.tsv; they depend on the grid and the regions, on nobody in the cohort."""
+    """Write atlas.nii.gz and atlas.tsv; they depend on the grid and the regions, not on subjects."""
     atlas = simulate_atlas(simulate, Streams(simulate.seed))
     write_image(Path(folder) / "atlas.nii.gz", atlas.image)
     names = pd.DataFrame({"index": range(1, len(atlas.names) + 1), "name": atlas.names})
@@ -107,7 +106,7 @@ def write_image(path: str | Path, image: nib.Nifti1Image) -> None:
 
 
 def _truth(settings: CohortSettings, atlas: SimulatedAtlas, connectome: Connectome) -> dict[str, Any]:
-    """The settings and, for each phenotype, its connections as [region, region, sign]; the members of each group."""
+    """Settings, connections of each phenotype as [region, region, sign], and members of each group."""
     simulate = settings.simulate
     connections = {}
     for name, effect in connectome.effects.items():
@@ -115,12 +114,12 @@ def _truth(settings: CohortSettings, atlas: SimulatedAtlas, connectome: Connecto
         connections[name] = [
             [atlas.names[i], atlas.names[j], int(effect[i, j])] for i, j in zip(row, column, strict=True)
         ]
-    told = asdict(simulate)
+    recorded = asdict(simulate)
     if not simulate.groups:
-        alone = {key: value for key, value in told.items() if not key.startswith("group")}
+        alone = {key: value for key, value in recorded.items() if not key.startswith("group")}
         return {"settings": alone, "connections": connections}
     members: list[list[str]] = [[] for _ in range(simulate.groups)]
     for subject in simulate_subjects(settings, Streams(simulate.seed)).values():
         if subject.group is not None:
             members[subject.group].append(subject.participant_id)
-    return {"settings": told, "connections": connections, "groups": members}
+    return {"settings": recorded, "connections": connections, "groups": members}

@@ -38,7 +38,7 @@ def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Fi
         _side(axes, middle, height, lines, steps[index] if steps else None)
         remaining = steps[index].remaining if steps else everybody
         last = index == len(sides) - 1
-        title = "analysed" if last else words.worded(steps[index].passed)
+        title = "analysed" if last else steps[index].passed
         _box(axes, bottom, remaining.subjects, remaining.described(words), title, KEPT if last else FAINT)
         top = bottom + BOX
     return figure

@@ -46,7 +46,7 @@ def motion_figure(
 
 
 def _groups(axes: Axes, kept: pd.DataFrame, limit: float, words: ClassWords) -> None:
-    axes.set_title(words.worded("Patients and controls"))
+    axes.set_title(f"{words.many[1].capitalize()} and {words.many[0]}")
     ticks = []
     for place, code in enumerate((1, 0)):
         values = kept.loc[kept["diagnosis"] == code, "mean_fd"].dropna().to_numpy(dtype=np.float64)

@@ -46,7 +46,7 @@ def sites_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> F
         left += values
     horizontal_rows(axes, [str(site) for site in counts["site"]])
     axes.set_xlabel(f"analysed subjects (n = {int(left.sum())})")
-    _key(axes, [(words.worded(column), colour) for column, colour in shown.items()])
+    _key(axes, [(words.slots.get(column, column), colour) for column, colour in shown.items()])
     return figure
 
 

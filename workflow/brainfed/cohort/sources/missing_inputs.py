@@ -1,4 +1,4 @@
-"""What a cohort of images or series lacks before its table is read."""
+"""Missing settings and files of a cohort of images or series, found before its table is read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +11,8 @@ from brainfed.runtime.errors import UserError
 NEEDED = {"nifti": ("phenotype", "series"), "timeseries": ("phenotype", "series", "regions"), "bids": ()}
 
 
-def unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
-    """What a cohort of images or series lacks before its table is read: settings, and the files that they name."""
+def missing_inputs(name: str, settings: CohortSettings) -> Iterator[UserError]:
+    """Mistakes of a cohort of images or series that lacks settings, or the files that these name."""
     files = atlas_files(settings)
     for key in NEEDED[settings.source]:
         if getattr(settings, key) is None:
@@ -26,7 +26,7 @@ def unmet(name: str, settings: CohortSettings) -> Iterator[UserError]:
     for key, path in (*tables, ("parcellation", files.parcellation), ("labels", files.labels)):
         if path is not None and not Path(path).is_file():
             remedy = (
-                f"run `{FETCH}` with this config or mend `atlas`"
+                f"run `{FETCH}` with this config or fix `atlas`"
                 if key != "phenotype" and path != getattr(settings, key)
                 else remedy_for(settings, key)
             )

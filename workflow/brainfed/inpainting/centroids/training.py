@@ -72,8 +72,8 @@ def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
     """
     members, settings = inputs.members(institution), inputs.graph_settings
     alone = replace(settings, scope="local", embedding="pca", distance="euclidean")
-    one_place, everybody = np.zeros(len(members), dtype=np.int64), np.ones(len(members), dtype=np.bool_)
-    blocks = [fit_parts(inputs.features[members], one_place, everybody, alone)[0]]
+    one_place, fitted = np.zeros(len(members), dtype=np.int64), np.ones(len(members), dtype=np.bool_)
+    blocks = [fit_parts(inputs.features[members], one_place, fitted, alone)[0]]
     if "sex" in settings.phenotypes:
         blocks.append(np.where(inputs.sex[members] < 0, 0.5, inputs.sex[members])[:, None])
     if "age" in settings.phenotypes:

@@ -19,15 +19,17 @@ class FedSageSettings:
     count: Literal["calibrated", "printed"] = setting(
         "calibrated",
         "The number of missing neighbours. printed: on the scale of the hidden tenth; calibrated: under "
-        "`scope: global_cut` scaled to what the cut took away.",
+        "`scope: global_cut` scaled to the cut.",
     )
-    targets: int = setting(5, "At most so many hidden neighbours a node, and so many generated ones.", minimum=1)
+    targets: int = setting(
+        5, "Largest number of hidden neighbours of a node as targets, and of generated ones.", minimum=1
+    )
     dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=0.95)
     fgen_width: int = setting(
         256, "Width of the feature generator's last hidden layer; the authors' code has 2048.", minimum=1
     )
     exchange: Literal["gradients", "raw"] = setting(
         "gradients",
-        "What other owners return: the generator's parameter gradient, or a gradient for each generated node, which "
-        "gives raw features away.",
+        "Returned by other owners: the generator's parameter gradient, or a gradient for each generated node, which "
+        "reveals raw features.",
     )

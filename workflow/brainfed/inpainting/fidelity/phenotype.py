@@ -15,7 +15,7 @@ FloatVector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Agreement:
-    """Share of matched pairs (u, j) whose phenotype agrees, a mean over parents.
+    """Share of matched pairs (u, j) with agreeing phenotypes, a mean over parents.
 
     Only pairs with a known phenotype of u, of j and of the parent i count. Edges follow agreement in these phenotypes,
     so the parent itself is a strong predictor.

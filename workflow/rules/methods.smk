@@ -3,13 +3,11 @@
 
 rule train_method:
     input:
-        split=split_of,
-        participants="results/{cohort}/cohort/participants.parquet",
-        features=lambda wc: feature_files(wc, variant_of(wc).features),
-        graphs=lambda wc: (
-            [] if variant_of(wc).fused else graph_files(wc, variant_of(wc).graph)
+        unpack(
+            lambda wc: LAYOUT.method_inputs(
+                variant_of(wc), wc.regime, wc.cohort, wc.repeat
+            )
         ),
-        fused=lambda wc: fused_files(wc, variant_of(wc).fused),
     output:
         predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
         history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",

@@ -1,4 +1,4 @@
-"""The meaning of a method's scores, and the value above which a subject of two classes is called a patient."""
+"""Kinds of scores, and the threshold above which a subject of two classes is predicted to be a patient."""
 
 from typing import Literal
 

@@ -21,7 +21,7 @@ def give_gradients(owned, epoch):
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_steps_are_those_of_torch(weight_decay):
+def test_steps_equal_those_of_torch(weight_decay):
     ours, theirs = parameters(), parameters()
     adam = Adam(ours, 0.01, weight_decay)
     for _ in range(2):  # `reset` is a new optimiser
@@ -46,7 +46,7 @@ def test_a_parameter_without_a_gradient_stays_and_does_not_count_the_step():
     assert {name: int(value) for name, value in adam.arrays().items() if "step" in name} == {"0/step": 1, "1/step": 0}
 
 
-def test_a_kept_state_goes_on_to_the_same_bytes():
+def test_a_saved_state_continues_to_the_same_bytes():
     ours = parameters()
     adam = Adam(ours, 0.01)
     for epoch in range(6):

@@ -45,12 +45,12 @@ def test_subject_weights_are_shares_of_the_training_subjects():
 
 
 @pytest.mark.parametrize("weighting", ["equal", "subjects"])
-def test_where_nobody_has_samples_nobody_has_weight(weighting):
+def test_without_samples_all_weights_are_zero(weighting):
     weights = institution_weights(torch.tensor([[0, 7], [0, 7]]), weighting)
     assert weights.tolist() == [[0.0, 0.5], [0.0, 0.5]]
 
 
-def test_a_fold_to_which_nobody_contributes_keeps_its_model():
+def test_a_fold_without_contributions_keeps_its_model():
     start = {"w": torch.tensor([[1.0], [2.0]])}
     server = FedAvg((0, 1, 2), start)
     reply = Message({"w": torch.full((2, 1), 5.0)}, torch.tensor([0, 3]))
@@ -119,7 +119,7 @@ def test_no_two_tensors_get_the_same_noise():
     assert not torch.equal(again["w"][0, 0], stacks["w"][0, 0])
 
 
-def test_noise_has_the_scale_that_was_asked_for():
+def test_noise_has_the_given_scale():
     stacks = {"w": torch.zeros(1, 1, 200_000)}
     add_noise(stacks, 0.01, 0, (0,))
     assert float(stacks["w"].std()) == pytest.approx(0.01, rel=0.01)
@@ -137,12 +137,12 @@ def test_without_scale_nothing_is_drawn(monkeypatch):
     ("institutions", "fraction", "expected"),
     [(5, 1.0, 5), (5, 0.4, 2), (5, 0.5, 2), (10, 0.25, 2), (5, 0.0, 1), (1, 0.1, 1)],
 )
-def test_a_fraction_of_the_institutions_is_chosen_and_never_nobody(institutions, fraction, expected):
+def test_a_fraction_of_the_institutions_and_at_least_one_is_chosen(institutions, fraction, expected):
     for number in range(20):
         assert len(set(choose(institutions, fraction, STREAMS, number))) == expected
 
 
-def test_everybody_has_a_turn_and_every_round_draws_anew():
+def test_rounds_draw_anew_and_every_institution_is_chosen_at_times():
     drawn = np.bincount([place for number in range(400) for place in choose(4, 0.5, STREAMS, number)]) / 400
     assert (np.abs(drawn - 0.5) < 0.1).all()
     assert choose(4, 0.5, STREAMS, 7) == choose(4, 0.5, STREAMS, 7)
@@ -173,7 +173,7 @@ def test_the_ledger_counts_bytes_by_name_and_direction():
 
 
 @pytest.mark.parametrize("settings", [{"weighting": "subjects"}, {"batch": 4}])
-def test_what_needs_the_number_of_training_subjects_sends_it_once(settings):
+def test_settings_that_use_the_number_of_training_subjects_send_it_once(settings):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
     plain = {row["name"] for row in train_fedgcn(inputs, QUICK, Run()).crossings}
     rows = {row["name"]: row for row in train_fedgcn(inputs, replace(QUICK, **settings), Run()).crossings}
@@ -206,26 +206,26 @@ def test_the_bytes_of_a_federated_run_are_those_counted_by_hand():
         ("free", (20,), "as long as the institution's list"),
     ],
 )
-def test_what_was_not_declared_does_not_cross(name, shape, message):
+def test_undeclared_tensors_do_not_cross(name, shape, message):
     book = ledger()
     with pytest.raises(UndeclaredCrossing, match=message):
         record(book, name, shape)
     assert book.rows() == ()
 
 
-def test_a_declared_subject_axis_crosses_and_is_seen():
+def test_a_declared_subject_axis_crosses_and_is_recorded():
     book = ledger()
     record(book, "rows", (20, 7))
     assert book.rows()[0]["axes"] == "subjects x features"
 
 
-def test_a_known_axis_may_be_as_long_as_a_list_by_chance():
+def test_a_known_axis_may_be_as_long_as_the_list_of_subjects():
     book = ledger()
     record(book, "w", (7, 5), subjects=7)
     assert book.rows()[0]["tensors"] == 1
 
 
-def test_a_ledger_takes_up_the_count_of_an_interrupted_run():
+def test_a_ledger_restores_the_counts_of_an_interrupted_run():
     first, second = ledger(), ledger()
     record(first, "w", (7, 5))
     second.restore(first.rows())
@@ -296,13 +296,13 @@ def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, mo
     checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
     with pytest.raises(CutOffError):
         train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=progress))
-    told = []
+    reports = []
     caplog.set_level("INFO", PROGRESS)
-    resumed = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: told.append(what)))
+    resumed = train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=lambda *what: reports.append(what)))
     assert seen == [1, 2, 3, 4, 5, 6, 7]
-    assert [done for done, *_ in told] == [7, 8, *range(9, 17)]
-    assert {total for _, total, _ in told} == {16}
-    assert [what.split(", ")[1:] for *_, what in told] == [
+    assert [done for done, *_ in reports] == [7, 8, *range(9, 17)]
+    assert {total for _, total, _ in reports} == {16}
+    assert [what.split(", ")[1:] for *_, what in reports] == [
         [f"fold {fold}", "round"] for fold in 2 * [2] + 4 * [3] + 4 * [4]
     ]
     assert caplog.messages == ["goes on after round 2 of 4, which an earlier run kept"]
@@ -353,7 +353,7 @@ def test_sites_left_out_in_chunks_give_the_same_scores(train, monkeypatch):
 
 
 def only(inputs, institution):
-    """Masks: an institution's subjects, and everybody else."""
+    """Masks: an institution's subjects, and all others."""
     return inputs.institution == institution, inputs.institution != institution
 
 
@@ -368,7 +368,7 @@ def test_an_unseen_site_is_scored_by_the_federated_global_model():
 
 
 def global_model_scores(inputs, fold, seen, settings):
-    """Scores (n,) of the loop's federation of the other institutions, tested on everybody.
+    """Scores (n,) of the loop's federation of the other institutions, tested on all subjects.
 
     The loop knows no institution without training subjects; so another one holds the unseen subjects too,
     as unlabelled nodes without edges to its own: they change nothing in its training.
@@ -473,7 +473,7 @@ def restricted(inputs, kept, fold):
     )
 
 
-def test_moments_cross_only_where_somebody_needs_them():
+def test_moments_cross_only_where_an_institution_needs_them():
     folds = train_fedgcn(method_inputs(36, 9), QUICK, Run())
     sites = train_fedgcn(method_inputs(36, 9, split="leave-one-site-out"), QUICK, Run())
     moments = {"feature-mean", "feature-sd"}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from brainfed.inpainting.fedni.adversarial_step import paired, train_step
-from brainfed.inpainting.fedni.institution import hide, institution_of
+from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.fedni.wide_layers import WideLayers
 from brainfed.inpainting.settings import InpaintingSettings
@@ -22,7 +22,7 @@ DOUBLE = (torch.device("cpu"), torch.float64)
 def pieces(settings, phenotypes=("sex", "age"), number=0):
     inputs = inpainting_inputs(phenotypes=phenotypes)
     institution = institution_of(inputs, number, *DOUBLE)
-    masked, _ = hide(institution, 0, "all", inputs.streams, settings)
+    masked, _ = mask_of_epoch(institution, 0, "all", inputs.streams, settings)
     generator = new_generator(inputs, settings).double()
     torch.manual_seed(1)
     return institution.nodes, masked, generator, Discriminator(40).double()
@@ -66,7 +66,7 @@ def test_the_discriminators_gradient_does_not_depend_on_alpha_and_beta():
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
 
-def test_beta_nought_trains_the_generator_as_without_a_discriminator():
+def test_beta_0_trains_the_generator_as_without_a_discriminator():
     settings = InpaintingSettings(beta=0)
     nodes, masked, generator, discriminator = pieces(settings)
     alone = deepcopy(generator)
@@ -101,7 +101,7 @@ def test_bfloat16_products_come_near_those_of_float32():
     for precision in ("float32", "bfloat16"):
         inputs = inpainting_inputs()
         institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
-        masked, _ = hide(institution, 0, "all", inputs.streams, settings)
+        masked, _ = mask_of_epoch(institution, 0, "all", inputs.streams, settings)
         generator = new_generator(inputs, settings)
         torch.manual_seed(1)
         losses = train_step(generator, Discriminator(40), institution.nodes, masked, settings, 4,
@@ -122,5 +122,5 @@ def test_operations_are_counted_as_the_shapes_say():
     encoder = 2 * 256 * n
     features = 3 * 256 * p
     phenotype = 4 * 32 * p
-    judged = 4 * 128 * p + 2 * 128 * h
-    assert wide.products.operations == 2 * d * (encoder + features + phenotype + judged)
+    product = 4 * 128 * p + 2 * 128 * h
+    assert wide.products.operations == 2 * d * (encoder + features + phenotype + product)

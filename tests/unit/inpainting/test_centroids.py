@@ -1,4 +1,4 @@
-"""Means of groups in place of missing neighbours: whose they are, what crosses, whom they join."""
+"""Means of groups in place of missing neighbours: their groups, what crosses, and their parents."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def fused_of(inputs, settings=SETTINGS, fusing=FUSING):
     return trained, fuse(inputs, load(inputs, settings, ArrayFile(trained.arrays, {}), Run()), fusing, None)
 
 
-def test_a_centroid_is_the_mean_of_at_least_so_many_of_one_institution(inputs):
+def test_a_centroid_is_the_mean_of_at_least_min_group_subjects_of_one_institution(inputs):
     arrays = train(inputs, SETTINGS, Run()).arrays
     assert np.bincount(arrays["institution"]).tolist() == [4, 4, 4]
     place = 0
@@ -46,7 +46,7 @@ def test_a_centroid_is_the_mean_of_at_least_so_many_of_one_institution(inputs):
             place += 1
 
 
-def test_every_institution_receives_the_centroids_of_all_others_once_and_none_of_its_own(inputs):
+def test_every_institution_receives_all_foreign_centroids_once_and_no_own_one(inputs):
     trained, fused = fused_of(inputs)
     held = trained.arrays
     for code in range(3):
@@ -57,7 +57,7 @@ def test_every_institution_receives_the_centroids_of_all_others_once_and_none_of
     assert fused.count.sum() == len(fused.parent) == 24
 
 
-def test_the_parent_is_the_most_similar_subject_and_the_edges_stay_at_home(inputs):
+def test_the_parent_is_the_most_similar_subject_and_edges_stay_in_the_institution(inputs):
     _, fused = fused_of(inputs)
     n = len(inputs.subjects)
     for node, parent in enumerate(fused.parent):
@@ -67,7 +67,7 @@ def test_the_parent_is_the_most_similar_subject_and_the_edges_stay_at_home(input
         assert from_real.sum() <= inputs.graph_settings.k
 
 
-def test_an_institution_of_fewer_subjects_than_a_group_sends_nothing_and_receives(inputs, caplog):
+def test_an_institution_smaller_than_min_group_receives_and_sends_nothing(inputs, caplog):
     few = np.flatnonzero(inputs.institution == 0)[4:]
     smaller = replace(inputs, fitted=~np.isin(np.arange(60), few))
     trained, fused = fused_of(smaller)
@@ -86,7 +86,7 @@ def test_a_group_does_not_depend_on_other_institutions(inputs):
     assert first.tobytes() == second.tobytes()
 
 
-def test_nothing_of_a_tested_subject_is_in_a_centroid(inputs):
+def test_centroids_do_not_depend_on_test_subjects(inputs):
     tested = np.isin(np.arange(60), inputs.members(0)[::4])
     inductive = inpainting_inputs(scope="global_cut", fitted=~tested)
     trained, fused = fused_of(inductive)
@@ -98,20 +98,20 @@ def test_nothing_of_a_tested_subject_is_in_a_centroid(inputs):
 
 
 @pytest.mark.parametrize("known", [4, 5])
-def test_a_sex_or_an_age_of_fewer_than_a_group_does_not_cross(inputs, known):
+def test_a_sex_or_age_with_fewer_known_values_than_min_group_does_not_cross(inputs, known):
     plain = replace(inputs, graph_settings=replace(inputs.graph_settings, phenotypes=()))
     seen = np.zeros(60, dtype=bool)
     for group in groups_of(coordinates(plain, 0), 5):
         seen[inputs.members(0)[group[:known]]] = True
-    told = replace(plain, sex=np.where(seen, 1, -1), age=np.where(seen, 30.0, np.nan))
-    arrays = train(told, SETTINGS, Run()).arrays
+    partly_known = replace(plain, sex=np.where(seen, 1, -1), age=np.where(seen, 30.0, np.nan))
+    arrays = train(partly_known, SETTINGS, Run()).arrays
     own = arrays["institution"] == 0
     assert (arrays["sex"][own] == (1 if known == 5 else -1)).all()
     assert (np.isfinite(arrays["age"][own]) == (known == 5)).all()
     assert (arrays["sex"][~own] == -1).all() and np.isnan(arrays["age"][~own]).all()
 
 
-def test_a_centroid_shares_no_site_with_anybody(inputs):
+def test_a_centroid_has_no_site(inputs):
     by_site = inpainting_inputs(scope="global_cut", phenotypes=("site",))
     trained = train(by_site, SETTINGS, Run())
     generator = load(by_site, SETTINGS, ArrayFile(trained.arrays, {}), Run())
@@ -128,7 +128,7 @@ def test_a_limit_keeps_the_most_similar_centroid_of_a_subject(inputs):
         assert fewer.features[fewer.parent == parent].tobytes() == first.tobytes()
 
 
-def test_nobody_known_of_sex_or_age_is_no_trouble(inputs):
+def test_sex_and_age_may_be_unknown_for_all_subjects(inputs):
     unknown = replace(inputs, sex=np.full(60, -1), age=np.full(60, np.nan))
     arrays = train(unknown, SETTINGS, Run()).arrays
     assert (arrays["sex"] == -1).all() and np.isnan(arrays["age"]).all()

@@ -14,9 +14,9 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedni.adversarial_step import LENGTHS, LOSSES
 from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
-from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
-from brainfed.inpainting.fedni.institution import hide, institution_of, normalised
+from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch, normalised
 from brainfed.inpainting.fedni.masking import draw_mask
+from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
@@ -45,11 +45,13 @@ def test_one_round_of_three_epochs_equals_plain_modules_under_autograd():
     plain = InpaintingClients(inputs, settings, run)
     for place in range(3):
         institution = institution_of(inputs, place, torch.device("cpu"), torch.float64)
-        own, judge = plain.generators.modules[place], plain.discriminators.modules[place]
-        optimisers = [torch.optim.Adam(module.parameters(), lr=settings.learning_rate) for module in (own, judge)]
+        own, first_weight = plain.generators.modules[place], plain.discriminators.modules[place]
+        optimisers = [
+            torch.optim.Adam(module.parameters(), lr=settings.learning_rate) for module in (own, first_weight)
+        ]
         for epoch in range(3):
-            masked, _ = hide(institution, epoch, "all", inputs.streams, settings)
-            plain_gradients(own, judge, institution.nodes, masked, settings, 4)
+            masked, _ = mask_of_epoch(institution, epoch, "all", inputs.streams, settings)
+            plain_gradients(own, first_weight, institution.nodes, masked, settings, 4)
             for optimiser in optimisers:
                 optimiser.step()
         for name, weight in own.state_dict().items():
@@ -72,7 +74,7 @@ def exchange(inputs, held, replies):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_strategy_averages_what_it_names_and_nothing_else(strategy):
+def test_a_strategy_averages_only_the_networks_that_it_names(strategy):
     inputs, held, replies = federation(strategy)
     before = {
         (kind, name): stack.clone()
@@ -90,17 +92,17 @@ def test_a_strategy_averages_what_it_names_and_nothing_else(strategy):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_what_crosses_is_what_the_strategy_declares(strategy):
+def test_only_tensors_that_the_strategy_declares_cross(strategy):
     result = trained(inpainting_inputs(), federated=strategy)
     names = {row["name"] for row in result.crossings}
     generators = set(GENERATOR_TENSORS) if strategy in ("generator", "both") else set()
-    judges = set(DISCRIMINATOR_TENSORS) if strategy in ("discriminator", "both") else set()
-    assert names == generators | judges
+    discriminators = set(DISCRIMINATOR_TENSORS) if strategy in ("discriminator", "both") else set()
+    assert names == generators | discriminators
     assert all("subjects" not in row["axes"] for row in result.crossings)
     assert all(row["tensors"] == 3 * 2 for row in result.crossings)
 
 
-def test_noise_goes_on_weights_and_never_on_running_moments():
+def test_noise_is_added_to_weights_and_not_to_running_moments():
     (inputs, plain, quiet), (_, noisy, loud) = federation("generator"), federation("generator", noise=0.1)
     exchange(inputs, plain, quiet)
     exchange(inputs, noisy, loud)
@@ -166,7 +168,7 @@ def test_training_lowers_the_reconstruction_loss():
 
 @pytest.fixture(scope="module")
 def cut_down():
-    """A cohort whose graph was cut, with a generator that was trained on what is left, and what was cut away."""
+    """A cohort whose graph was cut, a generator trained on it, and the numbers of cut edges."""
     inputs = inpainting_inputs(subjects=120, scope="global_cut")
     result = trained(inputs, rounds=10, local_epochs=10, noise=0.0, discriminator=False)
     graph = build_graph(
@@ -176,7 +178,7 @@ def cut_down():
     return inputs, result, np.bincount(graph.cut.row, minlength=120)
 
 
-def test_on_held_out_masks_the_count_is_nearer_than_any_multiple_of_the_visible_degree(cut_down):
+def test_on_held_out_masks_the_count_beats_every_multiple_of_the_visible_degree(cut_down):
     _, result, _ = cut_down
     found = result.held_out
     assert len(found) == 3
@@ -196,7 +198,7 @@ def test_as_printed_the_number_is_on_the_scale_of_a_mask(cut_down):
     assert printed.sum() < 0.25 * true.sum()
 
 
-def test_the_count_is_scaled_by_the_odds_of_the_cut_over_those_of_the_masks(cut_down):
+def test_the_count_is_scaled_by_the_odds_ratio_of_cut_and_masks(cut_down):
     inputs, _, _ = cut_down
     settings = InpaintingSettings()
     institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
@@ -216,34 +218,32 @@ def test_the_count_is_scaled_by_the_odds_of_the_cut_over_those_of_the_masks(cut_
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_masks_that_hide_nobody_or_all_they_can_leave_no_nan_behind(share, caplog):
+def test_empty_and_full_masks_give_no_nan(share, caplog):
     inputs = inpainting_inputs(scope="global_cut")
     shares = {"hidden_least": share, "hidden_most": share}
     result = trained(inputs, **shares)
     assert (result.held_out[0]["count_error"] is None) == (share == 0)
     assert json.loads(canonical_json(result.held_out)) == [dict(one) for one in result.held_out]
     assert len(caplog.messages) == (3 if share == 0 else 0)
-    assert all("each of its masks hides fewer than two edges" in said for said in caplog.messages)
+    assert all("each of its masks hides fewer than two edges" in message for message in caplog.messages)
     caplog.clear()
     assert np.isfinite(loaded(inputs, result, **shares).counts()).all()
-    assert [said.partition(":")[0] for said in caplog.messages] == (
+    assert [message.partition(":")[0] for message in caplog.messages] == (
         [f"institution {name!r}" for name in inputs.institutions] if share == 0 else []
     )
-    assert all("its masks hide no edge, so its predicted numbers" in said for said in caplog.messages)
+    assert all("its masks hide no edge, so its predicted numbers" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize(
     ("scope", "count", "warned"),
     [("global_cut", "calibrated", True), ("global_cut", "printed", False), ("local", "calibrated", False)],
 )
-def test_the_log_says_that_numbers_scaled_for_institutions_at_random_are_too_high_for_sites(
-    scope, count, warned, caplog
-):
+def test_the_log_warns_that_scaled_numbers_are_too_high_for_sites(scope, count, warned, caplog):
     warn_of_sites(inpainting_inputs(scope=scope), count)
-    assert [("tend to be too high" in said) for said in caplog.messages] == [True] * warned
+    assert [("tend to be too high" in message) for message in caplog.messages] == [True] * warned
 
 
-def test_without_a_discriminator_there_is_nothing_of_it():
+def test_without_a_discriminator_its_losses_are_nan_and_its_parameters_0():
     result = trained(inpainting_inputs(), discriminator=False)
     assert result.counts["discriminator_parameters"] == 0
     adversarial = result.history.loc[result.history["loss"].isin(["adversarial", "discriminator"]), "value"]
@@ -269,7 +269,7 @@ def test_the_discriminator_steps_every_d_interval_epochs():
     assert moved(3) == (6, True)
 
 
-def test_subjects_outside_the_fold_are_seen_by_nothing():
+def test_subjects_outside_the_fold_change_nothing():
     fitted = np.arange(60) % 5 != 0
     inputs = inpainting_inputs(fitted=fitted, part="fold-0")
     changed = inputs.features.copy()
@@ -281,7 +281,7 @@ def test_subjects_outside_the_fold_are_seen_by_nothing():
     assert (counts[~fitted] == 0).all() and (counts[fitted] > 0).all()
 
 
-def test_an_institution_without_subjects_to_learn_from_takes_no_part():
+def test_an_institution_without_training_subjects_takes_no_part():
     fitted = np.arange(60) % 3 != 1
     inputs = inpainting_inputs(fitted=fitted, part="fold-1")
     result = trained(inputs)
@@ -291,7 +291,7 @@ def test_an_institution_without_subjects_to_learn_from_takes_no_part():
     assert (generator.counts()[~fitted] == 0).all()
 
 
-def test_what_an_institution_brings_comes_from_itself_alone():
+def test_a_local_generator_depends_on_its_own_institution_only():
     inputs = inpainting_inputs()
     changed = inputs.features.copy()
     changed[inputs.institution != 0] *= 0.1
@@ -321,7 +321,7 @@ def test_counts_are_k_times_the_predicted_share_and_draws_are_features_and_pheno
     np.testing.assert_allclose(again.features[0], made.features[3], rtol=1e-5)
 
 
-def test_measures_are_z_scored_with_one_bound_for_all_institutions_and_given_back_in_their_own_units():
+def test_measures_are_z_scored_with_a_common_bound_and_returned_in_their_own_units():
     inputs = inpainting_inputs(scale=5.0)
     inputs = replace(inputs, features=inputs.features * 100 + 3000)
     for number in range(3):
@@ -333,7 +333,7 @@ def test_measures_are_z_scored_with_one_bound_for_all_institutions_and_given_bac
     np.testing.assert_allclose(made.features.mean(), inputs.features.mean(), rtol=0.1)
 
 
-def test_correlations_are_learnt_as_they_are_and_a_column_of_equal_measures_is_nothing():
+def test_correlations_are_not_scaled_and_a_constant_measure_becomes_0():
     inputs = inpainting_inputs()
     institution = institution_of(inputs, 0, torch.device("cpu"), torch.float32)
     np.testing.assert_array_equal(institution.nodes.features, inputs.features[inputs.institution == 0])
@@ -345,11 +345,11 @@ def test_correlations_are_learnt_as_they_are_and_a_column_of_equal_measures_is_n
     assert bool((institution.nodes.features[:, 3] == 0).all())
 
 
-def test_every_node_is_a_root_before_any_is_twice():
+def test_every_node_is_a_root_once_before_any_is_twice():
     inputs = inpainting_inputs()
     roots = [int(inputs.streams.numpy("mask-roots", "all", 0, 0).permutation(20)[place]) for place in range(20)]
     assert sorted(roots) == list(range(20))
-    masks = [hide(institution_of(inputs, 0, torch.device("cpu"), torch.float32), epoch, "all", inputs.streams,
+    masks = [mask_of_epoch(institution_of(inputs, 0, torch.device("cpu"), torch.float32), epoch, "all", inputs.streams,
                   InpaintingSettings())[0] for epoch in range(4)]  # fmt: skip
     assert len({tuple(mask.hidden.tolist()) for mask in masks}) > 1
 

@@ -25,17 +25,17 @@ def test_the_feature_loss_by_hand():
     squares = missing.square().sum(dim=1)
     assert nearest_missing(generated @ missing.T, squares, neighbours).tolist() == [[0, 1], [1, 1]]
     # Node 0 may not take the third, which is nearest: (0.7, 0) -> (0, 0): 0.49; (0.7, 0.9) -> (0.9, 0.9): 0.04.
-    # Node 1 has (0.9, 0.9) alone: 1.62 and 0.81. Two further visible nodes miss nobody; 2 slots, 2 features.
+    # Node 1 has (0.9, 0.9) alone: 1.62 and 0.81. Two visible nodes miss none; 2 slots, 2 features.
     says = layer_of(generated.atanh().view(2, 4).T.contiguous(), torch.zeros(4).double())
     loss, _ = WideOutput().add_gradients(says, torch.eye(2).double(), Targets(missing, neighbours, visible=4))
     assert float(loss) == pytest.approx((0.49 + 0.04 + 1.62 + 0.81) / (4 * 2 * 2))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_where_nobody_is_missing_loss_and_gradient_are_zero(dtype):
+def test_without_missing_neighbours_loss_and_gradient_are_zero(dtype):
     layer = layer_of(np.ones((12, 5)), np.ones(12)).to(dtype)
-    nobody = Targets(torch.zeros(0, 4, dtype=dtype), torch.zeros(0, 0, dtype=torch.bool), visible=7)
-    loss, back = WideOutput().add_gradients(layer, torch.zeros(0, 5, dtype=dtype), nobody)
+    empty = Targets(torch.zeros(0, 4, dtype=dtype), torch.zeros(0, 0, dtype=torch.bool), visible=7)
+    loss, back = WideOutput().add_gradients(layer, torch.zeros(0, 5, dtype=dtype), empty)
     assert float(loss) == 0 and back.shape == (0, 5)
     assert not layer.weight.grad.any() and not layer.bias.grad.any()
 

@@ -1,4 +1,4 @@
-"""Inpainting fidelity: known answers on hand-made families, generators that must score as a baseline, and its nulls."""
+"""Inpainting fidelity: known answers on hand-made graphs, generators that must score as a baseline, and nulls."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ def edges(*pairs):
 
 
 def given_inputs(features, institution, visible, *, sex=None, age=None, fitted=None, age_gap=2.0):
-    """Inputs around a hand-made graph; nobody's phenotype is known unless given."""
+    """Inputs around a hand-made graph; phenotypes are unknown by default."""
     n = len(institution)
     loops = np.arange(n)
     graph = Graph(
@@ -72,7 +72,7 @@ def generated_nodes(inputs, features, parent, *, joined=(), sex=None, age=None, 
 
 
 def simulated(seed=0, n=36, d=12, institutions=3, **options):
-    """A cohort whose graph over everybody is cut, with the removed edges."""
+    """A cohort with a cut graph over all subjects, with the removed edges."""
     rng = np.random.default_rng(seed)
     institution = np.arange(n) % institutions
     features = rng.normal(size=(n, d)) + 2
@@ -153,7 +153,7 @@ def test_a_generator_that_returns_a_baseline_equals_it(name):
             assert getattr(cosine.gains[name], measure).mean == pytest.approx(0, abs=1e-12)
 
 
-def test_the_institution_mean_has_no_direction_once_it_is_removed():
+def test_the_centred_institution_mean_has_no_estimates():
     inputs, cut = simulated(seed=3)
     parent = stand_ins(inputs, cut, per_parent=1)
     centred = fidelity(inputs, generated_nodes(inputs, inputs.features[parent], parent), cut).feature.centred
@@ -288,7 +288,7 @@ def test_a_constant_prediction_has_one_bin_and_no_correlation():
     assert [(b.predicted, b.true, b.subjects) for b in count.calibration] == [(2, pytest.approx(2 / 3), 3)]
 
 
-def test_phenotypes_agree_with_the_matched_neighbour():
+def test_phenotype_agreement_is_with_the_matched_neighbour():
     # Nodes 0 and 1 of subject 0 are subjects 4 and 5 by their features, node 2 of subject 1 is subject 6.
     inputs = given_inputs(
         angles(45, 45, 45, 45, 0, 90, 180), [0, 0, 0, 0, 1, 1, 1], edges((0, 1)),
@@ -331,7 +331,7 @@ def edge_case():
     return inputs, fused, edges((0, 6), (1, 6), (2, 6), (3, 6))
 
 
-def test_recovered_edges_leave_the_parent_out():
+def test_recovered_edges_exclude_the_parent():
     found = fidelity(*edge_case()).edges
     assert (found.pairs, found.predicted, found.true) == (1, 3, 3)
     assert found.generated.precision == pytest.approx(1 / 3)
@@ -380,7 +380,7 @@ def test_parents_without_missing_or_visible_neighbours_are_counted_not_compared(
 
 @pytest.mark.parametrize("missing", [(), ((0, 2),)])
 @pytest.mark.parametrize("parent", [[], [0]])
-def test_what_does_not_exist_is_null(missing, parent):
+def test_undefined_values_are_null(missing, parent):
     inputs = given_inputs(np.zeros((3, 2)), [0, 0, 1], edges((0, 1)))
     found = fidelity(inputs, generated_nodes(inputs, [[0, 0]] * len(parent), parent), edges(*missing)).to_json()
     text = json.dumps(found, allow_nan=False)

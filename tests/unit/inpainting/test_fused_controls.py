@@ -18,7 +18,7 @@ from inpainting_inputs import inpainting_inputs
 
 
 class Generator:
-    """Predicts two neighbours for everybody and draws nodes from a stream, each another."""
+    """Predicts two neighbours for each subject and draws different nodes from a stream."""
 
     def __init__(self, inputs):
         self.inputs = inputs
@@ -52,7 +52,7 @@ def edges_of(graph, subjects):
     return graph.row[chosen] - subjects, graph.column[chosen], graph.weight[chosen]
 
 
-def test_a_new_node_has_as_many_neighbours_as_a_subject_has_inside(cut_graph):
+def test_a_new_node_has_the_mean_degree_of_subjects_inside_the_institution(cut_graph):
     inputs, _ = cut_graph
     graph = fused(cut_graph)
     node, subject, _ = edges_of(graph, 60)
@@ -79,7 +79,7 @@ def test_parent_and_binary_join_the_parent_alone(cut_graph):
         assert (weight == 1).all() == (edges == "binary")
 
 
-def test_the_mean_is_the_institutions_and_edges_and_phenotypes_stay(cut_graph):
+def test_mean_nodes_have_the_institutions_mean_and_keep_edges_and_phenotypes(cut_graph):
     inputs, _ = cut_graph
     plain, graph = fused(cut_graph), fused(cut_graph, nodes="mean")
     for name in ("row", "column", "weight", "parent", "sex", "age"):
@@ -100,7 +100,7 @@ def test_shuffled_features_keep_edges_and_stay_in_the_institution(cut_graph):
         assert held[0] == held[1]
 
 
-def test_true_nodes_are_missing_neighbours_of_their_parents_with_every_edge_that_the_cut_took(cut_graph):
+def test_true_nodes_are_missing_neighbours_of_their_parents_with_all_their_cut_edges(cut_graph):
     inputs, cut = cut_graph
     graph = fused(cut_graph, nodes="true")
     subject_of = {row.tobytes(): place for place, row in enumerate(inputs.features)}
@@ -108,17 +108,17 @@ def test_true_nodes_are_missing_neighbours_of_their_parents_with_every_edge_that
     assert 0 < len(graph.parent) <= 120
     seen = set()
     for number, parent in enumerate(graph.parent):
-        who = subject_of[graph.features[number].tobytes()]
+        subject = subject_of[graph.features[number].tobytes()]
         home = inputs.institution[parent]
-        assert inputs.institution[who] != home and (home, who) not in seen
-        seen.add((home, who))
-        taken = (cut.column == who) & (inputs.institution[cut.row] == home)
+        assert inputs.institution[subject] != home and (home, subject) not in seen
+        seen.add((home, subject))
+        taken = (cut.column == subject) & (inputs.institution[cut.row] == home)
         assert parent in cut.row[taken]
         assert sorted(joined[node == number]) == sorted(cut.row[taken])
         np.testing.assert_allclose(np.sort(weight[node == number]), np.sort(cut.weight[taken]), rtol=1e-6)
 
 
-def test_the_oracle_is_in_the_ledger_and_nothing_else_is(cut_graph):
+def test_only_the_oracle_is_in_the_ledger(cut_graph):
     inputs, _ = cut_graph
     rows = crossings_of(inputs, fused(cut_graph, nodes="true"), FusingSettings(nodes="true"))
     assert {row["name"] for row in rows} == {"features", "sex", "age"}
@@ -126,7 +126,7 @@ def test_the_oracle_is_in_the_ledger_and_nothing_else_is(cut_graph):
     assert crossings_of(inputs, fused(cut_graph), FusingSettings()) == ()
 
 
-def test_nobody_is_lent_who_may_not_be_learnt_from(cut_graph):
+def test_test_subjects_are_no_true_nodes(cut_graph):
     inputs, cut = cut_graph
     fitted = np.arange(60) % 4 != 0
     some = replace(inputs, fitted=fitted, part="fold-0")
@@ -135,7 +135,7 @@ def test_nobody_is_lent_who_may_not_be_learnt_from(cut_graph):
     assert len(graph.parent) and not held_back & {row.tobytes() for row in graph.features}
 
 
-def test_where_nothing_is_missing_there_is_no_oracle(cut_graph):
+def test_without_missing_neighbours_there_are_no_true_nodes(cut_graph):
     inputs, cut = cut_graph
     nothing = Edges(cut.row[:0], cut.column[:0], cut.weight[:0])
     assert len(fuse(inputs, Generator(inputs), FusingSettings(nodes="true"), None, nothing).parent) == 0
@@ -152,7 +152,7 @@ def test_true_nodes_need_a_cut():
         load_plan(config)
 
 
-def test_a_graph_without_a_generated_node_is_reported(cut_graph, caplog):
+def test_the_log_warns_of_a_graph_without_generated_nodes(cut_graph, caplog):
     inputs, _ = cut_graph
 
     class Nothing(Generator):
@@ -163,7 +163,7 @@ def test_a_graph_without_a_generated_node_is_reported(cut_graph, caplog):
     assert "no node is generated" in caplog.text and "0.24" in caplog.text
 
 
-def test_the_log_says_how_many_nodes_the_cap_leaves(cut_graph, caplog):
+def test_the_log_has_the_number_of_nodes_under_the_cap(cut_graph, caplog):
     inputs, _ = cut_graph
     with caplog.at_level("INFO"):
         fuse(inputs, Generator(inputs), FusingSettings(cap=0.5), None)

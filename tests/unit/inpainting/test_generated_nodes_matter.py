@@ -55,7 +55,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_what_is_generated_on_a_cut_graph_reaches_the_scores_of_real_subjects(name):
+def test_generated_features_change_the_scores_of_real_subjects(name):
     train, load, settings, fusing, most, classify, classifier = METHODS[name]
     inputs = inpainting_inputs(scope="global_cut")
     generator = load(inputs, settings, ArrayFile(train(inputs, settings, Run()).arrays, {}), Run())

@@ -46,7 +46,7 @@ def test_reconstruction_loss_is_the_squared_error_a_feature_and_its_weight_reach
     assert generator.feature_2.bias.grad.tolist() == pytest.approx(expected)
 
 
-def test_generator_loss_is_minus_the_log_of_being_taken_for_real():
+def test_generator_loss_is_minus_the_log_probability_of_being_real():
     # sigmoid(0) = 1/2 and sigmoid(ln 3) = 3/4
     assert float(generator_loss(numbers(0, LN3))) == pytest.approx((LN2 + math.log(4 / 3)) / 2)
 
@@ -69,8 +69,8 @@ def test_an_unknown_phenotype_counts_in_no_loss():
     outputs = torch.tensor([[0.0, 0.0, 0.5], [LN3, 0.0, -1.0]], dtype=torch.float64)
     true = Phenotype(torch.tensor([1, -1]), numbers(math.nan, 1.0))
     assert float(phenotype_loss(outputs, true, sex=True, age=True)) == pytest.approx(LN2 + 4)
-    nobody = Phenotype(torch.tensor([-1, -1]), numbers(math.nan, math.nan))
-    assert float(phenotype_loss(outputs, nobody, sex=True, age=True)) == 0
+    unknown = Phenotype(torch.tensor([-1, -1]), numbers(math.nan, math.nan))
+    assert float(phenotype_loss(outputs, unknown, sex=True, age=True)) == 0
 
 
 def test_the_head_may_predict_sex_or_age_alone():

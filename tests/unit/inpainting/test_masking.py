@@ -43,7 +43,7 @@ def pairs(mask):
 
 
 @given(graph=graphs, seed=seeds)
-def test_what_is_left_of_a_component_stays_connected(graph, seed):
+def test_the_visible_part_of_a_component_stays_connected(graph, seed):
     mask = draw(graph, root=seed % len(graph), seed=seed, hidden_least=0.0, hidden_most=1.0)
     left = visible_part(graph, mask)
     assert nx.number_connected_components(left) == nx.number_connected_components(graph)
@@ -102,13 +102,13 @@ def test_random_masks_hide_as_many_as_trees_do(graph, seed):
     assert len(random.parents) == len(random.hidden)
 
 
-def test_every_node_may_be_hidden_at_random():
+def test_random_masks_can_hide_every_node():
     star = nx.star_graph(19)
     hidden = [draw(star, seed=seed, masking="random").hidden.tolist() for seed in range(200)]
     assert {node for nodes in hidden for node in nodes} == set(range(20))
 
 
-def test_a_depth_is_used_up_before_the_next_one_is_begun():
+def test_all_leaves_of_a_depth_are_hidden_before_those_of_the_next():
     # Leaves 1, 2, 3 lie at depth 1 and leaves 5, 6, 7 at depth 2; node 4 joins those to the root 0.
     tree = nx.Graph([(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (4, 6), (4, 7)])
     seen = set()
@@ -128,12 +128,12 @@ def test_every_number_between_the_bounds_is_drawn():
     np.testing.assert_allclose(share, 1 / 3, atol=0.1)
 
 
-def test_bounds_are_those_of_the_decimal_that_was_written():
+def test_bounds_equal_the_decimals_of_the_config():
     # 0.29 * 100 is 28.999999999999996 in binary.
     assert len(draw(nx.star_graph(99), hidden_least=0.29, hidden_most=0.29).hidden) == 29
 
 
-def test_where_no_whole_number_lies_between_the_bounds_the_upper_one_holds():
+def test_without_an_integer_between_the_bounds_the_upper_one_is_used():
     # 10 to 15 per cent of 18 nodes are 1.8 to 2.7: two. Of 15 nodes 1.5 to 2.25: two. Of 6 nodes 0.6 to 0.9: none.
     assert [len(draw(nx.star_graph(m - 1)).hidden) for m in (18, 15, 6)] == [2, 2, 0]
 
@@ -147,7 +147,7 @@ def test_a_path_has_two_leaves_to_hide_from_its_middle_and_one_from_its_end():
     assert draw(path, root=0).hidden.tolist() == [39]
 
 
-def test_of_a_clique_everybody_but_the_root_may_be_hidden():
+def test_all_nodes_of_a_clique_but_the_root_can_be_hidden():
     mask = draw(nx.complete_graph(5), root=3, hidden_least=1.0, hidden_most=1.0)
     assert mask.hidden.tolist() == [0, 1, 2, 4]
     assert mask.parents.tolist() == [3, 3, 3, 3]

@@ -1,4 +1,4 @@
-"""Groups of similar subjects, of which none is smaller than asked."""
+"""Groups of similar subjects of a minimum size."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,14 @@ from brainfed.inpainting.centroids.microaggregation import groups_of
 
 
 @pytest.mark.parametrize("subjects", [0, 1, 9, 10, 19, 20, 29, 30, 31, 57, 207])
-def test_every_subject_is_in_one_group_of_the_asked_size_or_nobody_is(subjects):
+def test_all_subjects_are_in_one_group_of_the_right_size_or_none_is(subjects):
     points = np.random.default_rng(subjects).standard_normal((subjects, 3))
     groups = groups_of(points, 10)
     assert sorted(np.concatenate(groups).tolist() if groups else []) == list(range(subjects if subjects >= 10 else 0))
     assert all(10 <= len(group) < 20 for group in groups)
 
 
-def test_clouds_that_lie_apart_are_the_groups():
+def test_separate_clusters_become_the_groups():
     centres = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 90.0], [70.0, 70.0]])
     cloud = np.arange(40) % 4
     points = centres[cloud] + np.random.default_rng(0).standard_normal((40, 2))

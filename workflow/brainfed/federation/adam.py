@@ -18,11 +18,11 @@ STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
 class Adam:
-    """The moments of some parameters, zero at first.
+    """Adam's moments of some parameters, initially zero.
 
     Args:
-        parameters: what `step` moves against their gradients; those without a gradient stay.
-        learning_rate: of all of them.
+        parameters: `step` updates those that have a gradient.
+        learning_rate: of all parameters.
         weight_decay: L2 penalty, added to the gradient.
     """
 
@@ -34,7 +34,7 @@ class Adam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         moved = [index for index, parameter in enumerate(self.parameters) if parameter.grad is not None]
         adam(
             [self.parameters[index] for index in moved],
@@ -54,7 +54,7 @@ class Adam:
         )
 
     def reset(self) -> None:
-        """Forget all moments."""
+        """Set all moments to zero."""
         for tensors in self._state().values():
             for tensor in tensors:
                 tensor.zero_()
@@ -68,7 +68,7 @@ class Adam:
         }
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `arrays` gave."""
+        """Copy a state from `arrays`."""
         for name, tensors in self._state().items():
             for index, tensor in enumerate(tensors):
                 tensor.copy_(torch.from_numpy(arrays[f"{index}/{name}"]))

@@ -13,11 +13,11 @@ def institution_weights(samples: Tensor, weighting: Weighting) -> Tensor:
     """Weights that sum to one over the institutions that have training samples.
 
     Args:
-        samples: (M, F) training samples of those that trained; 0 takes an institution out of a fold.
+        samples: (M, F) numbers of training samples; 0 excludes an institution from a fold.
         weighting: `equal` is FedNI's 1/M, `subjects` is FedAvg's n_m / n.
 
     Returns:
-        (M, F); a column without any participant is all zero.
+        (M, F); a column without participants is zero.
     """
     present = samples > 0
     raw = present.to(torch.float64) if weighting == "equal" else samples.to(torch.float64) * present

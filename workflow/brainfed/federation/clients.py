@@ -1,4 +1,4 @@
-"""The institutions that train here: all of them in a simulation, one at a real site."""
+"""The interface of training institutions: all of them in a simulation, one at a real site."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -11,23 +11,23 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Clients(Protocol):
-    """An engine, as the loop sees it."""
+    """The loop's interface to an engine."""
 
     @property
     def institutions(self) -> tuple[int, ...]:
-        """Codes of those that train here."""
+        """Codes of the institutions that train here."""
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Train the chosen in round `number`; their replies, without any noise."""
+        """Train the chosen institutions in round `number`; their replies, without noise."""
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take the server's messages, by institution, once each; tensors that no message names stay."""
+        """Copy the server's messages, one an institution; tensors that no message names stay."""
 
     def score(self, number: int) -> str:
-        """Measure what the institutions hold after round `number`; a few words for the person who waits."""
+        """Measure the institutions' models after round `number`; a few words for the progress line."""
 
     def state(self, number: int) -> Arrays:
-        """All that later rounds and the results depend on, after `receive` and `score` of round `number`."""
+        """Arrays that later rounds and the results depend on, after `receive` and `score` of round `number`."""
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take up what `state` gave after round `number`."""
+        """Copy the `state` after round `number`."""

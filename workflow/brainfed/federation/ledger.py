@@ -1,7 +1,7 @@
-"""The ledger of everything that leaves an institution.
+"""The ledger of all tensors that leave an institution.
 
-A tensor may cross only under a name that the stage declared, with the axes that it declared, and
-never with an axis as long as the institution has subjects unless that axis is declared `subjects`.
+A tensor may cross only under a name and with axes that the stage declared. No axis may have as many entries as the
+institution has subjects, unless it is declared as `subjects`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,27 +16,27 @@ STAGES: tuple[Stage, ...] = ("cohort", "features", "graph", "inpainting", "class
 """In the order in which they run."""
 
 Receiver = Literal["server", "centre", "institutions"]
-"""`server` averages what it gets, `centre` holds the data of everybody, `institutions` are others of the federation."""
+"""`server` averages tensors, `centre` holds pooled data, `institutions` are others of the federation."""
 
 ENTRY_BYTES: Mapping[str, int] = {"labels": 1, "sex": 1, "site": 2, "age": 8, "mean_fd": 8, "checksum": 32}
-"""One subject's entry on the wire: int8 codes, an int16 code of the site, float64 measures, a SHA-256. Everything else
-has the size of the type in which it is held."""
+"""Bytes of one subject's entry on the wire: int8 codes, an int16 site, float64 measures, a SHA-256. Other tensors
+have the size of their type in memory."""
 
 
 class UndeclaredCrossing(RuntimeError):  # noqa: N818
-    """A tensor tried to leave an institution without having been declared."""
+    """An undeclared tensor tried to leave an institution."""
 
 
 @dataclass
 class Ledger:
     """Counts tensors and bytes by name and direction, of the training of one fold.
 
-    A real federation trains once; the other folds are copies of it for the sake of the test.
+    A real federation trains once; further folds only serve the cross-validation.
 
     Attributes:
         declared: name -> names of the tensor's axes.
-        axes: sizes of the axes that are known, for example `{"features": 7381, "hidden": 64}`.
-        stage: of the pipeline that sends.
+        axes: known sizes of axes, for example `{"features": 7381, "hidden": 64}`.
+        stage: the sending stage of the pipeline.
     """
 
     declared: Mapping[str, tuple[str, ...]]
@@ -58,22 +58,22 @@ class Ledger:
         to: Receiver | None = None,
         times: int = 1,
     ) -> None:
-        """Count `times` tensors of `shape`, sent in `round_index` by (or to) an institution of `subjects` people.
+        """Count `times` tensors of `shape`, sent in `round_index` by (or to) an institution of `subjects` subjects.
 
         Args:
             name: as declared.
             shape: of one tensor.
-            itemsize: bytes of one entry; that of `ENTRY_BYTES` where the name is there.
-            direction: as the institution sees it.
-            round_index: 0 for what is sent once.
+            itemsize: bytes of one entry; as in `ENTRY_BYTES` for names that it has.
+            direction: from the institution's side.
+            round_index: 0 for tensors sent once.
             institution: its code.
-            subjects: how many people it has.
-            to: who receives it; by default a server an upload, the institution a download.
-            times: how often.
+            subjects: number of its subjects.
+            to: the receiver; by default `server` for an upload, `institutions` for a download.
+            times: number of tensors.
 
         Raises:
-            UndeclaredCrossing: the name is not declared, the axes or the size of an entry differ, or an axis looks
-                like people.
+            UndeclaredCrossing: the name is not declared, the axes or the size of an entry differ, or an undeclared axis
+                is as long as the list of subjects.
         """
         axes = self.check(name, shape, itemsize, subjects)
         size = itemsize
@@ -102,7 +102,7 @@ class Ledger:
         row["bytes"] = int(row["bytes"]) + times * size
 
     def check(self, name: str, shape: Sequence[int], itemsize: int, subjects: int) -> tuple[str, ...]:
-        """The declared axes of a tensor that may cross; arguments and errors as of `record`, nothing is counted."""
+        """The declared axes of a tensor that may cross, without counting it; arguments and errors as of `record`."""
         axes = self._declared_axes(name)
         if ENTRY_BYTES.get(name, itemsize) != itemsize:
             raise UndeclaredCrossing(f"{name}: an entry has {ENTRY_BYTES[name]} bytes everywhere, found {itemsize}")
@@ -121,11 +121,11 @@ class Ledger:
         return tuple(self._rows[key] for key in sorted(self._rows))
 
     def blank(self) -> "Ledger":
-        """A ledger with the same declarations that has counted nothing."""
+        """An empty ledger with the same declarations."""
         return Ledger(self.declared, self.axes, self.stage)
 
     def restore(self, rows: Iterable[Mapping[str, int | str]]) -> None:
-        """Take up the count of an interrupted run."""
+        """Load the rows of an interrupted run."""
         self._rows = {(str(row["name"]), str(row["direction"])): dict(row) for row in rows}
         self._rounds = {key: set(range(int(row["rounds"]))) for key, row in self._rows.items()}
 

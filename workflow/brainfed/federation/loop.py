@@ -1,7 +1,7 @@
-"""The rounds of every family: choose -> train -> privatise, attack, record -> aggregate -> broadcast (FedNI Alg. 1).
+"""The rounds of every family: choose -> train -> privatise, attack, record -> aggregate -> broadcast.
 
-The server's messages before the first round open a training; they are empty where all institutions start from weights
-of a common seed. Those after round t are the messages before round t + 1.
+The server's messages before the first round are empty where all institutions draw their initial weights from a common
+seed. The messages after round t are those before round t + 1.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,18 +30,17 @@ def federate(
     *,
     keeps_last: bool = True,
 ) -> None:
-    """Train the clients in place.
+    """Train the clients in place (FedNI Algorithm 1, procedures A and B).
 
     Args:
         clients: the institutions.
         strategy: the server.
         wire: between them.
-        rounds: how many.
-        checkpoint: is read once and written after rounds.
+        rounds: number of rounds.
+        checkpoint: read once, written after rounds.
         progress: called after every round with (done, total, what).
         pace: of the checkpoint.
-        keeps_last: whether the state after the last round is written without being asked to stop, for a job that trains
-            again after it.
+        keeps_last: whether to write the state after the last round, for a job that trains again after it.
     """
     pace = pace or Pace()
     first = _resume(clients, strategy, wire, rounds, checkpoint)
@@ -67,7 +66,7 @@ def _save(clients: Clients, strategy: Strategy, wire: Wire, checkpoint: Checkpoi
 
 
 def _resume(clients: Clients, strategy: Strategy, wire: Wire, rounds: int, checkpoint: Checkpoint) -> int:
-    """Take up what `_save` kept; the number of the first round that is still to run."""
+    """Load what `_save` wrote; the number of the first round to run."""
     found = checkpoint.load(of=rounds)
     if found is None:
         return 0

@@ -1,4 +1,4 @@
-"""The content of one institution's traffic with the server in one round."""
+"""The tensors between one institution and the server in one round."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +12,12 @@ class Message:
     """Named tensors that leave or reach one institution; tensors that are not shared never enter one.
 
     Attributes:
-        tensors: name -> (F, ...), folds first. Views of the sender's own, no copies: valid until the next round, and
-            the noise of the wire stays on them until the server's answer.
-        samples: of a reply, (F,) the number of training samples behind it; 0: no part is taken in that fold.
-        plain: names of tensors to which the wire adds no noise: no learnable weights, but the moments of a batch
-            normalisation, or gradients.
-        summed: whether the tensors are the sum over all replies of the round, formed by the senders in one memory
-            instead of one for each; a real institution sends its own part, of the same shape.
+        tensors: name -> (F, ...), folds first. Views of the sender's tensors, valid until the next round; the wire's
+            noise stays on them until the server's answer.
+        samples: of a reply, (F,) numbers of training samples; 0: the institution takes no part in that fold.
+        plain: names of tensors without noise: moments of a batch normalisation, or gradients.
+        summed: whether the tensors are the sum over all replies of the round, in one memory; a real institution sends
+            its own part, of the same shape.
     """
 
     tensors: Mapping[str, Tensor]
@@ -28,5 +27,5 @@ class Message:
 
     @property
     def in_first_fold(self) -> bool:
-        """Whether it crosses in the first fold, the one whose traffic is counted: a real federation trains once."""
+        """Whether it crosses in the first fold. Only this fold is counted: a real federation trains once."""
         return bool(self.samples[0] > 0)

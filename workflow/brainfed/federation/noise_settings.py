@@ -1,4 +1,4 @@
-"""The one setting of noise that all federated trainings share."""
+"""The noise setting that all federated trainings share."""
 
 NOISE = 0.01
 """FedNI's standard deviation."""

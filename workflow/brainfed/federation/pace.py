@@ -1,4 +1,4 @@
-"""When a state is worth its writing."""
+"""The interval between checkpoints."""
 
 import time
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ CHECKPOINT_SHARE = 0.05
 
 @dataclass
 class Pace:
-    """When to write a state: at most every `least` seconds and 5 % of the time, and before the job is stopped."""
+    """Checkpoints at most every `minimum_seconds`, in at most 5 % of the time, and before the job stops."""
 
-    least: float = CHECKPOINT_SECONDS
+    minimum_seconds: float = CHECKPOINT_SECONDS
     _last: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
 
     def due(self) -> bool:
-        """Whether the next state is worth its writing."""
-        return stop_asked() or time.monotonic() - self._last >= max(self.least, self._cost / CHECKPOINT_SHARE)
+        """Whether to write the next state."""
+        return stop_asked() or time.monotonic() - self._last >= max(self.minimum_seconds, self._cost / CHECKPOINT_SHARE)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Take the time of one writing."""
+        """Measure the time of one writing."""
         start = time.monotonic()
         yield
         self._last = time.monotonic()

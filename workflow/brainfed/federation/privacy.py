@@ -1,7 +1,7 @@
-"""Noise on uploaded weights (FedNI Sec. III-C).
+"""Noise on uploaded weights (FedNI Sec. III-C.3, Algorithm 1, lines 23 and 30).
 
-FedNI calls it differential privacy. Without clipping and an accountant it carries no (epsilon, delta)
-guarantee, and the report says so.
+FedNI calls it differential privacy. Without clipping and an accountant it has no (epsilon, delta) guarantee; the report
+states this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,8 +29,8 @@ class WeightNoise:
     Attributes:
         scale: standard deviation; 0 draws nothing.
         streams: of the repeat.
-        folds: the number that each position of the fold axis stands for.
-        prefix: of names on the wire, which the keys of the streams leave out.
+        folds: fold number of each position of the fold axis.
+        prefix: of names on the wire; keys of the streams omit it.
     """
 
     scale: float
@@ -39,18 +39,18 @@ class WeightNoise:
     prefix: str = ""
 
     def add(self, number: int, replies: Mapping[int, Message]) -> None:
-        """Add it in place to the replies of round `number`; `plain` tensors get none.
+        """Add noise in place to the replies of round `number`, except to `plain` tensors.
 
-        Drawing is serial inside torch, so the streams are drawn side by side on the job's compute threads.
+        Torch draws one stream serially, so several streams are drawn at once on the job's compute threads.
         """
         if self.scale != 0:
             slots = (slot for institution, reply in replies.items() for slot in self._slots(institution, reply))
             _add(list(slots), self.scale, self.streams, number)
 
     def copies(self, number: int, sender: int, messages: Mapping[int, Message]) -> dict[int, Message]:
-        """The messages that institution `sender` sends before round `number`, with noise on copies of its weights.
+        """Messages of institution `sender` before round `number`, with noise on copies of its weights.
 
-        Receivers of one message share one copy: the mean of several would have less noise.
+        Receivers of one message share one copy: the mean of several copies would have less noise.
         """
         if self.scale == 0:
             return dict(messages)
@@ -76,7 +76,7 @@ class WeightNoise:
 
 
 class _Slot(NamedTuple):
-    """A tensor with a stream of its own."""
+    """A tensor with its own stream."""
 
     weights: Tensor
     institution: int

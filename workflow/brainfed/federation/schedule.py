@@ -1,4 +1,4 @@
-"""How often, with whom and with what noise: the settings of the FedAvg core (FedNI Sec. III-C, FedAvg)."""
+"""Settings of the FedAvg core: rounds, selection and noise (McMahan et al. 2017; FedNI Sec. III-C)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ from brainfed.federation.noise_settings import NOISE, NOISE_DESCRIPTION
 from brainfed.runtime.settings import setting
 
 Topology = Literal["local", "federated", "central"]
-"""Where models train: one an institution, one in all of them together, one on pooled data."""
+"""One model an institution, one model shared by all institutions, or one on pooled data."""
 
 
 @dataclass(frozen=True)

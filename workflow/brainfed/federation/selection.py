@@ -1,4 +1,4 @@
-"""Which institutions take part in a round: FedAvg's client fraction C."""
+"""Client selection by FedAvg's fraction C."""
 
 from brainfed.runtime.streams import Streams
 

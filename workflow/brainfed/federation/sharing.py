@@ -1,7 +1,6 @@
-"""Ways in which data cross without a round: to a server and back, a pool, a loan of subjects, means of groups, and help
-with a fit.
+"""Crossings outside rounds: to a server and back, a pool, a loan of subjects, means of groups, help with a fit.
 
-Each records its tensors in the ledger. Code that reads data of another institution calls one of them.
+Each function records its tensors in the ledger. Code that reads data of another institution calls one of them.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ Content = Mapping[str, tuple[tuple[int, ...], int]]
 
 
 def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:
-    """One entry a subject of each of these, for `record_pool`."""
+    """Content of one entry a subject for each name, for `record_pool`."""
     return {name: ((), ENTRY_BYTES[name]) for name in names}
 
 
@@ -36,7 +35,7 @@ def record_downloads(ledger: Ledger, sizes: Mapping[int, int], content: Content)
 
 
 def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends its knowledge of each subject to a centre, once.
+    """Every institution sends the same tensors of each subject to a centre, once.
 
     Args:
         ledger: takes the rows.
@@ -48,7 +47,7 @@ def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> N
 
 
 def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Institutions receive subjects of others from a centre that holds everybody, once.
+    """Institutions receive foreign subjects from a centre that holds all data, once.
 
     Args:
         ledger: takes the rows.
@@ -61,7 +60,7 @@ def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int
 
 
 def record_summaries(ledger: Ledger, made: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
-    """Every institution sends tensors that stand for several of its subjects to every other, once.
+    """Every institution sends summaries of several subjects to every other institution, once.
 
     Args:
         ledger: takes the rows.

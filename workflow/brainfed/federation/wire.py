@@ -13,19 +13,20 @@ SIZE_BYTES = 4
 """An institution's number of training subjects, int32."""
 
 Attack = Callable[[int, Mapping[int, Message]], Mapping[int, Message]]
-"""Number of the round and replies -> the replies that the server gets, some of them poisoned."""
+"""Round number and replies -> replies that reach the server, some of them poisoned."""
 
 
 class Wire:
     """Carries the messages of one training. Every tensor is checked; those of the first fold are counted.
 
     Args:
-        ledger: records them, and refuses a tensor that was not declared.
+        ledger: records tensors, and refuses undeclared ones.
         subjects: institution -> number of its subjects, for the ledger's check.
         noise: on weights that leave an institution; its folds are the first axis of every tensor.
-        reported: institution -> training subjects that it reports to the server before the first round, where weights
-            or the number of local steps depend on them. Empty: the server sees only who takes part.
-        home: the institution that is the server; None: nobody's. Its own leg is no crossing, and the others' end there.
+        reported: institution -> number of training subjects, sent to the server before the first round where weights
+            or the number of local steps depend on it. Empty: the server knows only which institutions take part.
+        home: the institution that acts as the server; None: a server outside the institutions. Messages to itself do
+            not cross.
         attack: of an experiment on poisoned replies.
     """
 
@@ -45,10 +46,11 @@ class Wire:
             self._record(institution, "training-subjects", (), SIZE_BYTES, "upload", 0)
 
     def up(self, number: int, replies: Mapping[int, Message]) -> Mapping[int, Message]:
-        """The replies of round `number` as the server gets them. Noise is added in place, to the senders' own tensors.
+        """The replies of round `number` that reach the server, with noise added in place to the senders' tensors.
 
         Raises:
-            UndeclaredCrossing: a tensor was not declared, has not the folds as its first axis, or looks like people.
+            UndeclaredCrossing: a tensor is undeclared, its first axis is not the folds, or an axis has the length of
+                the list of subjects.
         """
         leaving = {code: reply for code, reply in replies.items() if code != self._home}
         self._check(leaving)
@@ -61,11 +63,11 @@ class Wire:
         return {code: replace(reply, samples=(reply.samples > 0).to(torch.int64)) for code, reply in replies.items()}
 
     def down(self, number: int, messages: Mapping[int, Message], to: Collection[int]) -> Mapping[int, Message]:
-        """The server's messages before round `number` as institutions get them.
+        """The server's messages before round `number` that reach the institutions.
 
-        Those of institutions that took part are counted. A simulation hands the model to the others at once; a real
-        institution gets it when it is next chosen, in place of an older one. An institution that is the server sends
-        its weights with noise, in a copy that is the same for all.
+        Messages to the institutions `to` are counted. A simulation gives the model to all others at once; a real
+        institution receives it when it is next chosen. An institution that acts as the server sends one copy of its
+        weights with noise to all.
 
         Raises:
             UndeclaredCrossing: as for `up`.

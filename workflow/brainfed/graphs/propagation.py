@@ -10,7 +10,7 @@ FloatArray = NDArray[np.float32] | NDArray[np.float64]
 def normalised_adjacency(
     row: IntArray, column: IntArray, weight: FloatArray, nodes: int
 ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-    """Compute a_ij / sqrt(d_i d_j) with the row sums d, in the order of the edges.
+    """D^-1/2 A D^-1/2 (of FedNI's graph convolution): a_ij / sqrt(d_i d_j), in the order of the edges given.
 
     The formula also holds on an inductive graph: the sum of a training row has no test subject. Edges of
     a node with an empty row get 0.

@@ -1,4 +1,4 @@
-"""What an inpainting job is given, and what a trained generator answers. No diagnosis is among it."""
+"""Inputs of an inpainting job and outputs of a trained generator, both without diagnoses."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,15 +23,15 @@ class InpaintingInputs:
         institutions: M names; `institution` (n,) indexes them.
         features: (n, d) imaging features.
         graph: the population graph; no edge leaves an institution.
-        graph_settings: k, phenotypes and the like, by which generated nodes find their neighbours.
+        graph_settings: k, phenotypes and the like, for the edges of generated nodes.
         site, sex: (n,) codes, -1 unknown.
         age: (n,) years, NaN unknown.
-        fitted: (n,) who may be learnt from: everybody, or under the inductive protocol the fold's training subjects.
+        fitted: (n,) mask of training subjects: all, or under the inductive protocol those of the fold.
         part: `all`, or `fold-f`: keys the random streams.
         streams: of the repeat.
         selected: the features by which the graph compares subjects under the embedding `rfe`, one list a part of the
             graph (see `PopulationGraph.selected`).
-        correlations: whether the features lie between -1 and 1 by what they are, which their settings decide.
+        correlations: whether the features are of a kind between -1 and 1, as their settings decide.
     """
 
     subjects: tuple[str, ...]
@@ -50,7 +50,7 @@ class InpaintingInputs:
     correlations: bool = True
 
     def members(self, institution: int) -> IntArray:
-        """Positions of the institution's subjects that may be learnt from."""
+        """Positions of the institution's training subjects."""
         return np.flatnonzero((self.institution == institution) & self.fitted)
 
 
@@ -72,10 +72,10 @@ class Generated:
 
 
 class NodeGenerator(Protocol):
-    """A trained generator of missing neighbours, of whatever method, ready to be asked."""
+    """The interface of a trained generator of missing neighbours, of any method."""
 
     def counts(self) -> NDArray[np.float64]:
-        """(n,) predicted number of missing neighbours of every subject, not rounded; 0 where it is not fitted."""
+        """(n,) predicted number of missing neighbours, not rounded; 0 for subjects that are not fitted."""
 
     def draw(self, parents: IntArray) -> Generated:
-        """One missing neighbour of each entry of `parents` (g,), positions of subjects, equal ones side by side."""
+        """One missing neighbour for each entry of `parents` (g,), positions of subjects, equal ones adjacent."""

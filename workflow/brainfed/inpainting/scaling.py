@@ -1,4 +1,4 @@
-"""Features inside the reach of a generator's tanh, and back in their own units (FedNI spec section 1)."""
+"""Scale features into the range of a generator's tanh, and back."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from brainfed.inpainting.inputs import FloatArray, InpaintingInputs
 
 BOUND = 5.0
-"""Standard deviations that tanh's limit stands for, the same in every institution: generators are averaged."""
+"""Standard deviations at the limit of tanh, equal in all institutions: generators are averaged."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """A column's value x is (x - centre) / unit to the generator.
+    """The generator's value of x in a column is (x - centre) / unit.
 
     Attributes:
         centre, unit: (d,).
@@ -23,7 +23,7 @@ class Scaling:
     unit: NDArray[np.float64]
 
     def apply(self, rows: FloatArray) -> FloatArray:
-        """Features (n, d) inside -1 ... 1, in the type of `rows`; what lies beyond is drawn to the limit."""
+        """Features (n, d) clipped to -1 ... 1, in the type of `rows`."""
         if not self.changes:
             return rows
         scaled = np.clip((rows - self.centre) / self.unit, -1, 1)
@@ -35,15 +35,15 @@ class Scaling:
 
     @property
     def changes(self) -> bool:
-        """Whether scaled features are others than those in their own units."""
+        """Whether scaling changes any feature."""
         return bool(self.centre.any() or (self.unit != 1).any())
 
 
 def scaling_of(inputs: InpaintingInputs, institution: int) -> Scaling:
-    """How the institution scales its features: by nothing of the others.
+    """The institution's scaling, from its own data alone.
 
-    Correlations stay as they are. All else is z-scored by the institution's subjects that may be learnt from and
-    divided by `BOUND`; a column of equal values is 0.
+    Correlations stay as they are. Other features are z-scored by the institution's training subjects and divided by
+    `BOUND`; a constant column becomes 0.
     """
     width = inputs.features.shape[1]
     if inputs.correlations:

@@ -17,12 +17,14 @@ class InpaintingSettings:
     learning_rate: float = setting(1e-3, "Adam's learning rate, of generator and discriminator.", minimum=0)
     noise: float = setting(NOISE, NOISE_DESCRIPTION, minimum=0)
     federated: Literal["generator", "both", "discriminator", "none"] = setting(
-        "generator", "What is averaged over institutions (FedNI Fig. 3: FL-G, FL-G-D, FL-D, NoFL-G-D)."
+        "generator", "Networks averaged over institutions (FedNI Fig. 3: FL-G, FL-G-D, FL-D, NoFL-G-D)."
     )
     masking: Literal["bfs", "random"] = setting(
-        "bfs", "Which nodes are hidden: leaves of a breadth-first tree, or as many at random."
+        "bfs", "Hidden nodes: leaves of a breadth-first tree, or as many random nodes."
     )
-    hidden_least: float = setting(0.10, "Least fraction of the nodes to hide, where so many are leaves.", minimum=0)
+    hidden_least: float = setting(
+        0.10, "Smallest fraction of the nodes to hide, where there are enough leaves.", minimum=0
+    )
     hidden_most: float = setting(0.15, "Largest fraction of the nodes to hide.", minimum=0, maximum=1)
     targets: Literal["neighbours", "parent"] = setting(
         "neighbours", "A hidden node is a target of all its visible neighbours, or of its parent in the tree alone."
@@ -30,18 +32,18 @@ class InpaintingSettings:
     count: Literal["calibrated", "printed"] = setting(
         "calibrated",
         "The number of missing neighbours (FedNI eq. 6). printed: from the embedding alone, on the scale of a mask; "
-        "calibrated: its head also sees how many neighbours are visible and leaves the encoder alone, and under "
-        "`scope: global_cut` its answer is scaled from what a mask hides to what the cut took away.",
+        "calibrated: its head also reads the number of visible neighbours and does not train the encoder; under "
+        "`scope: global_cut` its prediction is scaled from masks to the cut.",
     )
     pairing: Literal["order", "hungarian"] = setting(
         "order", "Draws and hidden neighbours of one node are paired in order of id, or by the smallest total error."
     )
     reconstruction: Literal["balanced", "sum", "mean"] = setting(
         "balanced",
-        "How the squared error of a hidden neighbour (FedNI eq. 8) stands beside the other losses. sum: over its "
-        "features, as printed, which drowns the others at thousands of features; mean: over its features, which is "
-        "drowned by them; balanced: the sum, and the other losses' gradients by the generated features brought to "
-        "its gradient's length, so that alpha and beta mean the same for any number of features.",
+        "Weight of the squared error of a hidden neighbour (FedNI eq. 8) against the other losses. sum: over its "
+        "features, as printed, which dominates the others at thousands of features; mean: over its features, which "
+        "they dominate; balanced: the sum, with the other losses' gradients by the generated features scaled to its "
+        "gradient's length, so that alpha and beta do not depend on the number of features.",
     )
     alpha: float = setting(1.0, "Weight of the reconstruction loss (FedNI eq. 10).", minimum=0)
     beta: float = setting(1.0, "Weight of the adversarial loss (FedNI eq. 10).", minimum=0)
@@ -61,19 +63,21 @@ class FusingSettings:
     """How generated nodes join an institution's graph (FedNI Sec. III-B.2)."""
 
     cap: float | None = setting(
-        0.5, "At most so many generated nodes a subject of the institution; none: no limit.", minimum=0
+        0.5, "Largest number of generated nodes a subject of the institution; none: no limit.", minimum=0
     )
-    rounding: Literal["round", "truncate"] = setting("round", "How a predicted number of neighbours becomes whole.")
+    rounding: Literal["round", "truncate"] = setting(
+        "round", "How a predicted number of neighbours becomes an integer."
+    )
     edges: Literal["similar", "k", "parent", "binary"] = setting(
         "similar",
         "Edges of a generated node. similar: to its parent and to the most similar of the institution, as many as a "
-        "true neighbour from elsewhere would have there; k: to its parent and the k most similar, the graph's k; "
+        "true foreign neighbour has there; k: to its parent and the k most similar, the graph's k; "
         "parent: to its parent alone, by similarity; binary: the same of weight 1.",
     )
     nodes: Literal["generated", "random", "mean", "shuffled", "true"] = setting(
         "generated",
-        "What the new nodes are. generated: what the generator makes. Controls, with its numbers of nodes: random: "
-        "features drawn from a normal fitted to each (Fig. 4); mean: the institution's mean; shuffled: generated "
-        "features trade places, edges stay; true: the subjects whom `scope: global_cut` cut away, an oracle that "
-        "shares their features.",
+        "New nodes. generated: from the generator. Controls, with its numbers of nodes: random: features from a normal "
+        "distribution fitted to each (Fig. 4); mean: the institution's mean; shuffled: permuted generated features, "
+        "with the same edges; true: the subjects that `scope: global_cut` cut away, an oracle that shares their "
+        "features.",
     )

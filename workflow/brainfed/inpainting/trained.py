@@ -1,4 +1,4 @@
-"""What training a generator leaves behind."""
+"""The result of training a generator."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class TrainedGenerator:
-    """A generator's weights and how it got there.
+    """A generator's weights and the record of its training.
 
     Attributes:
-        arrays: what `load` needs, by name.
-        history: institution (str), round (int), loss (str: which one, or `hidden_fraction`), value (float).
-        counts: what was counted: parameters, floating-point operations, rounds.
-        held_out: what it is worth on masks that it never saw, a row an institution; empty where that is not measured.
+        arrays: weights by name, for `load`.
+        history: institution (str), round (int), loss (str: its name, or `hidden_fraction`), value (float).
+        counts: numbers of parameters, floating-point operations and rounds.
+        held_out: errors on fresh masks, a row an institution; empty where they are not measured.
         crossings: one row for each kind of tensor that crossed institutions.
     """
 

@@ -1,4 +1,4 @@
-"""FedNI's discriminator (FedNI Table III): three linear layers under spectral normalisation (Miyato et al. 2018).
+"""FedNI's discriminator: three linear layers under spectral normalisation (Miyato et al. 2018).
 
 SN-Linear(d, 128) ReLU -> SN-Linear(128, 32) ReLU -> SN-Linear(32, 1)
 """
@@ -33,7 +33,7 @@ class FirstWeight:
 
 
 class Discriminator(nn.Module):
-    """One institution's discriminator; d = `features`.
+    """FedNI Table III: the discriminator f_d of one institution; d = `features`.
 
     Each reading of `judge_0.weight` in training mode makes one step of the power iteration.
     """

@@ -1,4 +1,4 @@
-"""FedSage+'s generator of missing neighbours (Zhang et al. 2021, Sec. 4.1): encoder, dGen and fGen.
+"""FedSage+'s generator of missing neighbours, NeighGen (Zhang et al. 2021, Sec. 4.1): encoder, dGen and fGen.
 
     z = relu(P relu(P X W_1 + b_1) W_2 + b_2),   P = D^-1 A with the self-loops in A
     count = relu(z w + b)
@@ -49,7 +49,7 @@ class Encoder(Module):
 
 
 class CountGenerator(Module):
-    """dGen: the number of missing neighbours.
+    """FedSage+ dGen: the number of missing neighbours, n~ = relu(z w + b).
 
     Its bias starts at one: a ReLU that began below zero for every subject would never learn.
     """
@@ -65,7 +65,7 @@ class CountGenerator(Module):
 
 
 class FeatureGenerator(Module):
-    """fGen: the features of the missing neighbours."""
+    """FedSage+ fGen: the features of missing neighbours, x~ = tanh(MLP(z + N(0, I)))."""
 
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class FeatureGenerator(Module):
 
 
 class MissingNeighbourGenerator(Module):
-    """One institution's encoder, dGen and fGen."""
+    """FedSage+ NeighGen: one institution's encoder, dGen and fGen."""
 
     def __init__(self, shape: GeneratorShape) -> None:
         super().__init__()

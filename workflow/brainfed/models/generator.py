@@ -1,4 +1,4 @@
-"""FedNI's missing-node generator (FedNI Table II, eq. 4 to 7).
+"""FedNI's missing-node generator.
 
     encoder    G-conv(d, 256) ELU -> G-conv(256, 64) ELU -> z
     count      FC(64, 1), a sigmoid: missing neighbours as a share of k; FC(65, 1) where it sees the visible degree
@@ -24,7 +24,7 @@ WIDE = ("encoder_0.weight", "feature_2.weight", "feature_2.bias", "phenotype_0.w
 
 
 class Generator(nn.Module):
-    """One institution's generator.
+    """FedNI Table II: the missing-node generator of one institution.
 
     Args:
         features: d.
@@ -76,16 +76,19 @@ class Generator(nn.Module):
         return self.sex or self.age
 
     def embed(self, product: Tensor, propagation: Tensor) -> Tensor:
-        """Embeddings z (n, 64) from X W of the first layer (n, 256) and P (n, n)."""
+        """Embeddings z (n, 64) from X W of the first layer (n, 256) and P (n, n).
+
+        FedNI eq. 5, two layers: f_g(Z, A) = elu(D^-1/2 A D^-1/2 Z W).
+        """
         first = elu(propagation @ product + self.encoder_0.bias)
         return elu(propagation @ (first @ self.encoder_1.weight.T) + self.encoder_1.bias)
 
     def encode(self, features: Tensor, propagation: Tensor) -> Tensor:
-        """Embeddings z (n, 64) of X (n, d) on the graph P (n, n)."""
+        """FedNI eq. 4: Z = f_g(X-, A-), embeddings (n, 64) of X (n, d) on the graph P (n, n)."""
         return self.embed(features @ self.encoder_0.weight.T, propagation)
 
     def missing(self, embedding: Tensor, degree: Tensor) -> Tensor:
-        """(n,) missing neighbours as a share of k, in (0, 1) (eq. 6), from z (n, 64) and visible neighbours (n,)."""
+        """(n,) sigmoid(f_n(z)), missing neighbours as a share of k, from z (n, 64) and visible neighbours (n,)."""
         known = embedding
         if self.sees_degree:
             # At a share of few per cent the sigmoid is exponential: a weight of 1 is proportional to the degree.
@@ -94,13 +97,13 @@ class Generator(nn.Module):
         return logits[:, 0].sigmoid()
 
     def expand(self, embedding: Tensor, noise: Tensor) -> Tensor:
-        """What the last feature layer reads (p, 256), from z (p, 64) and noise (p, 4)."""
+        """Inputs of the last feature layer (p, 256), from z (p, 64) and noise (p, 4)."""
         hidden = self.normal_0(relu(self.feature_0(cat([embedding, noise], dim=1))))
         expanded: Tensor = self.normal_1(relu(self.feature_1(hidden)))
         return expanded
 
     def generate(self, embedding: Tensor, noise: Tensor) -> Tensor:
-        """Features of missing neighbours (p, d), in (-1, 1) (eq. 7)."""
+        """FedNI eq. 7: x~ = f_z(R(z)), features of missing neighbours (p, d) in (-1, 1); R appends the noise."""
         return tanh(self.feature_2(self.expand(embedding, noise)))
 
     def predict_phenotype(self, product: Tensor) -> Tensor:
@@ -109,5 +112,5 @@ class Generator(nn.Module):
         return outputs
 
     def phenotypes(self, features: Tensor) -> Tensor:
-        """Phenotype outputs (p, outputs) of generated features (p, d): sex logits, then age."""
+        """u~ = f_u(x~): phenotype outputs (p, outputs) of generated features (p, d), sex logits, then age."""
         return self.predict_phenotype(features @ self.phenotype_0.weight.T)

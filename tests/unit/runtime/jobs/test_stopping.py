@@ -104,7 +104,7 @@ def test_the_former_handlers_come_back_and_ignored_signals_stay_ignored() -> Non
 
 
 def test_a_state_is_due_after_a_stop_request_however_recent_the_last() -> None:
-    pace = Pace(least=1e6)
+    pace = Pace(minimum_seconds=1e6)
     with pytest.raises(KeyboardInterrupt), stoppable():
         for _ in whole([1]):
             assert not pace.due()

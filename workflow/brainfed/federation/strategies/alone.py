@@ -1,4 +1,4 @@
-"""No server: every institution trains by itself, or one holds the data of all."""
+"""Training without a server: every institution by itself, or one with pooled data."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from brainfed.federation.message import Message
 
 
 class Alone:
-    """Everybody trains in every round and nothing is sent.
+    """All institutions train in every round and send nothing.
 
     Args:
-        institutions: their codes.
+        institutions: codes.
     """
 
     def __init__(self, institutions: tuple[int, ...]) -> None:
@@ -23,7 +23,7 @@ class Alone:
         return self.institutions
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
-        """Nothing to take."""
+        """No replies."""
 
     def broadcast(self, _number: int) -> Mapping[int, Message]:
         """Nothing."""
@@ -34,4 +34,4 @@ class Alone:
         return {}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing to take up."""
+        """Nothing."""

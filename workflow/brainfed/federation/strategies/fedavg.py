@@ -1,4 +1,4 @@
-"""Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Sec. III-C)."""
+"""Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Algorithm 1, lines 9 and 15)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,13 +12,13 @@ from brainfed.federation.message import Message
 
 
 class FedAvg:
-    """One model for all: the mean of what the institutions that trained send.
+    """One shared model: the mean of the replies.
 
     Args:
-        institutions: their codes.
-        start: the model that all of them start from, name -> (F, ...); only what is shared.
+        institutions: codes.
+        start: shared tensors of the initial model, name -> (F, ...).
         weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
-        choose: number of the round -> the institutions that train in it; by default all.
+        choose: round number -> institutions that train in it; by default all.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class FedAvg:
         self._choose = choose
 
     def choose(self, number: int) -> tuple[int, ...]:
-        """Those that were drawn for this round."""
+        """The institutions drawn for this round."""
         return self.institutions if self._choose is None else self._choose(number)
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
-        """Average the replies; in a fold to which nobody contributes the model stays as it was."""
+        """Average the replies; a fold without contributions keeps its model."""
         ordered = [replies[code] for code in sorted(replies)]
         counts = torch.stack([reply.samples for reply in ordered])
         weights = institution_weights(counts, self.weighting)
@@ -48,7 +48,7 @@ class FedAvg:
         self.tensors = means
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
-        """The same model to everybody, which nobody needs before the first round."""
+        """The model to all institutions; nothing before the first round."""
         if number == 0:
             return {}
         message = Message(self.tensors)
@@ -59,6 +59,6 @@ class FedAvg:
         return {name: tensor.cpu().numpy() for name, tensor in self.tensors.items()}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take up the model."""
+        """Copy the model."""
         for name, tensor in self.tensors.items():
             tensor.copy_(torch.from_numpy(arrays[name]))

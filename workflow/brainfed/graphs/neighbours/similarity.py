@@ -78,7 +78,10 @@ def mean_pairwise_distance(
 def imaging_similarity(
     rows: FloatMatrix, columns: FloatMatrix, sigma: float, distance: Distance = "euclidean"
 ) -> FloatMatrix:
-    """S of comparable rows (a, d_h) and columns (b, d_h); its limit for sigma = 0: 1 at distance 0, else 0."""
+    """FedNI eq. 1: s_ij = exp(-|h_i - h_j|^2 / (2 sigma^2)) of comparable rows (a, d_h) and columns (b, d_h).
+
+    With sigma = 0 its limit: 1 at the distance 0, else 0.
+    """
     squared = squared_distances(rows, columns, distance)
     if sigma == 0:
         return np.asarray(squared == 0, dtype=np.float64)
@@ -86,7 +89,10 @@ def imaging_similarity(
 
 
 def phenotype_similarity(rows: Nodes, columns: Nodes, age_gap: float) -> FloatMatrix:
-    """S~ of rows (a) against columns (b): number of equal phenotypes; 1 everywhere if none is compared."""
+    """FedNI eq. 2: s~_ij = sum over q of f_q(u_i, u_j), the number of agreeing phenotypes of rows (a) and columns (b).
+
+    1 everywhere if no phenotype is compared.
+    """
     if not rows.phenotypes:
         return np.ones((len(rows), len(columns)))
     agreeing = np.zeros((len(rows), len(columns)))
@@ -100,7 +106,7 @@ def _agree(name: str, left: Values, right: Values, age_gap: float) -> NDArray[np
 
 
 def similarity(rows: Nodes, columns: Nodes, sigma: float, age_gap: float) -> FloatMatrix:
-    """A = S o S~ of rows (a) against columns (b)."""
+    """FedNI Sec. III-A: A = S o S~ of rows (a) against columns (b)."""
     imaging = imaging_similarity(rows.embedding, columns.embedding, sigma, rows.distance)
     return imaging * phenotype_similarity(rows, columns, age_gap)
 

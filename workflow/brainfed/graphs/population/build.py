@@ -63,7 +63,7 @@ def build_graph(
     labels: IntArray | None = None,
     block_entries: int = BLOCK_ENTRIES,
 ) -> PopulationGraph:
-    """Build the graph of one cohort, or of one fold.
+    """Build the graph A of one cohort, or of one fold (FedNI Sec. III-A): S o S~, k largest a row, plus self-loops.
 
     Args:
         features: (n, d), finite.

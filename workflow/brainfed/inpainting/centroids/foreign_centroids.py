@@ -1,4 +1,4 @@
-"""Centroids of other institutions as a source of new nodes: each joins the subject that is most like it."""
+"""Centroids of other institutions as a source of new nodes: each joins its most similar subject."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,14 @@ from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
 
 
 class ForeignCentroids:
-    """A `NodeGenerator` that generates nothing: the graph of an institution receives the centroids of all others.
+    """A `NodeGenerator` that adds the centroids of other institutions to the graph of an institution.
 
-    A centroid's parent is the subject of the institution that the population graph's rule finds most similar; one that
-    resembles nobody there, by imaging or phenotype, is left out.
+    A centroid's parent is the most similar subject of the institution by the population graph's rule. A centroid
+    without similarity to any subject is left out.
 
     Args:
         inputs: of the job.
-        source: (c,) the institution that each centroid comes from.
+        source: (c,) institution of each centroid.
         centroids: (c,) of all institutions.
     """
 
@@ -29,7 +29,7 @@ class ForeignCentroids:
         self._parent, self._which = self._ordered(home, which)
 
     def counts(self) -> NDArray[np.float64]:
-        """(n,) how many centroids have this subject as their parent."""
+        """(n,) number of centroids whose parent is this subject."""
         return np.bincount(self._parent, minlength=len(self._inputs.subjects)).astype(np.float64)
 
     def draw(self, parents: IntArray) -> Generated:
@@ -38,18 +38,18 @@ class ForeignCentroids:
         rank = np.zeros(len(parents), dtype=np.int64)
         order = np.argsort(parents, kind="stable")
         rank[order] = np.arange(len(parents)) - np.searchsorted(parents[order], parents[order])
-        return self._born(self._which[first + rank])
+        return self._nodes(self._which[first + rank])
 
-    def _born(self, which: IntArray) -> Generated:
+    def _nodes(self, which: IntArray) -> Generated:
         held = self._centroids
         return Generated(held.features[which], held.sex[which], held.age[which], np.full(len(which), -1))
 
     def _ordered(self, home: IntArray, which: IntArray) -> tuple[IntArray, IntArray]:
-        """Parents, ascending, and each one's centroids, the most similar first, of centroids `which` in `home` (p,)."""
+        """Ascending parents and their centroids, the most similar first, for centroids `which` (p,) in `home` (p,)."""
         inputs, count = self._inputs, len(self._inputs.subjects)
         unknown = np.full(len(home), -1, dtype=np.int64)
         parent, weight = unknown.copy(), np.zeros(len(home))
-        placed = place(inputs, home, self._born(which), unknown)
+        placed = place(inputs, home, self._nodes(which), unknown)
         for code, part in placed.parts.items():
             mine, members = np.flatnonzero(home == code), inputs.members(code)
             found = nearest(

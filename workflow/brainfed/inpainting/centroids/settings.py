@@ -1,4 +1,4 @@
-"""What crosses in place of generated neighbours: means of small groups. Light: a method declares it."""
+"""Settings and shared tensors of centroids: means of small groups in place of generated neighbours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from brainfed.runtime.settings import setting
 
 @dataclass(frozen=True)
 class CentroidSettings:
-    """Groups of similar subjects whose mean stands for them elsewhere."""
+    """Groups of similar subjects; other institutions receive their means."""
 
     min_group: int = setting(
         10,
-        "Subjects of a group at least, and subjects whose sex or age is known behind one that is sent. An institution "
-        "with fewer sends nothing. A mean hides a person among the others of the group, without a formal guarantee.",
+        "Minimum subjects of a group, and minimum known values behind a sex or age that is sent. An institution with "
+        "fewer subjects sends nothing. A mean of several subjects gives no formal privacy guarantee.",
         minimum=2,
     )
 

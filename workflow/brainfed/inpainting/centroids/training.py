@@ -1,6 +1,6 @@
-"""Means of groups of similar subjects in place of missing neighbours: what can cross and is not a person.
+"""Means of groups of similar subjects in place of missing neighbours.
 
-Nothing is learnt. Each institution groups its own subjects and sends every other one the mean of each group.
+There is no training. Each institution groups its own subjects and sends the mean of each group to all others.
 """
 
 import logging
@@ -28,15 +28,15 @@ FloatArray = NDArray[np.float64]
 
 
 def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> TrainedGenerator:
-    """The centroids of every institution, and how large the smallest and the largest group are; no label enters."""
-    codes, least = range(len(inputs.institutions)), settings.min_group
+    """The centroids of every institution, and the sizes of its smallest and largest group; uses no label."""
+    codes, min_group = range(len(inputs.institutions)), settings.min_group
     sizes = {code: len(inputs.members(code)) for code in codes if len(inputs.members(code))}
-    groups = {code: groups_of(coordinates(inputs, code), least) for code in sizes}
+    groups = {code: groups_of(coordinates(inputs, code), min_group) for code in sizes}
     for done, (code, own) in enumerate(groups.items(), start=1):
         if not own:
             logger.warning(
                 "%s sends no centroid: it has %d subjects to learn from, and a group needs %d (inpainting.min_group)",
-                *(inputs.institutions[code], sizes[code], least),
+                *(inputs.institutions[code], sizes[code], min_group),
             )
         run.progress(done, len(groups), "centroids, institution")
     members = [(code, inputs.members(code)[group]) for code, own in groups.items() for group in own]
@@ -48,8 +48,8 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
         arrays={
             "institution": np.array([code for code, _ in members], dtype=np.int64),
             "features": _means(inputs, [group for _, group in members]),
-            "sex": np.array([_most_frequent(inputs.sex[group], least) for _, group in members], dtype=np.int64),
-            "age": np.array([_mean_of_known(inputs.age[group], least) for _, group in members], dtype=np.float64),
+            "sex": np.array([_most_frequent(inputs.sex[group], min_group) for _, group in members], dtype=np.int64),
+            "age": np.array([_mean_of_known(inputs.age[group], min_group) for _, group in members], dtype=np.float64),
         },
         history=_history(inputs, groups),
         counts={"parameters": 0, "rounds": 1, "groups": len(members)},
@@ -58,22 +58,22 @@ def train(inputs: InpaintingInputs, settings: CentroidSettings, run: Run) -> Tra
 
 
 def load(inputs: InpaintingInputs, settings: CentroidSettings, file: ArrayFile, run: Run) -> ForeignCentroids:  # noqa: ARG001
-    """The centroids, ready to be asked for those of other institutions."""
+    """The centroids as a source of new nodes."""
     arrays = file.arrays
-    born = Generated(arrays["features"], arrays["sex"], arrays["age"])
-    return ForeignCentroids(inputs, arrays["institution"], born)
+    centroids = Generated(arrays["features"], arrays["sex"], arrays["age"])
+    return ForeignCentroids(inputs, arrays["institution"], centroids)
 
 
 def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
-    """The institution's subjects (n, q), by its own data alone, so that their distances say how alike they are.
+    """Coordinates (n, q) of the institution's subjects, from its own data alone; distances measure dissimilarity.
 
-    Principal components of the features and each of sex and age, where the graph compares them, in units of their mean
-    distance over pairs: each counts alike. Who has an unknown value lies in the middle.
+    They are principal components of the features, and sex and age where the graph compares them, each divided by its
+    mean distance over pairs for equal weight. An unknown value lies in the middle.
     """
     members, settings = inputs.members(institution), inputs.graph_settings
     alone = replace(settings, scope="local", embedding="pca", distance="euclidean")
-    one_place, everybody = np.zeros(len(members), dtype=np.int64), np.ones(len(members), dtype=np.bool_)
-    blocks = [fit_parts(inputs.features[members], one_place, everybody, alone)[0]]
+    one_place, fitted = np.zeros(len(members), dtype=np.int64), np.ones(len(members), dtype=np.bool_)
+    blocks = [fit_parts(inputs.features[members], one_place, fitted, alone)[0]]
     if "sex" in settings.phenotypes:
         blocks.append(np.where(inputs.sex[members] < 0, 0.5, inputs.sex[members])[:, None])
     if "age" in settings.phenotypes:
@@ -83,7 +83,7 @@ def coordinates(inputs: InpaintingInputs, institution: int) -> FloatArray:
 
 
 def _in_units(block: FloatArray) -> FloatArray:
-    """By the mean distance of two rows; all 0 where they are equal, or none is known."""
+    """Divided by the mean distance of two rows; 0 where all are equal or unknown."""
     distance = mean_pairwise_distance(block) if np.isfinite(block).all() else 0.0
     return block / distance if distance > 0 else np.zeros_like(block)
 
@@ -95,20 +95,20 @@ def _means(inputs: InpaintingInputs, groups: list[IntArray]) -> NDArray[np.float
     return means
 
 
-def _most_frequent(codes: IntArray, least: int) -> int:
-    """Of the known codes, the smaller of two that are as frequent; -1 where fewer than `least` are known."""
+def _most_frequent(codes: IntArray, min_group: int) -> int:
+    """The most frequent known code, the smaller of two equally frequent; -1 where fewer than `min_group` are known."""
     known = codes[codes >= 0]
-    return int(np.bincount(known).argmax()) if len(known) >= least else -1
+    return int(np.bincount(known).argmax()) if len(known) >= min_group else -1
 
 
-def _mean_of_known(values: FloatArray, least: int) -> float:
-    """NaN where fewer than `least` are known."""
+def _mean_of_known(values: FloatArray, min_group: int) -> float:
+    """The mean of known values; NaN where fewer than `min_group` are known."""
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) >= least else float("nan")
+    return float(known.mean()) if len(known) >= min_group else float("nan")
 
 
 def _history(inputs: InpaintingInputs, groups: dict[int, list[IntArray]]) -> pd.DataFrame:
-    """institution, round (1), loss (`smallest_group`, `largest_group`), value: subjects."""
+    """Columns institution, round (1), loss (`smallest_group`, `largest_group`) and value (subjects)."""
     rows = [
         (inputs.institutions[code], 1, f"{name}_group", float(pick(len(group) for group in own)))
         for code, own in groups.items()

@@ -1,8 +1,7 @@
-"""One local epoch of one institution: every loss and every gradient of generator and discriminator.
+"""One local epoch of one institution: losses and gradients of generator and discriminator (FedNI Algorithm 1, line 21).
 
-Both see the same generated features: the generator's gradient is taken against the discriminator before
-its step, the discriminator's against the features before the generator's. `tests/reference` holds the
-plain version, in which autograd does all of it.
+Both gradients are taken from the same generated features, before either network takes its step. `tests/reference`
+holds the plain version by autograd.
 """
 
 from dataclasses import dataclass
@@ -22,29 +21,29 @@ from brainfed.models.generator import Generator
 
 LOSSES = ("reconstruction", "adversarial", "count", "phenotype", "discriminator")
 LENGTHS = ("reconstruction_gradient", "adversarial_gradient", "phenotype_gradient")
-"""Frobenius norms of what each loss asks of the generated features (p, d), the layer that the three share."""
-STEEPEST = 1e4
-"""A gradient that is brought to the reconstruction's length is stretched at most so far (as in VQGAN)."""
+"""Frobenius norms of each loss's gradient by the generated features (p, d), the layer that the three share."""
+MAX_STRETCH = 1e4
+"""Largest factor that brings a gradient to the reconstruction's length (as in VQGAN)."""
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """One institution's subjects: features (n, d) in [-1, 1], and what the phenotype head is to say."""
+    """One institution's subjects: features (n, d) in [-1, 1], and the targets of the phenotype head."""
 
     features: Tensor
     phenotype: Phenotype
 
 
 @dataclass(frozen=True)
-class HiddenNodes:
-    """One mask.
+class MaskedGraph:
+    """The incomplete graph G- of one mask, and its hidden nodes (FedNI Sec. III-B.1).
 
     Attributes:
-        propagation: (n, n) normalised adjacency of what is left; rows and columns of hidden nodes are 0.
-        visible: (v,) the nodes that are left.
+        propagation: (n, n) normalised adjacency of the visible nodes; rows and columns of hidden nodes are 0.
+        visible: (v,) visible nodes.
         missing: (v,) number of hidden neighbours of each.
-        degree: (v,) number of visible ones.
-        hidden: (h,) the others.
+        degree: (v,) number of visible neighbours of each.
+        hidden: (h,) hidden nodes.
         parent, target: (p,) a visible node and its hidden neighbour, in order.
         noise: (p, 4) of the generator.
     """
@@ -63,17 +62,18 @@ def train_step(
     generator: Generator,
     discriminator: Discriminator | None,
     nodes: Nodes,
-    masked: HiddenNodes,
+    masked: MaskedGraph,
     settings: InpaintingSettings,
     k: int,
     wide: WideLayers,
 ) -> dict[str, Tensor]:
-    """Fill the gradients of alpha L_rec + beta L_gen + L_num + L_pheno and of L_dis (FedNI eq. 6, 8 to 12).
+    """Gradients of L_fea + L_num + L_pheno for the generator and of L_dis for the discriminator, in their buffers.
+
+    FedNI eq. 10: L_fea = alpha L_rec + beta L_gen.
 
     Returns:
-        every loss of `LOSSES` and every length of `LENGTHS` by name, on the device: the reconstruction as a mean over
-        features whatever its weight; those of the discriminator are missing where there is none. Lengths are those of
-        the gradients as they enter, weights included.
+        the losses `LOSSES` and gradient lengths `LENGTHS` by name, on the device; those of a discriminator are missing
+        where there is none. The reconstruction is a mean over features for every weight. Lengths include weights.
     """
     first = generator.encoder_0.weight
     with torch.no_grad():
@@ -96,83 +96,85 @@ def _train_wide(
     generator: Generator,
     discriminator: Discriminator | None,
     nodes: Nodes,
-    masked: HiddenNodes,
+    masked: MaskedGraph,
     settings: InpaintingSettings,
     wide: WideLayers,
     source: Tensor,
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Losses of the generated features, and the gradient of the generator's by `source` (p, 256)."""
+    """Losses of the generated features, and the gradient of the generator's losses by `source` (p, 256)."""
     first = None if discriminator is None else discriminator.first_weight()
-    judge = None if first is None else first.original.detach()
+    first_weight = None if first is None else first.original.detach()
     with torch.no_grad():
-        fake, judged, phenotype = wide.generate(generator, source, judge)
+        fake, product, phenotype = wide.generate(generator, source, first_weight)
     target = paired(fake, nodes.features, masked) if settings.pairing == "hungarian" else masked.target
     losses: dict[str, Tensor] = {}
     phenotype_gradient = None
     if phenotype is not None:
         phenotype.requires_grad_()
-        told_loss = phenotype_loss(
+        loss = phenotype_loss(
             generator.predict_phenotype(phenotype), nodes.phenotype.of(target), sex=generator.sex, age=generator.age
         )
-        losses["phenotype"] = told_loss.detach()
-        if told_loss.requires_grad:
-            told_loss.backward()  # type: ignore[no-untyped-call]
+        losses["phenotype"] = loss.detach()
+        if loss.requires_grad:
+            loss.backward()  # type: ignore[no-untyped-call]
         phenotype_gradient = torch.zeros_like(phenotype) if phenotype.grad is None else phenotype.grad
-    judged_back = None
-    if discriminator is not None and first is not None and judged is not None:
-        adversarial, by_products = _judge(discriminator, first, judged, fake, nodes.features[masked.hidden], wide)
-        judged_back = by_products / first.sigma
+    product_gradient = None
+    if discriminator is not None and first is not None and product is not None:
+        adversarial, by_products = _adversarial_losses(
+            discriminator, first, product, fake, nodes.features[masked.hidden], wide
+        )
+        product_gradient = by_products / first.sigma
         losses |= adversarial
     with torch.no_grad():
         weight = 1 if settings.reconstruction == "mean" else fake.shape[1]
-        upstream = Upstream(target, weight, judged_back, phenotype_gradient)
-        lengths = wide.lengths(generator, fake, nodes.features, judge, upstream)
+        upstream = Upstream(target, weight, product_gradient, phenotype_gradient)
+        lengths = wide.lengths(generator, fake, nodes.features, first_weight, upstream)
         weights = _weights(settings, lengths)
         upstream = upstream.weighted(*weights)
-        reconstruction, back = wide.backward(generator, source, fake, nodes.features, judge, upstream)
+        reconstruction, back = wide.backward(generator, source, fake, nodes.features, first_weight, upstream)
     entering = {name: length * by for name, length, by in zip(LENGTHS, lengths, weights, strict=True)}
-    present = (True, judged_back is not None, phenotype_gradient is not None)
+    present = (True, product_gradient is not None, phenotype_gradient is not None)
     shown = {name: length for (name, length), there in zip(entering.items(), present, strict=True) if there}
     return {"reconstruction": reconstruction, **losses, **shown}, back
 
 
 def _weights(settings: InpaintingSettings, lengths: Tensor) -> Tensor:
-    """(3,) by what the gradients of reconstruction, adversarial and phenotype loss are multiplied (FedNI eq. 10)."""
+    """(3,) factors of the gradients of L_rec, L_gen and L_pheno: alpha, beta, 1, balanced where the settings say so."""
     chosen = lengths.new_tensor([settings.alpha, settings.beta, 1.0])
     if settings.reconstruction != "balanced":
         return chosen
-    stretch = (lengths[0] / lengths).clamp(max=STEEPEST)
+    stretch = (lengths[0] / lengths).clamp(max=MAX_STRETCH)
     return chosen * torch.where(lengths > 0, stretch, 1)
 
 
-def _judge(
-    discriminator: Discriminator, first: FirstWeight, judged: Tensor, fake: Tensor, real: Tensor, wide: WideLayers
+def _adversarial_losses(
+    discriminator: Discriminator, first: FirstWeight, product: Tensor, fake: Tensor, real: Tensor, wide: WideLayers
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Fill the discriminator's gradients; its losses, and the gradient of L_gen by the products of `fake` (p, 128)."""
+    """L_gen and L_dis, and the gradient of L_gen by the products of `fake` (p, 128); fills the discriminator's own."""
     with torch.no_grad():
-        met = torch.empty(len(real), judged.shape[1], device=real.device, dtype=real.dtype)
-        wide.products.write(real, first.original.T, met)
-        products = torch.cat([met, judged]) / first.sigma
+        real_product = torch.empty(len(real), product.shape[1], device=real.device, dtype=real.dtype)
+        wide.products.write(real, first.original.T, real_product)
+        products = torch.cat([real_product, product]) / first.sigma
     products.requires_grad_()
     logits = discriminator.decide(products)
-    taken, caught = logits[: len(real)], logits[len(real) :]
-    fooled, told_apart = generator_loss(caught), discriminator_loss(taken, caught)
-    (by_generator,) = torch.autograd.grad(fooled, products, retain_graph=True)
-    told_apart.backward()  # type: ignore[no-untyped-call]
+    real_logits, fake_logits = logits[: len(real)], logits[len(real) :]
+    deceiving, distinguishing = generator_loss(fake_logits), discriminator_loss(real_logits, fake_logits)
+    (by_generator,) = torch.autograd.grad(deceiving, products, retain_graph=True)
+    distinguishing.backward()  # type: ignore[no-untyped-call]
     assert products.grad is not None
     with torch.no_grad():
-        wide.judge_gradient(first, fake, real, products.grad, products)
-    return {"adversarial": fooled.detach(), "discriminator": told_apart.detach()}, by_generator[len(real) :]
+        wide.discriminator_gradient(first, fake, real, products.grad, products)
+    return {"adversarial": deceiving.detach(), "discriminator": distinguishing.detach()}, by_generator[len(real) :]
 
 
-def paired(fake: Tensor, features: Tensor, masked: HiddenNodes) -> Tensor:
-    """(p,) hidden neighbours in the order in which each node's draws come closest to them (`pairing: hungarian`)."""
+def paired(fake: Tensor, features: Tensor, masked: MaskedGraph) -> Tensor:
+    """(p,) hidden neighbours, paired with each node's draws by the smallest total error (`pairing: hungarian`)."""
     parent, target = masked.parent.cpu().numpy(), masked.target.cpu().numpy()
     column = np.searchsorted(masked.hidden.cpu().numpy(), target)
     error = torch.cdist(fake, features[masked.hidden]).square().cpu().numpy()
     chosen: NDArray[np.int64] = target.copy()
     for place in np.split(np.arange(len(parent)), np.flatnonzero(np.diff(parent)) + 1):
         if len(place) > 1:
-            draw, met = linear_sum_assignment(error[np.ix_(place, column[place])])
-            chosen[place[draw]] = target[place[met]]
+            draw, hidden = linear_sum_assignment(error[np.ix_(place, column[place])])
+            chosen[place[draw]] = target[place[hidden]]
     return torch.from_numpy(chosen).to(masked.target.device)

@@ -1,6 +1,6 @@
-"""Institutions that train a generator and a discriminator each (FedNI Sec. III-C.1, Algorithm 1 A and C).
+"""Institutions that each train a generator and a discriminator (FedNI Sec. III-C.1).
 
-In a round every institution trains `local_epochs` masks with a fresh Adam. No label is among the inputs.
+In a round every institution trains `local_epochs` epochs, a new mask each, with a fresh Adam. No label is an input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.inpainting.fedni.adversarial_step import train_step
-from brainfed.inpainting.fedni.institution import hide, institution_of
+from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch
 from brainfed.inpainting.fedni.records import MEASURES
 from brainfed.inpainting.fedni.shared_tensors import wire_name
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
@@ -32,12 +32,12 @@ GENERATOR, DISCRIMINATOR = "generator/", "discriminator/"
 
 
 class InpaintingClients:
-    """All institutions' generators and discriminators, and how they train.
+    """Generators and discriminators of all institutions, and their local training.
 
     Attributes:
-        members: the institutions that have subjects to learn from; `institutions` are their codes.
-        measures: (rounds, M, measures) means over a round's local epochs; NaN where every mask was skipped, and for the
-            losses of a discriminator that is not there.
+        members: the institutions with training subjects; `institutions` are their codes.
+        measures: (rounds, M, measures) means over a round's local epochs; NaN where every mask was skipped, and for
+            the losses of an absent discriminator.
     """
 
     def __init__(self, inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> None:
@@ -68,11 +68,11 @@ class InpaintingClients:
         return tuple(institution.number for institution in self.members)
 
     def start(self) -> dict[str, Tensor]:
-        """(1, ...) what is shared of the modules from which all start; views."""
+        """(1, ...) views of the initial shared tensors."""
         return {name: stack[:1] for name, stack in self._shared().items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Local epochs of the chosen, one after the other."""
+        """Local training of the chosen institutions, one after the other (FedNI Algorithm 1, procedure C)."""
         shared, plain = self._shared(), self._plain()
         replies = {}
         for place, code in enumerate(self.institutions):
@@ -84,31 +84,31 @@ class InpaintingClients:
 
     @torch.no_grad()
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take the averages of what is shared."""
+        """Copy the averages of shared tensors."""
         shared = self._shared()
         for place, code in enumerate(self.institutions):
             for name, tensor in messages[code].tensors.items() if code in messages else ():
                 shared[name][place].copy_(tensor[0])
 
     def score(self, number: int) -> str:
-        """The reconstruction loss of the round; generators are measured after the last one alone (`held_out`)."""
+        """The reconstruction loss of the round; `held_out` measures the generators after the last one."""
         values = self.measures[number, :, MEASURES.index("reconstruction")]
         seen = values[np.isfinite(values)]
         return f"reconstruction {f'{seen.mean():.5f}' if len(seen) else 'of nothing: every mask was empty'}"
 
     def state(self, number: int) -> Arrays:
-        """The measures and the modules, a generator that all share once; Adam starts anew in every round."""
+        """The measures and the modules, a shared generator once; Adam starts anew in every round."""
         arrays: Arrays = {"measures": self.measures[: number + 1]}
         arrays["operations"] = np.array(self.wide.products.operations)
         generators = self.generators.state(shared=self.shares("generator"))
         arrays |= {f"{GENERATOR}{name}": array for name, array in generators.items()}
         if self.discriminators is not None:
-            held = self.discriminators.state(shared=False)
-            arrays |= {f"{DISCRIMINATOR}{name}": array for name, array in held.items()}
+            tensors = self.discriminators.state(shared=False)
+            arrays |= {f"{DISCRIMINATOR}{name}": array for name, array in tensors.items()}
         return arrays
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Copy a `state`."""
         self.measures[: number + 1] = arrays["measures"]
         self.wide.products.operations = int(arrays["operations"])
         self.generators.load(_below(GENERATOR, arrays))
@@ -116,20 +116,20 @@ class InpaintingClients:
             self.discriminators.load(_below(DISCRIMINATOR, arrays))
 
     def shares(self, module: str) -> bool:
-        """Whether the weights of `generator` or `discriminator` cross (FedNI Fig. 3)."""
+        """Whether the weights of `generator` or `discriminator` are averaged (FedNI Fig. 3)."""
         return self.settings.federated in (module, "both")
 
     def _shared(self) -> dict[str, Tensor]:
-        """(M, ...) by the name on the wire. Spectral normalisation's vectors are no weights and stay where they are."""
-        held: dict[str, Tensor] = {}
+        """(M, ...) by name on the wire, without the vectors of spectral normalisation, which are no weights."""
+        tensors: dict[str, Tensor] = {}
         if self.shares("generator"):
-            held |= self.generators.weights | self.generators.buffers
+            tensors |= self.generators.weights | self.generators.buffers
         if self.shares("discriminator") and self.discriminators is not None:
-            held |= self.discriminators.weights
-        return {wire_name(name): stack for name, stack in held.items()}
+            tensors |= self.discriminators.weights
+        return {wire_name(name): stack for name, stack in tensors.items()}
 
     def _plain(self) -> frozenset[str]:
-        """Batch normalisation's running moments, which are averaged and get no noise."""
+        """Running moments of batch normalisation: averaged, without noise."""
         return frozenset(wire_name(name) for name in self.generators.buffers)
 
     def _train(self, place: int, number: int) -> NDArray[np.float64]:
@@ -142,11 +142,11 @@ class InpaintingClients:
         steps = 0
         hidden = 0.0
         for epoch in range(number * settings.local_epochs, (number + 1) * settings.local_epochs):
-            masked, fraction = hide(institution, epoch, self.part, self.streams, settings)
+            masked, fraction = mask_of_epoch(institution, epoch, self.part, self.streams, settings)
             hidden += fraction / settings.local_epochs
             if masked is None:
                 continue
-            _forget_gradients(generator, discriminator)
+            _drop_gradients(generator, discriminator)
             losses = train_step(generator, discriminator, institution.nodes, masked, settings, self.k, self.wide)
             self._optimisers[place][0].step()
             if discriminator is not None and epoch % settings.d_interval == 0:
@@ -154,7 +154,7 @@ class InpaintingClients:
             steps += 1
             for name, loss in losses.items():
                 sums[name] = sums[name] + loss.double() if name in sums else loss.double()
-        # A GPU is waited for once a round.
+        # One synchronisation with the GPU a round.
         means = [float(sums[name]) / steps if name in sums else np.nan for name in MEASURES[:-1]]
         return np.array([*means, hidden])
 
@@ -163,9 +163,9 @@ def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _forget_gradients(generator: Generator, discriminator: Discriminator | None) -> None:
-    """Those of the wide layers are overwritten in place; the others start from nothing."""
-    judged = () if discriminator is None else discriminator.named_parameters()
-    for name, parameter in (*generator.named_parameters(), *judged):
+def _drop_gradients(generator: Generator, discriminator: Discriminator | None) -> None:
+    """Drop the gradients of narrow layers; those of wide ones are overwritten in place."""
+    product = () if discriminator is None else discriminator.named_parameters()
+    for name, parameter in (*generator.named_parameters(), *product):
         if name not in (*WIDE, FIRST_WEIGHT):
             parameter.grad = None

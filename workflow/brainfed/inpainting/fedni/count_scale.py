@@ -1,7 +1,7 @@
-"""From the scale of a mask to that of the cut: what a predicted number of hidden neighbours stands for (FedNI eq. 6).
+"""Scale predicted numbers of missing neighbours from masks to the cut.
 
-A mask hides a tenth of an institution; a cut into five hides four fifths of everybody. So a count that was learnt on
-masks is multiplied by the odds of the cut over the odds of the masks, in edges: hidden ones to visible ones.
+A mask hides a tenth of an institution; a cut into five hides four fifths of all subjects. So a count learnt on masks is
+multiplied by the odds of the cut over the odds of the masks. Odds are hidden edges over visible ones.
 """
 
 import logging
@@ -19,23 +19,22 @@ logger = logging.getLogger(__name__)
 MASKS = 32
 
 
-def elsewhere(inputs: InpaintingInputs, institution: int) -> int:
-    """Subjects of the other institutions that may be learnt from."""
+def foreign_subjects(inputs: InpaintingInputs, institution: int) -> int:
+    """Number of training subjects of the other institutions."""
     return int(inputs.fitted.sum()) - len(inputs.members(institution))
 
 
-def hidden_and_visible(row: IntArray, column: IntArray, is_left: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(2,) of the edges (row, column) that reach a node which is left (n,): those from hidden nodes, and the others."""
-    inside = is_left[row] & (row != column)
-    return np.array([(inside & ~is_left[column]).sum(), (inside & is_left[column]).sum()])
+def hidden_and_visible(row: IntArray, column: IntArray, is_visible: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(2,) numbers of edges (row, column) that reach a visible node (n,): from hidden nodes, and from visible ones."""
+    inside = is_visible[row] & (row != column)
+    return np.array([(inside & ~is_visible[column]).sum(), (inside & is_visible[column]).sum()])
 
 
-def scale_of(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64]) -> float:
-    """By what a count is multiplied that was learnt where so many `edges` (2,) were hidden and visible.
+def odds_ratio(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64]) -> float:
+    """Odds of the cut over those of masks with so many hidden and visible `edges` (2,).
 
-    With institutions drawn at random, a subject with one neighbour in an institution of n of N subjects has
-    (N - n) / (n - 1) elsewhere. 1 where nobody was cut away (any scope but `global_cut`), and where the masks hid no
-    edge or left none.
+    With institutions drawn at random, a subject has (N - n) / (n - 1) foreign neighbours for one in its institution of
+    n of N subjects. 1 without a cut (any scope but `global_cut`), and where masks hide no edge or leave none.
     """
     own = len(inputs.members(institution))
     if inputs.graph_settings.scope != "global_cut":
@@ -49,11 +48,11 @@ def scale_of(inputs: InpaintingInputs, institution: int, edges: NDArray[np.int64
             "leave" if edges[0] else "hide",
         )
         return 1.0
-    return (elsewhere(inputs, institution) / (own - 1)) / (int(edges[0]) / int(edges[1]))
+    return (foreign_subjects(inputs, institution) / (own - 1)) / (int(edges[0]) / int(edges[1]))
 
 
 def warn_of_sites(inputs: InpaintingInputs, count: str) -> None:
-    """One line in the log where the scale is for institutions at random and these are sites or groups of sites.
+    """Warn that the scale assumes random institutions; call it where institutions are sites or groups of sites.
 
     Args:
         inputs: of the inpainting job.
@@ -68,9 +67,9 @@ def warn_of_sites(inputs: InpaintingInputs, count: str) -> None:
 
 
 def count_scale(inputs: InpaintingInputs, institution: Institution, settings: InpaintingSettings) -> float:
-    """FedNI's: the odds of its masks are those of `MASKS` fresh ones, in which nothing is learnt.
+    """The odds ratio of one FedNI institution, from `MASKS` fresh masks.
 
-    They are less than those of nodes hidden at random, for leaves have fewer neighbours.
+    Its masks have smaller odds than nodes hidden at random, for leaves have fewer neighbours.
     """
     if settings.count == "printed":
         return 1.0
@@ -80,7 +79,7 @@ def count_scale(inputs: InpaintingInputs, institution: Institution, settings: In
     for number in range(MASKS):
         random = inputs.streams.numpy("count-scale", inputs.part, institution.number, number)
         mask = draw_mask(institution.edges, int(random.integers(own)), random, settings)
-        is_left = np.ones(own, dtype=np.bool_)
-        is_left[mask.hidden] = False
-        edges += hidden_and_visible(row, institution.edges.indices.astype(np.int64), is_left)
-    return scale_of(inputs, institution.number, edges)
+        is_visible = np.ones(own, dtype=np.bool_)
+        is_visible[mask.hidden] = False
+        edges += hidden_and_visible(row, institution.edges.indices.astype(np.int64), is_visible)
+    return odds_ratio(inputs, institution.number, edges)

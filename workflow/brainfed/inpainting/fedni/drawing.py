@@ -1,4 +1,4 @@
-"""Ask a trained FedNI generator for the neighbours that are missing (FedNI spec section 6)."""
+"""Missing neighbours from a trained FedNI generator (FedNI Algorithm 1, line 24)."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.fedni.count_scale import count_scale, elsewhere
+from brainfed.inpainting.fedni.count_scale import count_scale, foreign_subjects
 from brainfed.inpainting.fedni.institution import Institution, institution_of, normalised
 from brainfed.inpainting.fedni.stacked_modules import StackedModules
 from brainfed.inpainting.fedni.starts import new_generator
@@ -20,15 +20,15 @@ from brainfed.runtime.jobs.run import Run
 
 
 def load(inputs: InpaintingInputs, settings: InpaintingSettings, file: ArrayFile, run: Run) -> "TrainedFedNI":
-    """The trained generator, ready to be asked for counts and nodes."""
+    """The trained generator."""
     device, dtype = torch.device(run.device), getattr(torch, run.precision)
     arrays = {name.removeprefix("generator/"): array for name, array in file.arrays.items()}
-    held = len(arrays["encoder_0.weight"])
-    stack = StackedModules(lambda: new_generator(inputs, settings), held, device, dtype)
+    copies = len(arrays["encoder_0.weight"])
+    stack = StackedModules(lambda: new_generator(inputs, settings), copies, device, dtype)
     stack.load(arrays)
     every = [institution_of(inputs, number, device, dtype) for number in range(len(inputs.institutions))]
     present = [institution for institution in every if len(institution.members)]
-    pairs = [(institution, stack.modules[place % held].eval()) for place, institution in enumerate(present)]
+    pairs = [(institution, stack.modules[place % copies].eval()) for place, institution in enumerate(present)]
     return TrainedFedNI(inputs, settings, pairs)
 
 
@@ -37,8 +37,8 @@ class TrainedFedNI:
 
     Args:
         inputs: of the job.
-        settings: what the generators were trained with.
-        pairs: every institution that has subjects, with the generator that it holds, in evaluation mode.
+        settings: of the training.
+        pairs: every institution with training subjects, and its generator in evaluation mode.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class TrainedFedNI:
 
     @torch.no_grad()
     def counts(self) -> NDArray[np.float64]:
-        """(n,) k times the predicted share on the scale of what is missing; 0 where a subject may not be learnt from.
+        """(n,) k times the predicted share, scaled to the cut; 0 for subjects outside the training.
 
-        Not rounded, and at most as many as there are subjects elsewhere.
+        Not rounded, and at most the number of foreign subjects.
         """
         counts = np.zeros(len(self._inputs.subjects))
         for (institution, generator), embedding in zip(self._pairs, self._embeddings, strict=True):
             degree = torch.from_numpy(np.diff(institution.edges.indptr)).to(embedding)
             share = generator.missing(embedding, degree).double().cpu().numpy()
             predicted = self._inputs.graph_settings.k * share * count_scale(self._inputs, institution, self._settings)
-            counts[institution.members] = np.minimum(predicted, elsewhere(self._inputs, institution.number))
+            counts[institution.members] = np.minimum(predicted, foreign_subjects(self._inputs, institution.number))
         return counts
 
     @torch.no_grad()
@@ -76,23 +76,23 @@ class TrainedFedNI:
         features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
         sex, age = np.full(len(parents), -1, dtype=np.int64), np.full(len(parents), np.nan)
         for (institution, generator), embedding in zip(self._pairs, self._embeddings, strict=True):
-            asked = np.flatnonzero(inputs.institution[parents] == institution.number)
-            if len(asked) == 0:
+            own = np.flatnonzero(inputs.institution[parents] == institution.number)
+            if len(own) == 0:
                 continue
-            place = np.searchsorted(institution.members, parents[asked])
+            place = np.searchsorted(institution.members, parents[own])
             rows = embedding[torch.from_numpy(place).to(embedding.device)]
-            made = generator.generate(rows, self._noise(parents[asked]).to(rows))
-            features[asked] = institution.scaling.undo(made.double().cpu().numpy())
+            made = generator.generate(rows, self._noise(parents[own]).to(rows))
+            features[own] = institution.scaling.undo(made.double().cpu().numpy())
             if generator.predicts_phenotypes:
-                told = generator.phenotypes(made).double().cpu().numpy()
+                predicted = generator.phenotypes(made).double().cpu().numpy()
                 if generator.sex:
-                    sex[asked] = told[:, :SEXES].argmax(axis=1)
+                    sex[own] = predicted[:, :SEXES].argmax(axis=1)
                 if generator.age:
-                    age[asked] = told[:, -1] * institution.age_sd + institution.age_mean
+                    age[own] = predicted[:, -1] * institution.age_sd + institution.age_mean
         return Generated(features, sex, age)
 
     def _noise(self, parents: IntArray) -> Tensor:
-        """(g, 4): a stream for each parent, so that one parent's number of nodes moves no other's."""
+        """(g, 4) from one stream a parent, so that the number of one parent's nodes changes no other's."""
         drawn = [
             normal(self._inputs.streams, (int(count), NOISE), "drawn-nodes", self._inputs.part, int(parent))
             for parent, count in zip(*np.unique(parents, return_counts=True), strict=True)

@@ -1,4 +1,4 @@
-"""What a trained FedNI generator is worth on masks that it never trained on, without a label and without the cut."""
+"""Errors of a trained FedNI generator on fresh masks, without labels and without the cut edges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.fedni.institution import Institution, hidden_nodes
+from brainfed.inpainting.fedni.institution import Institution, masked_graph
 from brainfed.inpainting.fedni.masking import draw_mask
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.generator import NOISE, Generator
@@ -18,17 +18,16 @@ MASKS = 20
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Means over fresh masks of one institution; None where no mask hides enough, and for what is not finite.
+    """Means over fresh masks of one institution; None where no mask hides two edges, or the mean is not finite.
 
     Attributes:
         count_error: squared error of the predicted number of hidden neighbours.
-        degree_error: the same of the multiple of the visible degree that fits these very masks best.
-        reconstruction: squared error a feature of generated nodes, in the generator's units.
-        mean_reconstruction: the same of the institution's mean in their place.
-        other_reconstruction: the same of other subjects of the institution, drawn at random, in their place: what a
-            generator reaches whose nodes are as different from each other as people are.
-        spread: standard deviation of generated features over nodes (root mean square over features) as a share of that
-            of the hidden nodes they stand for.
+        degree_error: the same of the multiple of the visible degree that fits these masks best.
+        reconstruction: squared error of a generated feature, in the generator's units.
+        mean_reconstruction: the same of the institution's mean in place of generated nodes.
+        other_reconstruction: the same of random subjects of the institution in place of generated nodes.
+        spread: standard deviation of generated features over nodes (root mean square over features), as a share of the
+            hidden nodes'.
     """
 
     count_error: float | None
@@ -40,14 +39,14 @@ class HeldOut:
 
 
 NOTHING_HIDDEN = HeldOut(*(None,) * 6)
-"""Where no mask hides enough to measure by."""
+"""Where no mask hides two edges."""
 
 
 @torch.no_grad()
 def held_out(
     institution: Institution, generator: Generator, settings: InpaintingSettings, k: int, part: str, streams: Streams
 ) -> HeldOut:
-    """Ask the generator, in evaluation mode, for the neighbours that `MASKS` fresh masks hide."""
+    """Compare the predictions of a generator in evaluation mode with the nodes that `MASKS` fresh masks hide."""
     features, own = institution.nodes.features, len(institution.members)
     mean = features.mean(dim=0)
     predicted, missing, degree, errors, mean_errors, other_errors = ([] for _ in range(6))
@@ -59,7 +58,7 @@ def held_out(
         if len(mask.target) < 2:
             continue
         noise = normal(streams, (len(mask.target), NOISE), "held-out-noise", part, institution.number, number)
-        masked = hidden_nodes(mask, institution, noise)
+        masked = masked_graph(mask, institution, noise)
         embedding = generator.encode(features, masked.propagation)
         predicted.append(k * generator.missing(embedding[masked.visible], masked.degree))
         missing.append(masked.missing)

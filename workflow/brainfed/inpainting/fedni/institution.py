@@ -1,4 +1,4 @@
-"""What one institution brings to federated inpainting: its nodes, its graph, and the masks it draws."""
+"""One institution in federated inpainting: its nodes, its graph and its masks."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from brainfed.federation.privacy import normal
 from brainfed.graphs.propagation import dense_block
-from brainfed.inpainting.fedni.adversarial_step import HiddenNodes, Nodes
+from brainfed.inpainting.fedni.adversarial_step import MaskedGraph, Nodes
 from brainfed.inpainting.fedni.losses import Phenotype
 from brainfed.inpainting.fedni.masking import Adjacency, Mask, draw_mask
 from brainfed.inpainting.inputs import InpaintingInputs, IntArray
@@ -22,7 +22,7 @@ from brainfed.runtime.streams import Streams
 
 @dataclass(frozen=True)
 class Institution:
-    """One institution, its subjects that may be learnt from in order of their position.
+    """One institution and its training subjects, in order of their position.
 
     Attributes:
         number: its code.
@@ -30,8 +30,8 @@ class Institution:
         nodes: scaled features and normalised phenotypes, as tensors.
         adjacency: (n, n) with self-loops.
         edges: the same without self-loops.
-        scaling: of the features, so that they fit the generator's tanh.
-        age_mean, age_sd: years, by which ages are normalised.
+        scaling: of the features into the range of the generator's tanh.
+        age_mean, age_sd: years, for normalised ages.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Institution:
 
 
 def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, dtype: torch.dtype) -> Institution:
-    """Institution `number`; nothing in it comes from another."""
+    """Institution `number`, from its own data alone."""
     members = inputs.members(number)
     scaling = scaling_of(inputs, number)
     age = inputs.age[members]
@@ -55,8 +55,8 @@ def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, 
     sd = sd or 1.0
     graph = inputs.graph
     dense = dense_block(graph.row, graph.column, graph.weight, members, graph.nodes)
-    loose = dense.copy()
-    np.fill_diagonal(loose, 0)
+    without_loops = dense.copy()
+    np.fill_diagonal(without_loops, 0)
     features = torch.from_numpy(scaling.apply(inputs.features[members])).to(dtype)
     phenotype = Phenotype(torch.from_numpy(inputs.sex[members]), torch.from_numpy((age - mean) / sd).to(dtype))
     return Institution(
@@ -64,7 +64,7 @@ def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, 
         members,
         Nodes(features.to(device), Phenotype(phenotype.sex.to(device), phenotype.age.to(device))),
         torch.from_numpy(dense).to(device, dtype),
-        csr_array(loose),
+        csr_array(without_loops),
         scaling,
         mean,
         sd,
@@ -72,50 +72,50 @@ def institution_of(inputs: InpaintingInputs, number: int, device: torch.device, 
 
 
 def normalised(adjacency: Tensor) -> Tensor:
-    """D^-1/2 A D^-1/2 of a dense adjacency; a node whose row is empty stays apart."""
+    """D^-1/2 A D^-1/2 of a dense adjacency; an empty row stays empty."""
     scale = adjacency.sum(dim=1).clamp(min=0).rsqrt()
     scale = torch.where(torch.isfinite(scale), scale, 0)
     return scale[:, None] * adjacency * scale[None, :]
 
 
-def hide(
+def mask_of_epoch(
     institution: Institution, epoch: int, part: str, streams: Streams, settings: InpaintingSettings
-) -> tuple[HiddenNodes | None, float]:
-    """The mask of one local epoch, and which fraction of the nodes it hides.
+) -> tuple[MaskedGraph | None, float]:
+    """The incomplete graph of one local epoch, and the fraction of hidden nodes.
 
-    Every node is a root once before any is for the second time. A mask that leaves fewer than two
-    pairs is None: batch normalisation needs two.
+    Every node is a root once before any is a second time. The graph is None where the mask has fewer than two pairs:
+    batch normalisation needs two.
     """
     nodes = len(institution.members)
-    turn, place = divmod(epoch, nodes)
-    root = int(streams.numpy("mask-roots", part, institution.number, turn).permutation(nodes)[place])
+    cycle, place = divmod(epoch, nodes)
+    root = int(streams.numpy("mask-roots", part, institution.number, cycle).permutation(nodes)[place])
     random = streams.numpy("mask", part, institution.number, epoch)
     mask = draw_mask(institution.edges, root, random, settings)
     fraction = len(mask.hidden) / nodes
     if len(mask.target) < 2:
         return None, fraction
     noise = normal(streams, (len(mask.target), NOISE), "generator-noise", part, institution.number, epoch)
-    return hidden_nodes(mask, institution, noise), fraction
+    return masked_graph(mask, institution, noise), fraction
 
 
-def visible_degree(edges: Adjacency, is_left: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(n,) neighbours of each node among those that are left (n,)."""
+def visible_degree(edges: Adjacency, is_visible: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n,) number of visible neighbours of each node, from the mask of visible nodes (n,)."""
     joined = csr_array((np.ones(edges.nnz), edges.indices, edges.indptr), shape=edges.shape)
-    return np.asarray(joined @ is_left.astype(np.float64))
+    return np.asarray(joined @ is_visible.astype(np.float64))
 
 
-def hidden_nodes(mask: Mask, institution: Institution, noise: Tensor) -> HiddenNodes:
-    """The mask as training reads it, with noise (p, 4) for its pairs."""
+def masked_graph(mask: Mask, institution: Institution, noise: Tensor) -> MaskedGraph:
+    """The incomplete graph as tensors, with noise (p, 4) for its pairs."""
     adjacency = institution.adjacency
     device = adjacency.device
-    is_left = np.ones(len(adjacency), dtype=np.bool_)
-    is_left[mask.hidden] = False
-    left = torch.from_numpy(is_left).to(device, adjacency.dtype)
-    visible = np.flatnonzero(is_left)
+    is_visible = np.ones(len(adjacency), dtype=np.bool_)
+    is_visible[mask.hidden] = False
+    kept = torch.from_numpy(is_visible).to(device, adjacency.dtype)
+    visible = np.flatnonzero(is_visible)
     missing = np.bincount(mask.visible, minlength=len(adjacency))[visible]
-    degree = visible_degree(institution.edges, is_left)[visible]
-    return HiddenNodes(
-        propagation=normalised(left[:, None] * adjacency * left[None, :]),
+    degree = visible_degree(institution.edges, is_visible)[visible]
+    return MaskedGraph(
+        propagation=normalised(kept[:, None] * adjacency * kept[None, :]),
         visible=torch.from_numpy(visible).to(device),
         missing=torch.from_numpy(missing).to(device, adjacency.dtype),
         degree=torch.from_numpy(degree).to(device, adjacency.dtype),

@@ -1,8 +1,7 @@
-"""The narrow losses of FedNI's generator and discriminator (FedNI eq. 6, 9, 11, 12); eq. 8 is in `wide_layers`.
+"""Losses of FedNI's count head, discriminator and phenotype head; `wide_layers` has the reconstruction's.
 
-Eq. 9 and 11 as printed have no lower bound; they are the usual losses with the roles of the labels
-turned round. Here: binary cross-entropy with logits, real 1 and generated 0, the generator's own
-loss non-saturating. Eq. 12 lacks its minus sign.
+The adversarial losses as printed have no lower bound: they are the usual ones with exchanged labels. Here they are
+binary cross-entropies with logits, real 1 and generated 0, and the generator's is non-saturating.
 """
 
 from dataclasses import dataclass
@@ -15,29 +14,34 @@ from brainfed.models.generator import SEXES
 
 
 def count_loss(predicted: Tensor, hidden: Tensor, k: int) -> Tensor:
-    """Eq. 6: squared error of the share of k, mean over visible nodes.
+    """FedNI eq. 6: L_num = sum_i (N_i - sigmoid(f_n(z_i)))^2, N_i a share of k; here a mean over visible nodes.
 
     Args:
-        predicted: (v,) in (0, 1).
-        hidden: (v,) number of hidden neighbours; beyond k it counts as k.
+        predicted: (v,) sigmoid(f_n(z)), in (0, 1).
+        hidden: (v,) number of hidden neighbours, at most k of which count.
         k: the graph's k, the same scale for every institution.
     """
     return ((predicted - hidden.clamp(max=k) / k) ** 2).mean()
 
 
 def generator_loss(fake: Tensor) -> Tensor:
-    """Eq. 9, non-saturating: -log of being taken for real, mean over logits (p,) of generated features."""
+    """FedNI eq. 9, non-saturating: L_gen = -E log f_d(x~), from logits (p,) of generated features."""
     return softplus(-fake).mean()
 
 
 def discriminator_loss(real: Tensor, fake: Tensor) -> Tensor:
-    """Eq. 11: cross-entropy of logits (h,) of hidden nodes as real and (p,) of generated ones as not."""
+    """FedNI eq. 11: L_dis = -E log f_d(x) - E log(1 - f_d(x~)).
+
+    Args:
+        real: (h,) logits of hidden nodes.
+        fake: (p,) logits of generated nodes.
+    """
     return softplus(-real).mean() + softplus(fake).mean()
 
 
 @dataclass(frozen=True)
 class Phenotype:
-    """What the phenotype head is to say: sex (n,) codes, -1 unknown; age (n,) normalised, NaN unknown."""
+    """Targets of the phenotype head: sex (n,) codes, -1 unknown; age (n,) normalised, NaN unknown."""
 
     sex: Tensor
     age: Tensor
@@ -48,7 +52,9 @@ class Phenotype:
 
 
 def phenotype_loss(outputs: Tensor, true: Phenotype, *, sex: bool, age: bool) -> Tensor:
-    """Eq. 12 for sex plus the squared error of age, each the mean over pairs where it is known.
+    """FedNI eq. 12: L_pheno = -sum_k (u_k log u~_k + (1 - u_k) log(1 - u~_k)) for sex, plus the squared error of age.
+
+    The paper prints no minus sign. Both are means over the pairs whose phenotype is known.
 
     Args:
         outputs: (p, 2 sex + age): two logits of sex where it is predicted, then age.

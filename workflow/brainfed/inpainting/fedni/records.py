@@ -12,7 +12,7 @@ MEASURES = (*LOSSES, *LENGTHS, "hidden_fraction")
 
 
 def history_of(measures: NDArray[np.float64], institutions: Sequence[str]) -> pd.DataFrame:
-    """institution, round (from 1), loss (one of `MEASURES`), value, from means (rounds, M, measures)."""
+    """Columns institution, round (from 1), loss (one of `MEASURES`) and value, from means (rounds, M, measures)."""
     rounds, count, kinds = measures.shape
     number, place, kind = (axis.ravel() for axis in np.indices((rounds, count, kinds)))
     return pd.DataFrame(

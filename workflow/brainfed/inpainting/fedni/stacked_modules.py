@@ -1,4 +1,4 @@
-"""The same module in every institution, with its tensors side by side: what federation averages."""
+"""Copies of one module, one an institution, their tensors side by side for averaging."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
@@ -11,10 +11,10 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 class StackedModules(Generic[Module]):
-    """M copies of one module, whose learnable tensors and buffers are views of tensors (M, ...).
+    """M copies of one module; their learnable tensors and buffers are views of tensors (M, ...).
 
     Args:
-        make: builds the module; called once, all institutions start from its weights.
+        make: builds the module; all institutions start from the weights of its first call.
         institutions: M.
     """
 
@@ -36,17 +36,17 @@ class StackedModules(Generic[Module]):
 
     @property
     def parameters(self) -> int:
-        """Number of learnable numbers of one copy."""
+        """Number of parameters of one copy."""
         return sum(weight[0].numel() for weight in self.weights.values())
 
     def state(self, *, shared: bool) -> dict[str, NDArray[Any]]:
-        """All tensors by name, (1, ...) where all institutions hold the same."""
+        """All tensors by name, (1, ...) where institutions share them."""
         kept = slice(0, 1) if shared else slice(None)
         return {name: stack[kept].cpu().numpy() for name, stack in (self.weights | self.buffers).items()}
 
     @torch.no_grad()
     def load(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take what `state` gave."""
+        """Copy the tensors of a `state`."""
         for name, stack in (self.weights | self.buffers).items():
             stack.copy_(torch.from_numpy(state[name]))
 

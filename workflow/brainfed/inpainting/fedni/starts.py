@@ -1,4 +1,4 @@
-"""Where training starts: the same weights in every institution and every strategy."""
+"""Initial networks: the same weights in every institution and every strategy."""
 
 import torch
 
@@ -7,19 +7,19 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.generator import Generator
 
-LEAST_HIDDEN = 0.01
-"""A count head starts at no less, whatever the masks hide: at 0 its logit would be infinite."""
+MIN_HIDDEN = 0.01
+"""Smallest initial share of the count head: at 0 its logit would be infinite."""
 
 
 def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Generator:
-    """The generator that every institution starts from: torch's own initial weights from a keyed stream."""
+    """The initial generator of every institution: torch's own initial weights from a keyed stream."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(inputs.streams.key("generator-start", inputs.part))
         return Generator(
             inputs.features.shape[1],
             sex="sex" in inputs.graph_settings.phenotypes,
             age="age" in inputs.graph_settings.phenotypes,
-            hidden=min(max((settings.hidden_least + settings.hidden_most) / 2, LEAST_HIDDEN), 1 - LEAST_HIDDEN),
+            hidden=min(max((settings.hidden_least + settings.hidden_most) / 2, MIN_HIDDEN), 1 - MIN_HIDDEN),
             k=inputs.graph_settings.k,
             sees_degree=settings.count == "calibrated",
             proportional=settings.count == "calibrated" and inputs.graph_settings.scope == "global_cut",
@@ -27,7 +27,7 @@ def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Gen
 
 
 def new_discriminator(inputs: InpaintingInputs) -> Discriminator:
-    """The discriminator that every institution starts from."""
+    """The initial discriminator of every institution."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(inputs.streams.key("discriminator-start", inputs.part))
         return Discriminator(inputs.features.shape[1])

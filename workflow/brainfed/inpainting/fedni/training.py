@@ -1,6 +1,6 @@
-"""Federated network inpainting: train a generator of missing neighbours (FedNI Sec. III-C.1, Algorithm 1).
+"""Federated network inpainting: train the generator of missing neighbours (FedNI Sec. III-C.1).
 
-A round: every institution trains from the common weights, its upload gets noise, and the server averages with equal
+In a round every institution trains from the common weights, its upload gets noise, and the server averages with equal
 weights.
 """
 
@@ -16,26 +16,37 @@ from brainfed.federation.wire import Wire
 from brainfed.inpainting.fedni.clients import GENERATOR, InpaintingClients
 from brainfed.inpainting.fedni.held_out import NOTHING_HIDDEN, held_out
 from brainfed.inpainting.fedni.records import history_of
-from brainfed.inpainting.fedni.shared_tensors import axes_of, crossings_by
+from brainfed.inpainting.fedni.shared_tensors import shared_tensors
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.inpainting.trained import TrainedGenerator
+from brainfed.models.discriminator import WIDTHS
+from brainfed.models.generator import ENCODER, FEATURE, NOISE, PHENOTYPE, Generator
 from brainfed.runtime.jobs.run import Run
 
 logger = logging.getLogger(__name__)
 
 
 def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> TrainedGenerator:
-    """Train the generator on one repeat (or one fold of it).
+    """Train the generator on one repeat, or one fold of it (FedNI Algorithm 1, procedures A and C).
 
     Returns:
-        arrays: `generator/NAME` (1 or M, ...), M where generators are not averaged; M counts institutions with
-        subjects to learn from.
+        arrays: `generator/NAME` (1, ...), or (M, ...) where generators are not averaged, for M institutions with
+        training subjects.
     """
     clients = InpaintingClients(inputs, settings, run)
     wire = wire_of(clients, inputs)
     strategy = FedAvg(clients.institutions, clients.start())
-    federate(clients, strategy, wire, settings.rounds, run.checkpoint, run.progress, Pace(least=0), keeps_last=False)
+    federate(
+        clients,
+        strategy,
+        wire,
+        settings.rounds,
+        run.checkpoint,
+        run.progress,
+        Pace(minimum_seconds=0),
+        keeps_last=False,
+    )
     counts = {
         "parameters": clients.generators.parameters,
         "discriminator_parameters": 0 if clients.discriminators is None else clients.discriminators.parameters,
@@ -54,14 +65,33 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
 
 
 def wire_of(clients: InpaintingClients, inputs: InpaintingInputs) -> Wire:
-    """What may cross under the settings, with noise on weights."""
+    """The wire of the settings' shared tensors, with noise on weights."""
     fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
-    axes = axes_of(inputs.features.shape[1], clients.generators.modules[0])
+    axes = _axes(inputs.features.shape[1], clients.generators.modules[0])
     return Wire(
-        Ledger(crossings_by(clients.settings), axes, "inpainting"),
+        Ledger(shared_tensors(clients.settings), axes, "inpainting"),
         {institution.number: len(institution.members) for institution in clients.members},
         WeightNoise(clients.settings.noise, inputs.streams, (fold,)),
     )
+
+
+def _axes(features: int, generator: Generator) -> dict[str, int]:
+    """Sizes of the axes of shared tensors."""
+    outputs = {"phenotypes": generator.phenotype_1.out_features} if generator.predicts_phenotypes else {}
+    return {
+        "features": features,
+        "encoder-0": ENCODER[0],
+        "encoder-1": ENCODER[1],
+        "embedding-and-degree": ENCODER[1] + generator.sees_degree,
+        "embedding-and-noise": ENCODER[1] + NOISE,
+        "feature-0": FEATURE[0],
+        "feature-1": FEATURE[1],
+        "phenotype-0": PHENOTYPE,
+        "judge-0": WIDTHS[0],
+        "judge-1": WIDTHS[1],
+        "one": 1,
+        **outputs,
+    }
 
 
 def _held_out(clients: InpaintingClients, inputs: InpaintingInputs) -> tuple[dict[str, float | str | None], ...]:

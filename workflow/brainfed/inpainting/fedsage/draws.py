@@ -25,7 +25,7 @@ class Draws:
     dropout: float
 
     def noise(self, like: Tensor, *key: int | str) -> Tensor:
-        """Standard normal numbers in the shape, type and place of `like`."""
+        """Standard normal numbers with the shape, type and device of `like`."""
         return normal(self.streams, like.shape, "fedsage-noise", self.part, *key).to(like)
 
     def keep(self, like: Tensor, width: int, *key: int | str) -> Tensor:
@@ -35,6 +35,6 @@ class Draws:
         return kept.to(like) / (1 - self.dropout)
 
     def expanded(self, fgen: FeatureGenerator, embeddings: Tensor, *key: int | str) -> Tensor:
-        """(t, fgen_width) what fGen's last layer reads for noisy `embeddings` (t, 128), with dropout."""
+        """(t, fgen_width) inputs of fGen's last layer for noisy `embeddings` (t, 128), with dropout."""
         noisy = embeddings + self.noise(embeddings, *key)
         return fgen.expand(noisy, self.keep(noisy, fgen.shape.fgen_width, "fgen", *key))

@@ -1,7 +1,7 @@
-"""An owner's generator learns at home (Zhang et al. 2021, eq. 2 with weights of one).
+"""Local training of an owner's generator (Zhang et al. 2021, Sec. 4.2).
 
-The mended classifier's cross-entropy is left out, so that the generator sees no label: it is trained once a repeat and
-shared by the folds.
+The cross-entropy of the classifier on the mended graph, L^c, is left out. So the generator uses no label, and all folds
+share it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ GENERATOR, OPTIMISER = "generator/", "adam/"
 LOSSES = ("count", "feature")
 
 
-class OwnerAtHome:
-    """One institution that trains encoder, dGen and fGen; nothing leaves it.
+class LocalOwner:
+    """One institution that trains encoder, dGen and fGen on its own data.
 
     Attributes:
         losses: (epochs, 2) of `LOSSES`.
@@ -52,14 +52,14 @@ class OwnerAtHome:
         return (self.owner.institution,)
 
     def fit(self, number: int, _chosen: Sequence[int]) -> Mapping[int, Message]:
-        """One epoch; no reply."""
+        """One epoch, without a reply."""
         self.losses[number] = local_gradient(self.generator, self.owner, self.draws, number, self.wide)
         self.optimiser.step()
         self.generator.zero_grad()
         return {}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Nothing to take."""
+        """No messages."""
 
     def score(self, number: int) -> str:
         """The sum of the losses."""
@@ -72,7 +72,7 @@ class OwnerAtHome:
         return arrays_of(self.generator, GENERATOR) | {"losses": self.losses[: number + 1]} | moments
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Copy a `state`."""
         load_arrays(self.generator, arrays, GENERATOR)
         self.losses[: number + 1] = arrays["losses"]
         if number + 1 < len(self.losses):
@@ -82,7 +82,7 @@ class OwnerAtHome:
 def local_gradient(
     generator: MissingNeighbourGenerator, owner: Owner, draws: Draws, epoch: int, wide: WideOutput
 ) -> tuple[float, float]:
-    """Fill the gradients of one local epoch; the owner's count and feature losses."""
+    """FedSage+ L^n = L^d + L^f of one local epoch: both losses; fills the generator's gradients."""
     key = (owner.institution, "local", epoch)
     keep = draws.keep(owner.propagated, ENCODER_WIDTH, "encoder", *key)
     embeddings = generator.encoder(owner.propagated, owner.propagation, keep)
@@ -95,6 +95,6 @@ def local_gradient(
 
 @torch.no_grad()
 def target_embeddings(generator: MissingNeighbourGenerator, owner: Owner) -> Tensor:
-    """(t, 128) of the owner's nodes that miss neighbours, by its own encoder, which no longer trains."""
+    """(t, 128) embeddings of the owner's nodes with missing neighbours, by its own trained encoder."""
     embeddings: Tensor = generator.encoder(owner.propagated, owner.propagation)
     return embeddings[owner.targeted]

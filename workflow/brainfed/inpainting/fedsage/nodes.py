@@ -1,4 +1,4 @@
-"""A trained FedSage+ generator at work on the whole graph: counts and features of the neighbours that it imagines."""
+"""Missing neighbours from trained FedSage+ generators."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.privacy import normal
-from brainfed.inpainting.fedni.count_scale import elsewhere, hidden_and_visible, scale_of
+from brainfed.inpainting.fedni.count_scale import foreign_subjects, hidden_and_visible, odds_ratio
 from brainfed.inpainting.fedsage.owner import hidden_nodes, row_normalised, scaled_members
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.inputs import Generated, InpaintingInputs, IntArray
@@ -16,13 +16,13 @@ from brainfed.inpainting.scaling import scaling_of
 from brainfed.models.fedsage_generator import MissingNeighbourGenerator
 
 
-class ImaginedNeighbours:
-    """Answers for all institutions, each by its own generator, without dropout.
+class TrainedFedSage:
+    """A `NodeGenerator`: one generator an institution, on its whole graph, without dropout.
 
     Args:
         inputs: of the inpainting job.
-        settings: what they were trained with.
-        generators: trained, by institution's code.
+        settings: of the training.
+        generators: trained, by institution code.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class ImaginedNeighbours:
 
     @torch.no_grad()
     def counts(self) -> NDArray[np.float64]:
-        """(n,) predicted numbers on the scale of what is missing, at most as many as there are subjects elsewhere."""
+        """(n,) predicted numbers, scaled to the cut, at most the number of foreign subjects."""
         counts = np.zeros(len(self._inputs.subjects))
         for code, generator in self._generators.items():
             predicted = generator.dgen(self._embeddings[code]) * self._scale(code)
-            predicted = predicted.clamp(max=elsewhere(self._inputs, code))
+            predicted = predicted.clamp(max=foreign_subjects(self._inputs, code))
             counts[self._inputs.members(code)] = predicted.cpu().numpy()
         return counts
 
@@ -49,36 +49,36 @@ class ImaginedNeighbours:
         """The r-th of equal parents takes output slot r.
 
         Raises:
-            ValueError: a parent is asked for more neighbours than it has slots, or was never learnt from.
+            ValueError: a parent occurs more often than there are slots, or is no training subject.
         """
         slot = _rank_among_equals(parents)
         features = np.zeros((len(parents), self._inputs.features.shape[1]), dtype=np.float32)
-        answered = np.zeros(len(parents), dtype=bool)
+        drawn = np.zeros(len(parents), dtype=bool)
         for code, generator in self._generators.items():
-            asked = np.flatnonzero(np.isin(parents, self._inputs.members(code)))
-            if len(asked) == 0:
+            own = np.flatnonzero(np.isin(parents, self._inputs.members(code)))
+            if len(own) == 0:
                 continue
-            if slot[asked].max() >= generator.fgen.shape.targets:
+            if slot[own].max() >= generator.fgen.shape.targets:
                 raise ValueError(f"a subject has at most {generator.fgen.shape.targets} generated neighbours")
-            distinct, place = np.unique(parents[asked], return_inverse=True)
-            made = self._generate(code, distinct)[place, slot[asked]]
-            features[asked] = scaling_of(self._inputs, code).undo(made)
-            answered[asked] = True
-        if not answered.all():
-            raise ValueError(f"subject {self._inputs.subjects[parents[~answered][0]]!r} was never learnt from")
+            distinct, place = np.unique(parents[own], return_inverse=True)
+            made = self._generate(code, distinct)[place, slot[own]]
+            features[own] = scaling_of(self._inputs, code).undo(made)
+            drawn[own] = True
+        if not drawn.all():
+            raise ValueError(f"subject {self._inputs.subjects[parents[~drawn][0]]!r} was never learnt from")
         unknown = np.full(len(parents), -1, dtype=np.int64)
         return Generated(features, unknown, np.full(len(parents), np.nan))
 
     def _scale(self, institution: int) -> float:
         if self._settings.count == "printed":
             return 1.0
-        graph, is_left = self._inputs.graph, np.zeros(len(self._inputs.subjects), dtype=np.bool_)
+        graph, is_visible = self._inputs.graph, np.zeros(len(self._inputs.subjects), dtype=np.bool_)
         members = self._inputs.members(institution)
-        is_left[members] = True
-        inside = is_left[graph.row] & is_left[graph.column]
-        is_left[hidden_nodes(self._inputs, institution, self._settings.hidden_fraction)] = False
-        edges = hidden_and_visible(graph.row[inside], graph.column[inside], is_left)
-        return scale_of(self._inputs, institution, edges)
+        is_visible[members] = True
+        inside = is_visible[graph.row] & is_visible[graph.column]
+        is_visible[hidden_nodes(self._inputs, institution, self._settings.hidden_fraction)] = False
+        edges = hidden_and_visible(graph.row[inside], graph.column[inside], is_visible)
+        return odds_ratio(self._inputs, institution, edges)
 
     @torch.no_grad()
     def _embed(self, institution: int) -> Tensor:
@@ -91,7 +91,7 @@ class ImaginedNeighbours:
 
     @torch.no_grad()
     def _generate(self, institution: int, parents: IntArray) -> NDArray[np.float32]:
-        """(p, slots, d) of distinct parents in (-1, 1); a parent's noise does not depend on who else is asked for."""
+        """(p, slots, d) in (-1, 1) for distinct parents; a parent's noise does not depend on the other parents."""
         embeddings = self._embeddings[institution]
         noise = normal(
             self._inputs.streams, embeddings.shape, "fedsage-noise", self._inputs.part, institution, "inference"
@@ -103,7 +103,7 @@ class ImaginedNeighbours:
 
 
 def _rank_among_equals(values: IntArray) -> IntArray:
-    """(g,) how many equal entries come before each one."""
+    """(g,) number of equal entries before each one."""
     order = np.argsort(values, kind="stable")
     ranked = values[order]
     rank = np.empty(len(values), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""What one institution trains its FedSage+ generator on: a random tenth of its nodes is hidden (Zhang et al. 2021).
+"""The impaired graph of one institution, a random tenth of its nodes hidden (Zhang et al. 2021, Sec. 4.1).
 
-The impaired graph is induced on the visible nodes. A visible node's hidden neighbours are counted, and
-some of them, drawn at random, are the targets of its generated features.
+The impaired graph is induced on the visible nodes. The count target of a visible node is the number of its hidden
+neighbours; a random choice of them are its feature targets.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from brainfed.inpainting.scaling import scaling_of
 
 @dataclass(frozen=True)
 class Owner:
-    """An institution's impaired graph and what is missing in it.
+    """An institution's impaired graph and its hidden nodes.
 
     Attributes:
         institution: its code.
@@ -29,11 +29,11 @@ class Owner:
         propagation: (v, v) row-normalised impaired adjacency.
         propagated: (v, d) propagation times features.
         counts: (v,) number of hidden neighbours.
-        targeted: (t,) which of the visible nodes have any.
+        targeted: (t,) positions of visible nodes with hidden neighbours.
         missing: (h, d) features of the hidden nodes.
-        neighbours: (t, h) bool: which hidden nodes are each one's targets.
+        neighbours: (t, h) bool mask of each node's targets among the hidden nodes.
 
-    Features are those of the cohort as the institution scales them.
+    Features are scaled by the institution.
     """
 
     institution: int
@@ -52,32 +52,32 @@ class Owner:
 
     @property
     def targets(self) -> Targets:
-        """What generated features are compared with here."""
+        """Targets of generated features at this owner."""
         return Targets(self.missing, self.neighbours, self.visible)
 
 
 def owners_of(
     inputs: InpaintingInputs, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
 ) -> list[Owner]:
-    """One owner for each institution that may be learnt from, in order of code."""
+    """One owner for each institution with training subjects, in order of code."""
     codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
     return [_owner(inputs, code, settings, device, dtype) for code in codes]
 
 
 def row_normalised(graph: Graph, members: IntArray) -> NDArray[np.float64]:
-    """(m, m) D^-1 A of the graph induced on `members`; a node whose row is empty gets zeros."""
+    """(m, m) D^-1 A of the graph induced on `members`; an empty row stays 0."""
     block = dense_block(graph.row, graph.column, graph.weight, members, graph.nodes)
     degree = block.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(block, degree, out=np.zeros_like(block), where=degree > 0), dtype=np.float64)
 
 
 def scaled_members(inputs: InpaintingInputs, institution: int) -> FloatArray:
-    """The members' features (m, d) inside tanh's reach."""
+    """The members' features (m, d), scaled into the range of tanh."""
     return scaling_of(inputs, institution).apply(inputs.features[inputs.members(institution)])
 
 
 def hidden_nodes(inputs: InpaintingInputs, institution: int, fraction: float) -> IntArray:
-    """Positions of the institution's hidden nodes, ascending; one node at least stays visible."""
+    """Positions of the institution's hidden nodes, ascending; at least one node stays visible."""
     members = inputs.members(institution)
     count = min(round(fraction * len(members)), len(members) - 1)
     order = inputs.streams.numpy("fedsage-hidden", inputs.part, institution).permutation(members)
@@ -91,26 +91,26 @@ def _owner(
     features = torch.from_numpy(scaled_members(inputs, institution)).to(device, dtype)
     hidden = hidden_nodes(inputs, institution, settings.hidden_fraction)
     visible = np.setdiff1d(members, hidden)
-    missed = _edges(inputs.graph, visible, hidden)
-    lot = inputs.streams.numpy("fedsage-targets", inputs.part, institution).permutation(len(hidden))
-    first = np.zeros_like(missed)
-    first[:, lot] = missed[:, lot] & (missed[:, lot].cumsum(axis=1) <= settings.targets)
-    targeted = np.flatnonzero(missed.any(axis=1))
+    has_edge = _edges(inputs.graph, visible, hidden)
+    order = inputs.streams.numpy("fedsage-targets", inputs.part, institution).permutation(len(hidden))
+    chosen = np.zeros_like(has_edge)
+    chosen[:, order] = has_edge[:, order] & (has_edge[:, order].cumsum(axis=1) <= settings.targets)
+    targeted = np.flatnonzero(has_edge.any(axis=1))
     propagation = torch.from_numpy(row_normalised(inputs.graph, visible)).to(device, dtype)
     return Owner(
         institution=institution,
         subjects=len(members),
         propagation=propagation,
         propagated=propagation @ features[np.searchsorted(members, visible)],
-        counts=torch.from_numpy(missed.sum(axis=1)).to(device, dtype),
+        counts=torch.from_numpy(has_edge.sum(axis=1)).to(device, dtype),
         targeted=torch.from_numpy(targeted).to(device),
         missing=features[np.searchsorted(members, hidden)],
-        neighbours=torch.from_numpy(first[targeted]).to(device),
+        neighbours=torch.from_numpy(chosen[targeted]).to(device),
     )
 
 
 def _edges(graph: Graph, receivers: IntArray, senders: IntArray) -> NDArray[np.bool_]:
-    """(receivers, senders) whether an edge joins them."""
+    """(receivers, senders) bool mask of edges."""
     row_place, column_place = np.full(graph.nodes, -1), np.full(graph.nodes, -1)
     row_place[receivers] = np.arange(len(receivers))
     column_place[senders] = np.arange(len(senders))

@@ -1,8 +1,8 @@
-"""The visits of an owner's fGen under `exchange: raw`, which gives patients away (Zhang et al. 2021, Algorithm 1).
+"""Federated training of fGen under `exchange: raw`, which reveals patients (Zhang et al. 2021, Algorithm 1).
 
-Hosts send the embeddings of their nodes once; the visiting owner sends the vectors that it generates from them, and
-hosts return a gradient for each: 2 (generated - true) up to a known factor. FGen's weights stay at home; vectors for
-others come from its noisy copy, so that the training is that of `exchange: gradients` but for the order of sums.
+Hosts send the embeddings of their nodes once. The visiting owner sends vectors generated from them. Hosts return one
+gradient a vector, 2 (generated - true) up to a known factor. Vectors for others come from a noisy copy of fGen, so the
+training equals that of `exchange: gradients` up to the order of sums.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,21 +27,21 @@ EMBEDDING, GENERATED, RETURNED = "embedding", "generated", "generated-gradient"
 
 
 def embeddings_sent(embeddings: Mapping[int, Tensor]) -> dict[int, Message]:
-    """The hosts' first message, from their embeddings (t, 128)."""
+    """The hosts' first messages: their embeddings (t, 128)."""
     plain = frozenset({EMBEDDING})
     return {code: Message({EMBEDDING: embedding[None]}, plain=plain) for code, embedding in embeddings.items()}
 
 
 class RawHosts:
-    """All owners with something to compare; each returns the gradient of the loss by every vector.
+    """All owners with missing neighbours; each returns the gradient of the loss by every vector.
 
     Args:
         home: code of the visiting owner.
-        owners: that miss neighbours.
-        rounds: how many.
+        owners: with missing neighbours.
+        rounds: number of rounds.
 
     Attributes:
-        losses: (rounds, 2) at home, and the sum of the others'.
+        losses: (rounds, 2) at the visiting owner, and the sum over the others.
     """
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
@@ -55,11 +55,11 @@ class RawHosts:
         return tuple(self.owners)
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take the vectors."""
+        """Keep the vectors."""
         self._generated = {code: message.tensors[GENERATED][0] for code, message in messages.items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Compare every vector with its nearest missing neighbour."""
+        """Gradients of the squared error of every vector to its nearest missing neighbour."""
         replies = {}
         for code in chosen:
             targets, vectors = self.owners[code].targets, self._generated[code]
@@ -81,21 +81,21 @@ class RawHosts:
         return {"losses": self.losses[: number + 1]}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Copy a `state`."""
         self.losses[: number + 1] = arrays["losses"]
 
 
 class RawVisitor(Visitor):
-    """The visiting owner, which knows the hosts' embeddings and generates from them.
+    """The visiting owner; it generates vectors from the hosts' embeddings.
 
     Args:
         home: its code.
         embeddings: institution -> (t, 128) of the hosts, in their order.
         draws: of the repeat.
-        noise: on the weights behind the vectors for others.
+        noise: on the copy of fGen for the others.
         fgen: trained in place.
         learning_rate: Adam's.
-        rounds: how many.
+        rounds: number of rounds.
     """
 
     def __init__(
@@ -111,30 +111,32 @@ class RawVisitor(Visitor):
         super().__init__(tuple(embeddings), fgen, learning_rate, rounds)
         self.home, self.embeddings, self.draws, self.noise = home, embeddings, draws, noise
         self._noisy = fgen
-        self._made: dict[int, Tensor] = {}
+        self._vectors: dict[int, Tensor] = {}
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
-        """The vectors before every round."""
+        """Generated vectors before every round."""
         sent = super().broadcast(number)
         if not sent:
             return {}
         copy = self.noise.copies(number, self.home, sent)[self.hosts[0]]
         weights = {name.removeprefix(WEIGHT): tensor[0] for name, tensor in copy.tensors.items()}
         self._noisy = feature_generator(self.fgen.shape, weights)
-        self._made = {code: self._vectors(code, number) for code in self.hosts}
+        self._vectors = {code: self._generate(code, number) for code in self.hosts}
         plain = frozenset({GENERATED})
-        return {code: Message({GENERATED: made.detach()[None]}, plain=plain) for code, made in self._made.items()}
+        return {
+            code: Message({GENERATED: vectors.detach()[None]}, plain=plain) for code, vectors in self._vectors.items()
+        }
 
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
         """One step of Adam by the gradients of all vectors."""
         for code, reply in replies.items():
-            self._made[code].backward(reply.tensors[RETURNED][0])  # type: ignore[no-untyped-call]
-        for parameter, elsewhere in zip(self.fgen.parameters(), self._noisy.parameters(), strict=True):
-            if elsewhere.grad is not None:
-                parameter.grad = elsewhere.grad if parameter.grad is None else parameter.grad + elsewhere.grad
+            self._vectors[code].backward(reply.tensors[RETURNED][0])  # type: ignore[no-untyped-call]
+        for parameter, noisy in zip(self.fgen.parameters(), self._noisy.parameters(), strict=True):
+            if noisy.grad is not None:
+                parameter.grad = noisy.grad if parameter.grad is None else parameter.grad + noisy.grad
         self.step(number)
 
-    def _vectors(self, code: int, number: int) -> Tensor:
+    def _generate(self, code: int, number: int) -> Tensor:
         """(t, slots, d) in (-1, 1)."""
         fgen = self.fgen if code == self.home else self._noisy
         expanded = self.draws.expanded(fgen, self.embeddings[code], self.home, "federated", number, code)

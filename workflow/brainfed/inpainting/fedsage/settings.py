@@ -9,7 +9,7 @@ from brainfed.runtime.settings import setting
 
 @dataclass(frozen=True)
 class FedSageSettings:
-    """Local training of the generator, then rounds in which other owners' gradients train its features."""
+    """Local training of the generator, then federated rounds that train its feature generator."""
 
     local_epochs: int = setting(20, "Epochs of the local generator.", minimum=1)
     rounds: int = setting(20, "Federated rounds, in which only the feature generator trains.", minimum=0)
@@ -19,15 +19,17 @@ class FedSageSettings:
     count: Literal["calibrated", "printed"] = setting(
         "calibrated",
         "The number of missing neighbours. printed: on the scale of the hidden tenth; calibrated: under "
-        "`scope: global_cut` scaled to what the cut took away.",
+        "`scope: global_cut` scaled to the cut.",
     )
-    targets: int = setting(5, "At most so many hidden neighbours a node, and so many generated ones.", minimum=1)
+    targets: int = setting(
+        5, "Largest number of hidden neighbours of a node as targets, and of generated ones.", minimum=1
+    )
     dropout: float = setting(0.5, "Dropout of encoder and feature generator.", minimum=0, maximum=0.95)
     fgen_width: int = setting(
         256, "Width of the feature generator's last hidden layer; the authors' code has 2048.", minimum=1
     )
     exchange: Literal["gradients", "raw"] = setting(
         "gradients",
-        "What other owners return: the generator's parameter gradient, or a gradient for each generated node, which "
-        "gives raw features away.",
+        "Returned by other owners: the generator's parameter gradient, or a gradient for each generated node, which "
+        "reveals raw features.",
     )

@@ -1,8 +1,7 @@
-"""FedSage+'s generators of missing neighbours: trained alone, then fGen against every other owner (Zhang et al. 2021).
+"""FedSage+'s generators of missing neighbours: local training, then federated training of fGen.
 
-An owner's generator never meets another's: i's fGen takes a step a round by the gradients that all owners
-return for it, and their encoders no longer change. So the owners train one after the other, and
-only one of them holds an optimiser's state: at d = 19,900 a generator has 26 million weights.
+In federated rounds the encoders do not change, and one owner's fGen does not depend on another's. So the owners train
+one after the other, and only one optimiser's state is in memory: at d = 19,900 a generator has 26 million weights.
 """
 
 import copy
@@ -22,15 +21,15 @@ from brainfed.federation.privacy import WeightNoise
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.strategy import Strategy
 from brainfed.federation.wire import Wire
-from brainfed.inpainting.fedsage.crossings import RAW_TENSORS, SUMMED_TENSORS
 from brainfed.inpainting.fedsage.draws import Draws
-from brainfed.inpainting.fedsage.local import LOSSES as AT_HOME
-from brainfed.inpainting.fedsage.local import OwnerAtHome, target_embeddings
-from brainfed.inpainting.fedsage.nodes import ImaginedNeighbours
+from brainfed.inpainting.fedsage.local import LOSSES as LOCAL_LOSSES
+from brainfed.inpainting.fedsage.local import LocalOwner, target_embeddings
+from brainfed.inpainting.fedsage.nodes import TrainedFedSage
 from brainfed.inpainting.fedsage.owner import Owner, owners_of
 from brainfed.inpainting.fedsage.raw_visits import RawHosts, RawVisitor, embeddings_sent
 from brainfed.inpainting.fedsage.settings import FedSageSettings
-from brainfed.inpainting.fedsage.visits import LOSSES as AT_HOSTS
+from brainfed.inpainting.fedsage.shared_tensors import RAW_TENSORS, SUMMED_TENSORS
+from brainfed.inpainting.fedsage.visits import LOSSES as FEDERATED_LOSSES
 from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, Visitor
 from brainfed.inpainting.fedsage.weights import arrays_of, load_arrays
 from brainfed.inpainting.fedsage.wide import CPU_BLOCK, WideOutput
@@ -50,19 +49,19 @@ HistoryRow = tuple[int, int, str, float]
 
 
 def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> TrainedGenerator:
-    """Train one generator for each institution that may be learnt from; no label enters.
+    """Train one generator for each institution with training subjects, without labels (Zhang et al. 2021, Algorithm 1).
 
     Rounds of the history: the local epochs first, then the federated rounds.
     """
     training = _Training(inputs, settings, run)
     owners, generators = training.owners, training.generators
     for owner in owners:
-        training.at_home(owner)
+        training.train_locally(owner)
     embeddings = {
         owner.institution: target_embeddings(generators[owner.institution], owner) for owner in training.hosts
     }
     for owner in owners:
-        training.visits(owner, embeddings)
+        training.train_federated(owner, embeddings)
     hidden = [(owner.institution, 1, "hidden_fraction", 1 - owner.visible / owner.subjects) for owner in owners]
     return TrainedGenerator(
         arrays={
@@ -81,23 +80,23 @@ def train(inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> Trai
     )
 
 
-def load(inputs: InpaintingInputs, settings: FedSageSettings, file: ArrayFile, run: Run) -> ImaginedNeighbours:
-    """The trained generators, ready to be asked."""
+def load(inputs: InpaintingInputs, settings: FedSageSettings, file: ArrayFile, run: Run) -> TrainedFedSage:
+    """The trained generators."""
     generators = _generators(inputs, settings, torch.device(run.device), getattr(torch, run.precision))
     for code, generator in generators.items():
         load_arrays(generator, file.arrays, f"{code}/")
-    return ImaginedNeighbours(inputs, settings, generators)
+    return TrainedFedSage(inputs, settings, generators)
 
 
 def _history(rows: Sequence[HistoryRow], institutions: Sequence[str]) -> pd.DataFrame:
-    """institution, round, loss, value, in order."""
+    """Sorted columns institution, round, loss and value."""
     history = pd.DataFrame(sorted(rows), columns=["institution", "round", "loss", "value"])
     names = [institutions[code] for code in history["institution"]]
     return history.assign(institution=names).astype({"round": "int32"})
 
 
 class _Training:
-    """All that the trainings of the owners share."""
+    """The shared state of the owners' trainings."""
 
     def __init__(self, inputs: InpaintingInputs, settings: FedSageSettings, run: Run) -> None:
         device, dtype = torch.device(run.device), getattr(torch, run.precision)
@@ -115,16 +114,16 @@ class _Training:
         self.history: list[HistoryRow] = []
         self._done = 0
 
-    def at_home(self, owner: Owner) -> None:
-        """Train the owner's generator alone."""
+    def train_locally(self, owner: Owner) -> None:
+        """Local training of the owner's generator."""
         generator, rounds = self.generators[owner.institution], self.settings.local_epochs
-        clients = OwnerAtHome(owner, generator, self.settings, self.draws, self.wide)
+        clients = LocalOwner(owner, generator, self.settings, self.draws, self.wide)
         wire = Wire(self.ledger, {}, self.noise)
         self._federate(owner, "home", clients, Alone(clients.institutions), wire, rounds)
-        self._remember(owner, AT_HOME, clients.losses, first=1)
+        self._append_history(owner, LOCAL_LOSSES, clients.losses, first=1)
 
-    def visits(self, owner: Owner, embeddings: Mapping[int, Tensor]) -> None:
-        """Train the owner's fGen at all hosts."""
+    def train_federated(self, owner: Owner, embeddings: Mapping[int, Tensor]) -> None:
+        """Federated training of the owner's fGen at all hosts."""
         home, rounds, rate = owner.institution, self.settings.rounds, self.settings.learning_rate
         fgen = self.generators[home].fgen
         wire = Wire(self.ledger, {each.institution: each.subjects for each in self.owners}, self.noise, home=home)
@@ -138,7 +137,7 @@ class _Training:
                 wire.up(0, embeddings_sent(embeddings))
             visitor = RawVisitor(home, embeddings, self.draws, self.noise, fgen, rate, rounds)
         self._federate(owner, "visits", clients, visitor, wire, rounds)
-        self._remember(owner, AT_HOSTS, clients.losses, first=1 + self.settings.local_epochs)
+        self._append_history(owner, FEDERATED_LOSSES, clients.losses, first=1 + self.settings.local_epochs)
 
     def _federate(
         self, owner: Owner, phase: str, clients: Clients, strategy: Strategy, wire: Wire, rounds: int
@@ -153,7 +152,7 @@ class _Training:
         federate(clients, strategy, wire, rounds, checkpoint, progress, self.pace)
         self._done += rounds
 
-    def _remember(self, owner: Owner, names: Sequence[str], losses: NDArray[np.float64], *, first: int) -> None:
+    def _append_history(self, owner: Owner, names: Sequence[str], losses: NDArray[np.float64], *, first: int) -> None:
         for number, values in enumerate(losses):
             self.history += [
                 (owner.institution, first + number, name, float(value))
@@ -164,7 +163,7 @@ class _Training:
 def _generators(
     inputs: InpaintingInputs, settings: FedSageSettings, device: torch.device, dtype: torch.dtype
 ) -> dict[int, MissingNeighbourGenerator]:
-    """Equal starts: fGen visits others' embeddings, which had nothing in common if their encoders started apart."""
+    """Generators with equal initial weights, so that fGen can read the embeddings of other owners' encoders."""
     shape = GeneratorShape(inputs.features.shape[1], settings.targets, settings.fgen_width)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(inputs.streams.key("fedsage-start", inputs.part))

@@ -1,8 +1,8 @@
-"""An owner's fGen learns from all others by the gradients that they return (Zhang et al. 2021, eq. 4).
+"""Federated training of an owner's fGen by gradients of all other owners (Zhang et al. 2021, Sec. 4.3).
 
 The visiting owner is the server of its own training: it sends fGen's weights, with FedNI's noise on one copy for all
-hosts, and takes the sum of the gradients of its loss at every host, itself among them. Gradients carry no noise: they
-are orders of magnitude smaller than weights, and noise of this size would leave nothing of them.
+hosts, and receives the sum of its loss's gradients at every host, itself included. Gradients get no noise: they are
+orders of magnitude smaller than weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,19 @@ LOSSES = ("feature", "feature_elsewhere")
 
 
 class Hosts:
-    """All owners with something to compare, while one's fGen visits them.
+    """All owners with missing neighbours, while the fGen of one visits them.
 
     Args:
         home: code of the visiting owner, a host of its own fGen.
-        owners: that miss neighbours.
+        owners: with missing neighbours.
         embeddings: institution -> (t, 128), each by its own encoder.
         shape: of fGen.
         draws: of the repeat.
-        wide: forms the products of fGen's last layer.
-        rounds: how many.
+        wide: of fGen's last layer.
+        rounds: number of rounds.
 
     Attributes:
-        losses: (rounds, 2) at home, and the sum of the others'.
+        losses: (rounds, 2) at the visiting owner, and the sum over the others.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Hosts:
         return tuple(self.owners)
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take fGen's weights; hosts with the same ones share a module, and all modules add to one gradient."""
+        """Copy fGen's weights; hosts with equal weights share a module, and all modules add to one gradient."""
         visitors: dict[int, FeatureGenerator] = {}
         for message in messages.values():
             if id(message) not in visitors:
@@ -74,7 +74,7 @@ class Hosts:
         self._visitors = {code: visitors[id(message)] for code, message in messages.items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """The gradients of fGen's loss at every host, summed in one memory as in a secure aggregation."""
+        """FedSage+ L^f of one owner over all hosts: its gradients, summed in one memory as in a secure aggregation."""
         for name, parameter in self._visitors[chosen[0]].named_parameters() if chosen else ():
             self._sum.setdefault(f"{GRADIENT}{name}", torch.empty_like(parameter)[None]).zero_()
         for code in chosen:
@@ -91,7 +91,7 @@ class Hosts:
         return {"losses": self.losses[: number + 1]}
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Copy a `state`."""
         self.losses[: number + 1] = arrays["losses"]
 
     def _visit(self, code: int, number: int) -> float:
@@ -105,13 +105,13 @@ class Hosts:
 
 
 class Visitor:
-    """The visiting owner: its fGen takes a step a round by the sum of the hosts' gradients.
+    """The visiting owner: one step of its fGen a round, by the sum of the hosts' gradients.
 
     Args:
         hosts: codes.
         fgen: trained in place.
         learning_rate: Adam's.
-        rounds: how many.
+        rounds: number of rounds.
     """
 
     def __init__(self, hosts: tuple[int, ...], fgen: FeatureGenerator, learning_rate: float, rounds: int) -> None:
@@ -138,7 +138,7 @@ class Visitor:
         self.step(number)
 
     def step(self, number: int) -> None:
-        """Move fGen against its gradients."""
+        """Update fGen by its gradients."""
         self.optimiser.step()
         self.fgen.zero_grad()
         self._done = number + 1
@@ -150,7 +150,7 @@ class Visitor:
         return arrays_of(self.fgen, FGEN) | moments | {"done": np.array(self._done)}
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Copy a `state`."""
         load_arrays(self.fgen, arrays, FGEN)
         self._done = int(arrays["done"])
         if self._done < self.rounds:

@@ -1,4 +1,4 @@
-"""Weights of a module as arrays, and modules that borrow tensors as their weights."""
+"""Weights of a module as arrays, and modules with given tensors as weights."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,13 +17,13 @@ def arrays_of(module: torch.nn.Module, prefix: str = "") -> dict[str, NDArray[An
 
 @torch.no_grad()
 def load_arrays(module: torch.nn.Module, arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> None:
-    """Take the weights that `arrays_of` gave."""
+    """Copy weights from `arrays_of`."""
     for name, value in module.state_dict().items():
         value.copy_(torch.from_numpy(arrays[f"{prefix}{name}"]))
 
 
 def feature_generator(shape: GeneratorShape, weights: Mapping[str, Tensor]) -> FeatureGenerator:
-    """A module with these tensors as its parameters, no copies."""
+    """A module with these tensors as its parameters, without copies."""
     with torch.device("meta"):
         fgen = FeatureGenerator(shape)
     fgen.load_state_dict(dict(weights), assign=True)

@@ -1,7 +1,7 @@
-"""The last layer of FedSage+'s fGen and its loss, by blocks of features that stay in the cache.
+"""The last layer of FedSage+'s fGen and its loss, in blocks of features that stay in the cache.
 
 The layer is slots x d wide, 99,500 numbers a node at d = 19,900, and holds nearly all of the arithmetic. Autograd
-would pass over tensors of that width a dozen times in each visit, and give the gradient new memory each time.
+would read tensors of that width a dozen times in each visit, and allocate each gradient anew.
 """
 
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ CPU_BLOCK = 512
 
 @dataclass(frozen=True)
 class Targets:
-    """What the generated features are compared with at one owner.
+    """Targets of the generated features at one owner.
 
     Attributes:
         missing: (h, d) true features of hidden nodes.
-        neighbours: (t, h) bool, which of them each node may be compared with, at least one in each row.
-        visible: number of visible nodes v >= t; those that miss nobody count with zero.
+        neighbours: (t, h) bool mask of each node's missing neighbours, at least one in each row.
+        visible: number of visible nodes v >= t; those without missing neighbours have a loss of 0.
     """
 
     missing: Tensor
@@ -36,7 +36,7 @@ class WideOutput:
     """Forward, loss and backward of the layer; one object serves all owners of a device.
 
     Attributes:
-        block: so many features at a time.
+        block: number of features at a time.
     """
 
     block: int = CPU_BLOCK
@@ -45,15 +45,18 @@ class WideOutput:
 
     @torch.no_grad()
     def add_gradients(self, output: Linear, hidden: Tensor, targets: Targets) -> tuple[Tensor, Tensor]:
-        """Add to the layer's gradients those of the mean squared error to the nearest missing neighbour.
+        """FedSage+ L^f, and its gradients, added to the layer's.
+
+        L^f = 1/|V| sum_v sum_p min_u |x~_v^p - x_u|^2 over generated vectors p and missing neighbours u of v; here a
+        mean over visible nodes, slots and features.
 
         Args:
             output: the layer, (slots * d, w).
-            hidden: (t, w) what it reads.
-            targets: what tanh of its output is compared with.
+            hidden: (t, w) its inputs.
+            targets: of tanh of its output.
 
         Returns:
-            the loss, a mean over visible nodes, slots and features, and its gradient by `hidden` (t, w).
+            the loss, and its gradient by `hidden` (t, w).
         """
         d = targets.missing.shape[1]
         made = self._generate(output, hidden)
@@ -95,7 +98,7 @@ class WideOutput:
         return nearest_missing(products, targets.missing.square().sum(dim=1), targets.neighbours)
 
     def _buffers(self, output: Linear) -> tuple[Tensor, Tensor]:
-        """The gradients of weight and bias; their memory outlives `zero_grad`."""
+        """The gradients of weight and bias; `zero_grad` keeps their memory."""
         if output.weight.grad is None or output.bias.grad is None:
             if not self._gradients:
                 self._gradients = torch.empty_like(output.weight), torch.empty_like(output.bias)

@@ -1,4 +1,4 @@
-"""How well the number of missing neighbours is predicted (FedNI eq. 6)."""
+"""Predicted against true numbers of missing neighbours."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Correlation:
-    """Of one predictor with the true number over subjects; None where either is constant or there are under two."""
+    """Correlation of a predictor with the true number; None where one is constant, or for fewer than two subjects."""
 
     pearson: float | None
     spearman: float | None
@@ -26,13 +26,13 @@ class Correlation:
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Subjects whose prediction lies in one tenth of all predictions; equal predictions share a bin.
+    """Subjects with predictions in one tenth of all predictions; equal predictions share a bin.
 
     Attributes:
         predicted: mean predicted number.
         true: mean true number.
         error: standard error of `true` over the bin's subjects; None for a single one.
-        subjects: how many.
+        subjects: number of subjects.
     """
 
     predicted: float
@@ -45,8 +45,8 @@ class CalibrationBin:
 class CountFidelity:
     """Predicted number c_i (before rounding and cap) against the true number t_i = |T_i|, over fitted subjects.
 
-    Under `count: printed` c_i stays on the scale of masks that hide 10-15 % of an institution, whereas the cut takes
-    about (M - 1) / M of the neighbours: a ratio far below 1 is to be expected, which correlation does not see.
+    Under `count: printed` c_i stays on the scale of masks that hide 10-15 % of an institution, whereas the cut removes
+    about (M - 1) / M of the neighbours: expect a ratio far below 1. Correlation does not depend on it.
 
     Attributes:
         subjects: number of subjects.
@@ -57,7 +57,7 @@ class CountFidelity:
         ratio_generated: generated nodes / sum t_i; None if nothing is missing.
         predicted: correlation of c_i with t_i.
         visible_degree: the baseline, correlation of the number of visible neighbours with t_i.
-        calibration: at most ten bins by deciles of c_i, ascending; `true` = `predicted` would be calibrated.
+        calibration: at most ten bins by deciles of c_i, ascending; calibrated where `true` = `predicted`.
     """
 
     subjects: int

@@ -1,4 +1,4 @@
-"""Whether a generated node is joined to the subjects that its true counterpart was joined to (FedNI Sec. III-B.2)."""
+"""Recovered edges: generated nodes joined to the neighbours of their true counterparts (FedNI Sec. III-B.2)."""
 
 from dataclasses import dataclass
 
@@ -33,8 +33,8 @@ class EdgeScore:
 class EdgeFidelity:
     """Recovered edges of the generated nodes u that are matched to a true missing neighbour j of their parent i.
 
-    P_u are the subjects joined to u in the fused graph, E_j those joined to j by cut edges; of both only the fitted
-    ones of i's institution, and never i itself, whose edges are given. Weights do not count.
+    P_u are the subjects joined to u in the fused graph, E_j those joined to j by cut edges, both without i and limited
+    to fitted subjects of its institution. Weights do not count.
 
     Attributes:
         generated: the fused graph's edges.
@@ -73,7 +73,7 @@ def compare_edges(inputs: InpaintingInputs, fused: FusedGraph, cut: Edges, match
 
 
 def _joined(row: IntArray, column: IntArray, nodes: int) -> Joined:
-    """Square matrix that is 1 where an edge is, however often it is named."""
+    """Square matrix of 0 and 1, 1 for each edge."""
     matrix = csr_array((np.ones(len(row), np.int64), (row, column)), shape=(nodes, nodes))
     matrix.sum_duplicates()
     matrix.data[:] = 1
@@ -96,7 +96,7 @@ def _common(first: Joined, second: Joined) -> float:
 
 
 def _expected(predicted: Joined, true: Joined, inputs: InpaintingInputs, parent: IntArray) -> float:
-    """Common edges to expect if each pair's predicted ones were drawn without replacement: |P| |E| / candidates."""
+    """Expected common edges of predictions drawn at random without replacement: |P| |E| / candidates."""
     members = np.bincount(inputs.institution[inputs.fitted], minlength=len(inputs.institutions))
     candidates = np.maximum(members[inputs.institution[parent]] - 1, 1)
     return float((predicted.sum(axis=1) * true.sum(axis=1) / candidates).sum())

@@ -1,4 +1,4 @@
-"""A mean over parents and how sure it is."""
+"""A mean over parents and its standard error."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 class Estimate:
     """The mean of one value a parent, with its standard error.
 
-    Parents share some of their true neighbours, so the error is a little too small where many do.
+    Parents share true neighbours, so the error is slightly too small.
 
     Attributes:
         mean: None without parents.
         error: standard deviation over parents / sqrt(parents); None below two parents.
-        parents: how many have a value.
+        parents: number of values.
     """
 
     mean: float | None

@@ -1,4 +1,4 @@
-"""How like the true missing neighbours the generated ones are (FedNI eq. 8), and which is meant by which."""
+"""Similarity of generated and true missing neighbours, and their matching."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from brainfed.inpainting.fidelity.estimate import Estimate, estimate
-from brainfed.inpainting.fidelity.families import Family
+from brainfed.inpainting.fidelity.neighbourhoods import Neighbourhood
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.inpainting.inputs import FloatArray, InpaintingInputs
 
@@ -26,8 +26,8 @@ class CosineScore:
     Attributes:
         to_all: a parent's value is the mean of cos(x_u, x_j) over its generated nodes u in G_i and all j in T_i.
         matched: the mean over the min(|G_i|, |T_i|) pairs of the assignment of G_i to T_i with the largest total cosine
-            (Hungarian method). The best of several is taken, so `matched` exceeds `to_all` also for a predictor that
-            knows nothing: read it against the baselines, which are matched in the same way.
+            (Hungarian method). It takes the best of several, so `matched` exceeds `to_all` for uninformed predictors
+            too: compare it with the baselines, which are matched in the same way.
     """
 
     to_all: Estimate
@@ -55,13 +55,12 @@ class CosineFidelity:
 
 @dataclass(frozen=True)
 class FeatureFidelity:
-    """Cosine of the features as they are, and after removing the mean of the parent's institution.
+    """Cosine of the features, and of the features minus the mean of the parent's institution (`centred`).
 
-    Connectomes are much alike: the cosine of any two is dominated by the mean connectome, so that `cosine` is high for
-    every predictor, and the higher the more subjects a predictor averages: a generator that only learnt the mean beats
-    `mean_neighbour` there, so read it against `institution_mean`. `centred` takes the institution's mean from both
-    sides: 0 is what knowing that mean alone is worth. There the baseline `institution_mean` has no direction, and its
-    estimates have no mean. A vector of zeros has cosine 0 with everything.
+    The mean connectome dominates the cosine of any two connectomes. So `cosine` is high for every predictor, and higher
+    the more subjects a predictor averages: compare a generator with `institution_mean`, not with `mean_neighbour`. A
+    predictor that knows only the institution's mean has a `centred` cosine of 0. There the baseline `institution_mean`
+    is a vector of zeros, and its estimates have no mean. A vector of zeros has cosine 0 with every vector.
     """
 
     cosine: CosineFidelity
@@ -70,7 +69,7 @@ class FeatureFidelity:
 
 @dataclass(frozen=True)
 class Matches:
-    """Generated nodes and the true missing neighbours they are taken for, by the largest total cosine of each parent.
+    """Pairs of generated nodes and true missing neighbours, by the largest total cosine of each parent.
 
     Attributes:
         node: (p,) positions among the generated nodes 0 ... g - 1.
@@ -84,23 +83,27 @@ class Matches:
 
 
 def compare_features(
-    inputs: InpaintingInputs, fused: FusedGraph, families: Sequence[Family]
+    inputs: InpaintingInputs, fused: FusedGraph, neighbourhoods: Sequence[Neighbourhood]
 ) -> tuple[FeatureFidelity, Matches]:
-    """Score the generated features of families that all have missing and visible neighbours, and match their nodes."""
+    """Score and match the generated nodes of neighbourhoods with missing and visible neighbours."""
     features = inputs.features
-    homes = np.unique(inputs.institution[[family.parent for family in families]]) if families else ()
+    homes = (
+        np.unique(inputs.institution[[neighbourhood.parent for neighbourhood in neighbourhoods]])
+        if neighbourhoods
+        else ()
+    )
     means = {int(home): _mean(features[inputs.members(int(home))]) for home in homes}
     raw: list[Blocks] = []
     centred: list[Blocks] = []
-    for family in families:
-        mean = means[int(inputs.institution[family.parent])]
-        baselines = _mean(features[family.visible]), mean, features[family.parent]
-        predictors = np.vstack([fused.features[family.generated], *baselines])
-        true = features[family.missing]
+    for neighbourhood in neighbourhoods:
+        mean = means[int(inputs.institution[neighbourhood.parent])]
+        baselines = _mean(features[neighbourhood.visible]), mean, features[neighbourhood.parent]
+        predictors = np.vstack([fused.features[neighbourhood.generated], *baselines])
+        true = features[neighbourhood.missing]
         raw.append(_blocks(predictors, true))
         centred.append(_blocks(predictors - mean, true - mean))
         del centred[-1]["institution_mean"]
-    return FeatureFidelity(_fidelity(raw), _fidelity(centred)), _matches(raw, families)
+    return FeatureFidelity(_fidelity(raw), _fidelity(centred)), _matches(raw, neighbourhoods)
 
 
 def _mean(rows: FloatArray) -> FloatArray:
@@ -110,7 +113,7 @@ def _mean(rows: FloatArray) -> FloatArray:
 
 
 def _blocks(predictors: FloatArray, true: FloatArray) -> Blocks:
-    """Cosines (|G_i|, |T_i|) of each predictor of one family: the generated nodes, or as many copies of a baseline.
+    """Cosines (|G_i|, |T_i|) of each predictor in a neighbourhood: generated nodes, or as many copies of a baseline.
 
     Args:
         predictors: (|G_i| + 3, d), the generated nodes, then the baselines.
@@ -123,7 +126,7 @@ def _blocks(predictors: FloatArray, true: FloatArray) -> Blocks:
 
 
 def _unit(rows: FloatArray) -> FloatArray:
-    """Rows (n, d) divided by their length; a row of zeros stays."""
+    """Rows (n, d) of length 1; a row of zeros stays."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(length == 0, 1, length)
 
@@ -134,10 +137,10 @@ def _best(block: FloatMatrix) -> tuple[IntArray, IntArray]:
     return row, column
 
 
-def _fidelity(families: Sequence[Blocks]) -> CosineFidelity:
+def _fidelity(neighbourhoods: Sequence[Blocks]) -> CosineFidelity:
     """Means over parents, and gains paired by parent."""
     names = ("generated", *BASELINES)
-    held = {name: [blocks[name] for blocks in families if name in blocks] for name in names}
+    held = {name: [blocks[name] for blocks in neighbourhoods if name in blocks] for name in names}
     to_all = {name: np.array([block.mean() for block in held[name]]) for name in names}
     matched = {name: np.array([block[_best(block)].mean() for block in held[name]]) for name in names}
     return CosineFidelity(
@@ -148,15 +151,15 @@ def _fidelity(families: Sequence[Blocks]) -> CosineFidelity:
 
 
 def _gain(values: Mapping[str, NDArray[np.float64]], baseline: str) -> Estimate:
-    """Mean of generated minus baseline over parents; of nobody where the baseline has no values."""
+    """Mean of generated minus baseline over parents; over none where the baseline has no values."""
     return estimate(values["generated"][: len(values[baseline])] - values[baseline])
 
 
-def _matches(cosines: Sequence[Blocks], families: Sequence[Family]) -> Matches:
+def _matches(cosines: Sequence[Blocks], neighbourhoods: Sequence[Neighbourhood]) -> Matches:
     node, missing, parent = [[np.zeros(0, np.int64)] for _ in range(3)]
-    for blocks, family in zip(cosines, families, strict=True):
+    for blocks, neighbourhood in zip(cosines, neighbourhoods, strict=True):
         row, column = _best(blocks["generated"])
-        node.append(family.generated[row])
-        missing.append(family.missing[column])
-        parent.append(np.full(len(row), family.parent))
+        node.append(neighbourhood.generated[row])
+        missing.append(neighbourhood.missing[column])
+        parent.append(np.full(len(row), neighbourhood.parent))
     return Matches(np.concatenate(node), np.concatenate(missing), np.concatenate(parent))

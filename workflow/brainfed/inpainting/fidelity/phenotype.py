@@ -1,4 +1,4 @@
-"""Whether generated nodes have the sex and age of the neighbours they stand for (FedNI eq. 12)."""
+"""Agreement of generated nodes in sex and age with their matched true neighbours."""
 
 from dataclasses import dataclass
 
@@ -15,16 +15,16 @@ FloatVector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Agreement:
-    """Share of matched pairs (u, j) whose phenotype agrees, a mean over parents.
+    """Share of matched pairs (u, j) with agreeing phenotypes, a mean over parents.
 
-    Pairs count where the phenotype of u, of j and of the parent i is known. An edge is drawn by agreement in just these
-    phenotypes, so the parent itself is a strong predictor.
+    Only pairs with a known phenotype of u, of j and of the parent i count. Edges follow agreement in these phenotypes,
+    so the parent itself is a strong predictor.
 
     Attributes:
         generated: agreement of the generated node u with the true neighbour j it is matched to.
         parent: the baseline, agreement of the parent i with j.
         chance: expected agreement of a fitted subject of i's institution, drawn at random, with j.
-        pairs: how many count.
+        pairs: number of pairs that count.
     """
 
     generated: Estimate
@@ -35,7 +35,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class PhenotypeFidelity:
-    """`sex` agrees when it is equal, `age` when it differs by at most the graph's age_gap."""
+    """Agreement in `sex`: equal; in `age`: a difference of at most the graph's age_gap."""
 
     sex: Agreement
     age: Agreement

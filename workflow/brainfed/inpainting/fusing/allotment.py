@@ -1,4 +1,4 @@
-"""How many nodes each subject's missing neighbours become (FedNI Sec. III-B.2)."""
+"""The number of generated nodes of each subject (FedNI Sec. III-C.1, n~_i)."""
 
 import math
 from typing import Literal
@@ -13,15 +13,14 @@ def allot(
     rounding: Literal["round", "truncate"],
     max_generated: int | None,
     cap: float | None,
-    lot: NDArray[np.int64],
+    tie_order: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Whole numbers (n,) of generated nodes from predicted numbers (n,) of one institution's subjects.
 
-    Each is made whole (`round`: halves to the even side) and brought into 0 ... `max_generated` (None: no limit).
-    Where all together exceed floor(cap * n), one factor scales them down to that limit: each gets the whole part of
+    Each is rounded or truncated (`round`: halves to the even side) and clipped to 0 ... `max_generated` (None: no
+    limit). Where the sum exceeds floor(cap * n), one factor scales it down to that limit: each gets the whole part of
     its share, and the largest remainders one more. Of equal remainders the larger predicted number comes first, of
-    equal numbers the smaller `lot` (n,), drawn at random: ids are often in the order of
-    the diagnosis and decide nothing.
+    equal numbers the smaller `tie_order` (n,), drawn at random: ids are often in the order of the diagnosis.
 
     Raises:
         ValueError: a count is not finite.
@@ -36,6 +35,6 @@ def allot(
     if total <= limit:
         return wanted
     given, remainder = np.divmod(wanted * limit, total)
-    first = np.lexsort((lot, -count, -remainder))[: limit - int(given.sum())]
+    first = np.lexsort((tie_order, -count, -remainder))[: limit - int(given.sum())]
     given[first] += 1
     return np.asarray(given, dtype=np.int64)

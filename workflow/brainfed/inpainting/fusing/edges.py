@@ -1,7 +1,7 @@
-"""Whom a generated node is joined to (FedNI Sec. III-B.2): its parent, and others of the parent's institution.
+"""Edges of generated nodes (FedNI Sec. III-B.2): to the parent, and to others of its institution.
 
-A true neighbour from elsewhere would have as many neighbours in the institution as a subject of its own has there:
-under the scope `global_cut` some three, of which its parent is one, under `local` the graph's k.
+A true foreign neighbour has as many neighbours in the institution as a subject of its own: about three under the scope
+`global_cut`, its parent among them, and the graph's k under `local`.
 """
 
 import numpy as np
@@ -18,31 +18,30 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 PAIR_BLOCK = 64
-"""So many pairs (node, parent) are compared at once, all with all: only the diagonal is wanted."""
+"""Pairs (node, parent) compared at once, all with all; only the diagonal is used."""
 
 
-def join(inputs: InpaintingInputs, parents: IntArray, born: Generated, settings: FusingSettings) -> Edges:
+def join(inputs: InpaintingInputs, parents: IntArray, new_nodes: Generated, settings: FusingSettings) -> Edges:
     """Edges from new nodes n ... n + g - 1 to subjects, in one direction.
 
     Args:
         inputs: subjects and their graph.
         parents: (g,) position of each new node's parent.
-        born: what the new nodes are.
+        new_nodes: their features and phenotypes.
         settings: of fusing; random nodes get random neighbours.
     """
     if settings.edges == "binary":
         return Edges(len(inputs.subjects) + np.arange(len(parents)), parents, np.ones(len(parents)))
     if settings.nodes == "random":
         return _random_edges(inputs, parents, settings)
-    return _similar_edges(inputs, parents, born, settings)
+    return _similar_edges(inputs, parents, new_nodes, settings)
 
 
 def neighbours_of_a_node(inputs: InpaintingInputs, institution: int, settings: FusingSettings) -> int:
-    """How many neighbours a new node of the institution has.
+    """The number of neighbours of a new node in the institution.
 
-    Under `global_cut` the mean degree inside the institution of those who have neighbours there, rounded; under
-    `local`, where a subject chooses k of its own institution, and under `edges: k`, k and its parent where that is none
-    of them.
+    Under `global_cut` the rounded mean degree inside the institution, over subjects with neighbours there. Under
+    `local` and `edges: k` it is k, and the parent in addition where it is not among them.
     """
     if settings.edges == "parent":
         return 1
@@ -50,13 +49,13 @@ def neighbours_of_a_node(inputs: InpaintingInputs, institution: int, settings: F
     if settings.edges == "k" or inputs.graph_settings.scope != "global_cut":
         return k
     members, graph = inputs.members(institution), inputs.graph
-    degree = np.bincount(graph.row[_inside(inputs, members)], minlength=graph.nodes)[members]
-    joined = degree[degree > 0]
+    degrees = np.bincount(graph.row[_inside(inputs, members)], minlength=graph.nodes)[members]
+    joined = degrees[degrees > 0]
     return min(k, round(float(joined.mean()))) if len(joined) else 1
 
 
 def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingSettings) -> Edges:
-    """From each new node to its parent and to others at random; weights are drawn from those among subjects."""
+    """From each new node to its parent and to random subjects, with random weights of edges among subjects."""
     graph, home = inputs.graph, inputs.institution[parents]
     pieces = []
     for institution in np.unique(home):
@@ -69,21 +68,21 @@ def _random_edges(inputs: InpaintingInputs, parents: IntArray, settings: FusingS
             others = random.choice(members[members != parents[node]], size - 1, replace=False)
             row = np.full(size, len(inputs.subjects) + node)
             pieces.append(Edges(row, np.append(others, parents[node]), random.choice(weights, size)))
-    return _together(pieces)
+    return _concatenated(pieces)
 
 
-def _similar_edges(inputs: InpaintingInputs, parents: IntArray, born: Generated, chosen: FusingSettings) -> Edges:
-    """From each new node to the neighbours that the rule of the population graph gives it, and to its parent."""
+def _similar_edges(inputs: InpaintingInputs, parents: IntArray, new_nodes: Generated, chosen: FusingSettings) -> Edges:
+    """From each new node to its parent, and to its neighbours by the population graph's rule."""
     settings, home = inputs.graph_settings, inputs.institution[parents]
-    placed = place(inputs, home, born, inputs.site[parents] if born.site is None else born.site)
+    placed = place(inputs, home, new_nodes, inputs.site[parents] if new_nodes.site is None else new_nodes.site)
     pieces = []
     for index, part in placed.parts.items():
         mine = np.flatnonzero(home == index)
         new = len(inputs.subjects) + mine
-        members, held = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
+        members, degree = inputs.members(index), neighbours_of_a_node(inputs, index, chosen)
         weakest = _weakest_edge(inputs, members)
-        pieces.append(_neighbours(placed.nodes, new, members, parents[mine], part.sigma, settings, held, weakest))
-    return _together(pieces)
+        pieces.append(_neighbours(placed.nodes, new, members, parents[mine], part.sigma, settings, degree, weakest))
+    return _concatenated(pieces)
 
 
 def _neighbours(
@@ -93,18 +92,18 @@ def _neighbours(
     parents: IntArray,
     sigma: float,
     settings: GraphSettings,
-    held: int,
+    degree: int,
     weakest: float,
 ) -> Edges:
-    """Edges from nodes `new` (g,) to the `held` most similar of `existing`, and to `parents` (g,).
+    """Edges from nodes `new` (g,) to the `degree` most similar of `existing`, and to `parents` (g,).
 
-    Where fewer than k are held, a parent who is none of them takes the place of the last. A parent without any
-    similarity gets the row's smallest weight, or `weakest` where nobody is similar. New nodes are no neighbours of each
-    other: they lie close together, and would crowd out the subjects.
+    Where `degree` is below k, a parent that is not among them replaces the last. A parent without similarity gets the
+    row's smallest weight, or `weakest` where no subject is similar. New nodes are not joined to each other: they are
+    so similar that they would displace the subjects.
     """
-    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=held, age_gap=settings.age_gap)
-    felt = real.weight.astype(np.float32) > 0
-    row, column, weight = real.row[felt], existing[real.column[felt]], real.weight[felt]
+    real = nearest(nodes.take(new), nodes.take(existing), sigma, k=degree, age_gap=settings.age_gap)
+    positive = real.weight.astype(np.float32) > 0
+    row, column, weight = real.row[positive], existing[real.column[positive]], real.weight[positive]
 
     smallest = np.full(len(new), np.inf)
     np.minimum.at(smallest, row, weight)
@@ -114,19 +113,19 @@ def _neighbours(
     apart = np.flatnonzero(~linked)
     own = _paired_similarity(nodes.take(new[apart]), nodes.take(parents[apart]), sigma, settings.age_gap)
     own = np.where(own.astype(np.float32) > 0, own, smallest[apart])
-    if held < settings.k:
-        kept = _without_last(row, weight, apart, held)
+    if degree < settings.k:
+        kept = _without_last(row, weight, apart, degree)
         row, column, weight = row[kept], column[kept], weight[kept]
     return Edges(np.append(new[row], new[apart]), np.append(column, parents[apart]), np.append(weight, own))
 
 
-def _without_last(row: IntArray, weight: FloatArray, crowded: IntArray, held: int) -> NDArray[np.bool_]:
-    """Mask (e,) of edges (row, weight) without the weakest of each of the rows `crowded` that has `held` of them.
+def _without_last(row: IntArray, weight: FloatArray, shortened: IntArray, degree: int) -> NDArray[np.bool_]:
+    """Mask (e,) of edges (row, weight) without the weakest of each row in `shortened` that has `degree` of them.
 
     Of equal weights the later edge is the weaker one.
     """
     order = np.lexsort((-np.arange(len(row)), weight, row))
-    full = crowded[np.bincount(row, minlength=crowded.max(initial=-1) + 1)[crowded] == held]
+    full = shortened[np.bincount(row, minlength=shortened.max(initial=-1) + 1)[shortened] == degree]
     last = order[np.searchsorted(row[order], full)]
     kept = np.ones(len(row), dtype=np.bool_)
     kept[last] = False
@@ -146,14 +145,14 @@ def _inside(inputs: InpaintingInputs, members: IntArray) -> NDArray[np.bool_]:
 
 
 def _paired_similarity(left: Nodes, right: Nodes, sigma: float, age_gap: float) -> FloatArray:
-    """S o S~ (g,) of each of `left` (g) with its own of `right` (g)."""
+    """S o S~ (g,) of each pair of `left` (g) and `right` (g)."""
     found = np.zeros(len(left))
     for block in row_blocks(len(left), 1, PAIR_BLOCK):
         found[block] = np.diagonal(similarity(left.take(block), right.take(block), sigma, age_gap))
     return found
 
 
-def _together(pieces: list[Edges]) -> Edges:
+def _concatenated(pieces: list[Edges]) -> Edges:
     if not pieces:
         return Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     return Edges(

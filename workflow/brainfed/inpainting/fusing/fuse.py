@@ -1,6 +1,6 @@
-"""Join generated nodes to the population graph (FedNI Sec. III-B.2): what the classifier is trained on.
+"""Join generated nodes to the population graph: the classifier's training graph (FedNI Sec. III-C.1).
 
-Edges among subjects stay as they are.
+Edges among subjects do not change.
 """
 
 import logging
@@ -31,17 +31,17 @@ def fuse(
     max_generated: int | None,
     cut: Edges | None = None,
 ) -> FusedGraph:
-    """Ask the generator for missing neighbours and join them to the subjects.
+    """Join a generator's missing neighbours to the subjects (FedNI Algorithm 1, lines 3 and 24).
 
     Args:
-        inputs: subjects and their graph; only those that are `fitted` get generated neighbours.
-        generator: under `nodes: random` and `true` it says how many, not what they look like.
+        inputs: subjects and their graph; only `fitted` subjects get generated neighbours.
+        generator: under `nodes: random` and `true` only its counts are used.
         settings: cap, rounding, edges and nodes.
-        max_generated: generated nodes of one subject; None: as many as are predicted.
+        max_generated: largest number of generated nodes of one subject; None: no limit.
         cut: the edges that the graph's cut removed; `nodes: true` needs them.
 
     Raises:
-        UserError: the generator answers with a number that is not finite.
+        UserError: a count or feature of the generator is not finite.
     """
     count = generator.counts()
     _require_finite(count, inputs.subjects)
@@ -49,23 +49,23 @@ def fuse(
     if settings.nodes == "true":
         if cut is None:
             raise ValueError("nodes: true needs the edges that were cut away")
-        parents, born, found = true_neighbours(inputs, parents, cut)
+        parents, new_nodes, found = true_neighbours(inputs, parents, cut)
     else:
-        born = _born(inputs, generator, parents, settings)
-        found = join(inputs, parents, born, settings)
-    features = born.features
+        new_nodes = _new_nodes(inputs, generator, parents, settings)
+        found = join(inputs, parents, new_nodes, settings)
+    features = new_nodes.features
     if settings.nodes == "shuffled":
-        features = shuffled_features(inputs, parents, born.features)
+        features = shuffled_features(inputs, parents, new_nodes.features)
     if settings.nodes == "mean":
         features = institution_means(inputs, parents)
-    _say_how_many(inputs, count, len(parents), settings)
+    _log_numbers(inputs, count, len(parents), settings)
     row, column, weight = _joined(inputs, found, len(parents))
     institution = inputs.institution[parents]
-    return FusedGraph(row, column, weight, features, institution, parents, born.sex, born.age, count)
+    return FusedGraph(row, column, weight, features, institution, parents, new_nodes.sex, new_nodes.age, count)
 
 
-def _say_how_many(inputs: InpaintingInputs, count: FloatArray, generated: int, settings: FusingSettings) -> None:
-    """One line in the log; a warning where the fused graph is the population graph."""
+def _log_numbers(inputs: InpaintingInputs, count: FloatArray, generated: int, settings: FusingSettings) -> None:
+    """Log the number of generated nodes; warn where there is none."""
     fitted = int(inputs.fitted.sum())
     logger.log(
         logging.INFO if generated else logging.WARNING,
@@ -78,17 +78,19 @@ def _say_how_many(inputs: InpaintingInputs, count: FloatArray, generated: int, s
     )
 
 
-def _born(inputs: InpaintingInputs, generator: NodeGenerator, parents: IntArray, settings: FusingSettings) -> Generated:
+def _new_nodes(
+    inputs: InpaintingInputs, generator: NodeGenerator, parents: IntArray, settings: FusingSettings
+) -> Generated:
     if settings.nodes == "random" or len(parents) == 0:
         return random_nodes(inputs, parents)
-    born = generator.draw(parents)
-    _require_finite(born.features, tuple(inputs.subjects[parent] for parent in parents))
-    return born
+    new_nodes = generator.draw(parents)
+    _require_finite(new_nodes.features, tuple(inputs.subjects[parent] for parent in parents))
+    return new_nodes
 
 
-def _require_finite(answers: NDArray[np.float32] | FloatArray, subjects: tuple[str, ...]) -> None:
-    """Refuse answers (s,) or (s, d) about the subjects (s) that are not finite."""
-    finite = np.isfinite(answers) if answers.ndim == 1 else np.isfinite(answers).all(axis=1)
+def _require_finite(outputs: NDArray[np.float32] | FloatArray, subjects: tuple[str, ...]) -> None:
+    """Refuse outputs (s,) or (s, d) of a generator for the subjects (s) that are not finite."""
+    finite = np.isfinite(outputs) if outputs.ndim == 1 else np.isfinite(outputs).all(axis=1)
     if not finite.all():
         raise UserError(
             f"subject {subjects[int(np.argmin(finite))]!r}: expected finite numbers from the trained generator, found "
@@ -99,19 +101,23 @@ def _require_finite(answers: NDArray[np.float32] | FloatArray, subjects: tuple[s
 def _parents(
     inputs: InpaintingInputs, count: FloatArray, settings: FusingSettings, max_generated: int | None
 ) -> IntArray:
-    """(g,) whose missing neighbour each new node is, ascending."""
+    """(g,) parent of each new node, ascending."""
     number = np.zeros(len(inputs.subjects), dtype=np.int64)
     for institution in range(len(inputs.institutions)):
         members = inputs.members(institution)
-        lot = inputs.streams.numpy("allotment", inputs.part, institution).permutation(len(members))
+        tie_order = inputs.streams.numpy("allotment", inputs.part, institution).permutation(len(members))
         number[members] = allot(
-            count[members], rounding=settings.rounding, max_generated=max_generated, cap=settings.cap, lot=lot
+            count[members],
+            rounding=settings.rounding,
+            max_generated=max_generated,
+            cap=settings.cap,
+            tie_order=tie_order,
         )
     return np.repeat(np.arange(len(number)), number)
 
 
 def _joined(inputs: InpaintingInputs, found: Edges, number: int) -> tuple[IntArray, IntArray, NDArray[np.float32]]:
-    """The subjects' edges, those found in both directions, and self-loops of the new nodes."""
+    """The subjects' edges, new edges in both directions, and self-loops of new nodes."""
     graph = inputs.graph
     new = symmetric(found, graph.nodes + number)
     loop = graph.nodes + np.arange(number if inputs.graph_settings.self_weight > 0 else 0)

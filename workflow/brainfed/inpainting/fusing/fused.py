@@ -1,4 +1,4 @@
-"""A graph of real and generated nodes (FedNI Sec. III-B.2)."""
+"""A graph of real and generated nodes (FedNI Sec. III-C.1, G+)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ class FusedGraph:
 
     Attributes:
         row, column, weight: edges over n + g nodes in order of (row, column), self-loops included; row i receives
-            from column j. Those among subjects are the population graph's.
+            from column j. Edges among subjects are the population graph's.
         features: (g, d) of the generated nodes.
         institution: (g,) codes.
-        parent: (g,) position of the subject whose missing neighbour each is.
+        parent: (g,) position of the subject that each node is a missing neighbour of.
         sex: (g,) codes, -1 unknown.
         age: (g,) years, NaN unknown.
         count: (n,) predicted number of missing neighbours before rounding and cap.
@@ -43,7 +43,7 @@ def read_fused(path: Path | str, subjects: Sequence[str]) -> FusedGraph:
     """The graph of real and generated nodes.
 
     Raises:
-        UserError: its subjects are not `subjects` in their order.
+        UserError: the file's subjects or their order differ from `subjects`.
     """
     file = read_arrays(path)
     if file.subjects != tuple(subjects):

@@ -1,7 +1,7 @@
-"""What the new nodes are: what the generator makes, or what a control puts in its place (FedNI Fig. 4).
+"""Controls in place of generated nodes: random nodes (FedNI Fig. 4), institution means and shuffled features.
 
-A control has the generator's numbers of nodes and their parents. The mean and shuffled features leave edges and
-phenotypes as they are; random nodes have other ones.
+Controls have the generator's numbers of nodes and their parents. Means and shuffled features keep edges and phenotypes;
+random nodes have their own.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ IntArray = NDArray[np.int64]
 
 
 def random_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
-    """Random inpainting (FedNI Fig. 4): each feature normal as in the institution, sex and age those of a member."""
+    """Random inpainting: each feature normal as in the institution, sex and age those of a random member."""
     home = inputs.institution[parents]
     features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
     alike = np.zeros(len(parents), dtype=np.int64)
@@ -28,7 +28,7 @@ def random_nodes(inputs: InpaintingInputs, parents: IntArray) -> Generated:
 
 
 def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np.float32]:
-    """Features (g, d): every node is the mean of its parent's institution, and keeps phenotype and edges."""
+    """Features (g, d): every node is the mean of its parent's institution."""
     features = np.zeros((len(parents), inputs.features.shape[1]), dtype=np.float32)
     home = inputs.institution[parents]
     for institution in np.unique(home):
@@ -40,7 +40,7 @@ def institution_means(inputs: InpaintingInputs, parents: IntArray) -> NDArray[np
 def shuffled_features(
     inputs: InpaintingInputs, parents: IntArray, features: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Features (g, d) that trade places inside each institution: phenotypes and edges stay, their meaning goes."""
+    """Features (g, d), permuted inside each institution."""
     place = np.arange(len(parents))
     home = inputs.institution[parents]
     for institution in np.unique(home):

@@ -1,4 +1,4 @@
-"""Where new nodes lie among the subjects, as the population graph compares them (FedNI Sec. III-A)."""
+"""Embed new nodes beside the subjects, for the population graph's similarity (FedNI Sec. III-A)."""
 
 from dataclasses import dataclass
 
@@ -18,20 +18,20 @@ class Placed:
 
     Attributes:
         nodes: (n + g) of them, in the embedding and with the phenotypes that the graph compares.
-        parts: institution -> what its subjects' embedding was fitted to.
+        parts: institution -> the fitted part of its subjects.
     """
 
     nodes: Nodes
     parts: dict[int, FittedPart]
 
 
-def place(inputs: InpaintingInputs, home: IntArray, born: Generated, site: IntArray) -> Placed:
-    """Put new nodes beside the subjects.
+def place(inputs: InpaintingInputs, home: IntArray, new_nodes: Generated, site: IntArray) -> Placed:
+    """Embed new nodes beside the subjects.
 
     Args:
         inputs: subjects and their graph.
         home: (g,) the institution whose graph each new node joins.
-        born: what the new nodes are.
+        new_nodes: their features and phenotypes.
         site: (g,) their sites, -1 unknown.
     """
     settings = inputs.graph_settings
@@ -39,12 +39,12 @@ def place(inputs: InpaintingInputs, home: IntArray, born: Generated, site: IntAr
     part_of = {index: parts[index if settings.scope == "local" else 0] for index in np.unique(home).tolist()}
     placed = np.zeros((len(home), embedding.shape[1]))
     for index, part in part_of.items():
-        projected = part.projection(born.features[home == index])
+        projected = part.projection(new_nodes.features[home == index])
         placed[home == index, : projected.shape[1]] = projected
     compared: dict[str, IntArray | NDArray[np.float64]] = {
         "site": np.append(inputs.site, site),
-        "sex": np.append(inputs.sex, born.sex),
-        "age": np.append(inputs.age, born.age),
+        "sex": np.append(inputs.sex, new_nodes.sex),
+        "age": np.append(inputs.age, new_nodes.age),
     }
     phenotypes = {str(name): compared[name] for name in settings.phenotypes}
     return Placed(Nodes.of(np.concatenate([embedding, placed]), phenotypes, settings.distance), part_of)

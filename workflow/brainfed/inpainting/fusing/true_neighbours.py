@@ -1,6 +1,6 @@
-"""The oracle: in place of generated nodes, the very subjects that the cut took away, with the edges that it took.
+"""The oracle: the subjects and edges that the cut removed, in place of generated nodes.
 
-A simulation alone can have it, for their features cross institutions. It shows what perfect inpainting would be worth.
+It shows the value of perfect inpainting. It exists in a simulation only, for features of subjects cross institutions.
 """
 
 import numpy as np
@@ -15,33 +15,33 @@ from brainfed.inpainting.settings import FusingSettings
 
 IntArray = NDArray[np.int64]
 
-
-CROSSES = {"features": ("subjects", "features")} | dict.fromkeys(("sex", "age"), ("subjects",))
+SHARED_TENSORS = {"features": ("subjects", "features")} | dict.fromkeys(("sex", "age"), ("subjects",))
 
 
 def true_neighbours(inputs: InpaintingInputs, parents: IntArray, cut: Edges) -> tuple[IntArray, Generated, Edges]:
-    """As many of the true missing neighbours as there are generated nodes, where so many are missing.
+    """True missing neighbours, at most as many as there are generated nodes.
 
-    Each entry of `parents` (g,) gets the strongest of its missing neighbours that its institution does not have yet.
+    Each entry of `parents` (g,) gets its strongest missing neighbour that its institution does not have yet.
 
     Returns:
-        parents (t,), t at most g; what the nodes are; every edge of theirs into the institution, in one direction.
+        parents (t,), t at most g; features and phenotypes of the nodes; all their edges into the institution, in one
+        direction.
     """
-    learnt = inputs.fitted[cut.column] & inputs.fitted[cut.row]
-    row, column, weight = cut.row[learnt], cut.column[learnt], cut.weight[learnt]
+    fitted = inputs.fitted[cut.column] & inputs.fitted[cut.row]
+    row, column, weight = cut.row[fitted], cut.column[fitted], cut.weight[fitted]
     order = np.lexsort((column, -weight, row))
     row, column, weight = row[order], column[order], weight[order]
     start, stop = (np.searchsorted(row, parents, side=side) for side in ("left", "right"))
     taken: set[tuple[int, int]] = set()
-    kept, who = [], []
+    kept, chosen_subjects = [], []
     for parent, first, last in zip(parents.tolist(), start.tolist(), stop.tolist(), strict=True):
         home = int(inputs.institution[parent])
         candidate = next((int(other) for other in column[first:last] if (home, int(other)) not in taken), None)
         if candidate is not None:
             taken.add((home, candidate))
             kept.append(parent)
-            who.append(candidate)
-    chosen, subjects = np.array(kept, dtype=np.int64), np.array(who, dtype=np.int64)
+            chosen_subjects.append(candidate)
+    chosen, subjects = np.array(kept, dtype=np.int64), np.array(chosen_subjects, dtype=np.int64)
     pieces = []
     home_of_row = inputs.institution[row]
     for node, (parent, subject) in enumerate(zip(chosen, subjects, strict=True)):
@@ -50,17 +50,17 @@ def true_neighbours(inputs: InpaintingInputs, parents: IntArray, cut: Edges) -> 
     new, others, weights = (
         (np.concatenate(parts) for parts in zip(*pieces, strict=True)) if pieces else (np.zeros(0, np.int64),) * 3
     )
-    born = Generated(inputs.features[subjects].astype(np.float32), inputs.sex[subjects], inputs.age[subjects])
-    return chosen, born, Edges(new, others, weights.astype(np.float64))
+    new_nodes = Generated(inputs.features[subjects].astype(np.float32), inputs.sex[subjects], inputs.age[subjects])
+    return chosen, new_nodes, Edges(new, others, weights.astype(np.float64))
 
 
 def crossings_of(
     inputs: InpaintingInputs, fused: FusedGraph, settings: FusingSettings
 ) -> tuple[dict[str, int | str], ...]:
-    """Rows of the ledger: each institution is sent the subjects that stand in its graph; nothing without the oracle."""
+    """Rows of the ledger: each institution receives the foreign subjects in its graph; none without the oracle."""
     if settings.nodes != "true":
         return ()
-    ledger = Ledger(CROSSES, {"features": inputs.features.shape[1]}, "inpainting")
+    ledger = Ledger(SHARED_TENSORS, {"features": inputs.features.shape[1]}, "inpainting")
     sent = {"features": (inputs.features.shape[1:], inputs.features.itemsize)} | columns("sex", "age")
     lent = {int(code): int((fused.institution == code).sum()) for code in np.unique(fused.institution)}
     record_loan(ledger, lent, {code: len(inputs.members(code)) for code in lent}, sent)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.inpainting.fedni.crossings import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
+from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
 from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings

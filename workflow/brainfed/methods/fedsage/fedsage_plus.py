@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from brainfed.inpainting.fedsage.crossings import FEDSAGE_TENSORS
 from brainfed.inpainting.fedsage.settings import FedSageSettings
+from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
 from brainfed.methods.classifier_settings import (
     MOMENTS_TENSORS,
     NETWORK_TENSORS,

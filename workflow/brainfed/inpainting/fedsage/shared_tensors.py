@@ -1,9 +1,9 @@
-"""What FedSage+'s generator training sends between owners: name -> axes. Light: the methods declare it.
+"""Tensors that owners share in FedSage+'s generator training: name -> axes. Light: the methods declare them.
 
-Under `exchange: gradients`, owner i sends fGen's parameters, and owner j returns their gradient, summed over its
-own nodes (`visits`). Under `exchange: raw`, owner j sends the embeddings of its nodes, owner i the vectors that it
-generates from them, and j returns one gradient a vector, which is as good as its patients' features (`raw_visits`).
-The sum hides one patient among others only by their number: it carries no formal guarantee.
+Under `exchange: gradients`, owner i sends fGen's parameters, and owner j returns their gradient, summed over its nodes
+(`visits`). The sum gives a patient no formal privacy guarantee. Under `exchange: raw`, owner j sends the embeddings of
+its nodes, owner i the vectors generated from them, and j returns one gradient a vector, which reveals its patients'
+features (`raw_visits`).
 """
 
 from collections.abc import Mapping

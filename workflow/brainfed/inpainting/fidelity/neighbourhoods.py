@@ -1,4 +1,4 @@
-"""Who lost whom: a subject, the nodes generated for it, and the neighbours that the cut took from it."""
+"""A subject with its generated, missing and visible neighbours."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Family:
-    """One subject that was given at least one generated node.
+class Neighbourhood:
+    """The neighbours of one subject with at least one generated node.
 
     Attributes:
         parent: position i of the subject.
         generated: (a,) its generated nodes G_i, positions among the generated nodes 0 ... g - 1.
-        missing: (b,) its true missing neighbours T_i: subjects of other institutions from which a cut edge ran to it.
-        visible: (c,) its neighbours inside the institution, itself not among them.
+        missing: (b,) its true missing neighbours T_i: foreign subjects with a cut edge to it.
+        visible: (c,) its neighbours inside the institution, without itself.
     """
 
     parent: int
@@ -29,15 +29,15 @@ class Family:
     visible: IntArray
 
 
-def families(inputs: InpaintingInputs, fused: FusedGraph, cut: Edges) -> tuple[Family, ...]:
-    """The family of every parent, in order of the parent's position."""
+def neighbourhoods(inputs: InpaintingInputs, fused: FusedGraph, cut: Edges) -> tuple[Neighbourhood, ...]:
+    """The neighbourhood of every parent, in order of its position."""
     count = len(inputs.institution)
     generated = grouped(fused.parent, np.arange(len(fused.parent)), count)
     missing = grouped(cut.row, cut.column, count)
     others = inputs.graph.row != inputs.graph.column
     visible = grouped(inputs.graph.row[others], inputs.graph.column[others], count)
     parents = np.unique(fused.parent).tolist()
-    return tuple(Family(parent, generated[parent], missing[parent], visible[parent]) for parent in parents)
+    return tuple(Neighbourhood(parent, generated[parent], missing[parent], visible[parent]) for parent in parents)
 
 
 def grouped(row: IntArray, column: IntArray, rows: int) -> list[IntArray]:

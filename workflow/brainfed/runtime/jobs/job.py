@@ -3,8 +3,8 @@
 A script reads:
 
     with job(snakemake, gpu=True) as running:
-        from brainfed.methods.gcn.train_fedgcn import train  # torch is imported under the lease
-        train(..., **running.params.settings, device=running.device)
+        from brainfed.methods.gcn.train import train_fedgcn  # torch is imported under the lease
+        train_fedgcn(..., **running.params.settings, device=running.device)
         write_text(snakemake.output.timing, json.dumps(running.timing()))
 """
 

@@ -51,7 +51,7 @@ def code_digest(*roots: Path | str, base: "Path | str | SourceTree", exclude: Co
 
     Args:
         roots: files (a `Path`, or a name that ends in `.py`; relative to `base` or absolute) and dotted
-            modules (`brainfed.methods.gcn.train_fedgcn`, or an entry point `brainfed.methods.gcn.train_fedgcn:train`).
+            modules (`brainfed.methods.gcn.train`, or an entry point `brainfed.methods.gcn.train:train_fedgcn`).
         base: the folder that is on the import path, or its tree; imports that lead outside it are not followed.
         exclude: dotted modules that are left out together with what only they import.
 

@@ -129,12 +129,12 @@ def main() -> None:
             return assemble(
                 split=folder / "splits" / experiment.regime.split / f"repeat-{repeat}.parquet",
                 participants=folder / "cohort" / "participants.parquet",
-                features=[folder / "features" / variant.features.name / "all.safetensors"],
+                features=[folder / "features" / variant.stages["features"].name / "all.safetensors"],
                 graphs=graphs, fused=fused, labels="true", streams=Streams(plan.project.seed, repeat),
             )  # fmt: skip
 
-        inputs, truth = read([folder / "graphs" / variant.graph.name / part], [])
-        fused = read([], [folder / "fused" / variant.fused.name / part])[0].fused[0]
+        inputs, truth = read([folder / "graphs" / variant.stages["graph"].name / part], [])
+        fused = read([], [folder / "fused" / variant.stages["fused"].name / part])[0].fused[0]
         group = np.array([group_of[subject] for subject in inputs.subjects])
         made = contents(inputs, fused, group, np.random.default_rng(repeat))
         target = made["mean of the parent's group elsewhere"]

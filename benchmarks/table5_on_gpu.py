@@ -33,7 +33,7 @@ from matrix_rate import Stopwatch, clock_of, synchronise
 
 from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.inpainter import Inpainter
+from brainfed.methods.inpainter import Inpainter, inpainter_of
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
@@ -81,7 +81,8 @@ class Table:
         plain = cohort.method_inputs()
         for name in names:
             method = METHODS[name]
-            inputs = plain if method.inpainter is None else self._mended(method, method.inpainter, cohort, plain)
+            inpainter = inpainter_of(method)
+            inputs = plain if inpainter is None else self._mended(method, inpainter, cohort, plain)
             train, settings = resolve(method.entry), settings_of(method.settings, self.precision, self.rounds)
             self.train(name, "first_layer_operations", lambda: train(inputs, settings, self.run))  # noqa: B023
 
@@ -92,7 +93,7 @@ class Table:
         trained = self.train(f"{method.name}: generator", "operations", lambda: train(inputs, settings, self.run))
         generator = load(inputs, settings, ArrayFile(trained.arrays, {}), self.run)
         most = getattr(settings, inpainter.max_generated) if inpainter.max_generated else inputs.graph_settings.k
-        fused = fuse(inputs, generator, FusingSettings(**method.fusing), most)
+        fused = fuse(inputs, generator, FusingSettings(**method.options.get("fused", {})), most)
         return replace(plain, graphs=(), fused=(fused,))
 
 

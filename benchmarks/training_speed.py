@@ -20,6 +20,7 @@ from made_up_cohort import CC200_FEATURES, MadeUpCohort
 from matrix_rate import Stopwatch
 
 from brainfed.inpainting.fusing.fused import FusedGraph
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
@@ -63,7 +64,7 @@ def measure(variant: str, inputs: MethodInputs, device: torch.device, rounds: in
     method = METHODS[named.pop("method")]
     settings = restore(method.settings, named)
     linear = variant in LINEAR
-    if method.inpainter is not None:
+    if inpainter_of(method) is not None:
         inputs = with_copies(inputs)
     whole = 1
     if hasattr(settings, "rounds"):

@@ -68,14 +68,14 @@ class Broken:
         name: what is broken.
         make: breaks a good cohort.
         checked: what `brainfed check` says (a regular expression), empty where tables and headers do not show it.
-        said: what the workflow's own function says, empty where it is no error by design.
+        sentence: of the workflow's own function, empty where it is no error by design.
         subject: whom it concerns, empty where it is the whole cohort.
     """
 
     name: str
     make: Callable[[Cohort], None]
     checked: str
-    said: str
+    sentence: str
     subject: str = ""
 
 

@@ -31,9 +31,9 @@ class FakeDriver:
         """The processes on the devices: UUID, process, MiB."""
         self.processes.write_text("".join(f"{uuid}, {pid}, {used}\n" for uuid, pid, used in processes))
 
-    def breaks(self, said: str, code: int) -> None:
-        """Answer this and fail from now on."""
-        self.says(f'echo "{said}"\nexit {code}')
+    def breaks(self, answer: str, code: int) -> None:
+        """Give this answer and exit code from now on."""
+        self.says(f'echo "{answer}"\nexit {code}')
 
     def says(self, script: str) -> None:
         """Run these lines of shell in place of an answer."""

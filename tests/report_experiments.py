@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from brainfed.configuration.shipped import shipped_settings
+from brainfed.configuration.stages.registry import stage_settings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 
@@ -26,12 +28,13 @@ def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPE
     """One variant with its files: `inpainting`, `fusing`, `graph`, `settings` hold what differs from the defaults."""
     own = folder / name
     known = METHODS[method]
-    trained = known.inpainter.settings if known.inpainter else None
+    fusing = {**known.options.get("fused", {}), **given.get("fusing", {})}
+    trained = inpainter.settings if (inpainter := inpainter_of(known)) else None
     stages = {
         "features": asdict(FeatureSettings(**given.get("features", {}))),
-        "graph": asdict(GraphSettings(**given.get("graph", {}))) if known.graph != "none" else {},
+        "graph": asdict(GraphSettings(**given.get("graph", {}))) if "graph" in stage_settings(known) else {},
         "inpainting": asdict(trained(**given.get("inpainting", {}))) if trained else {},
-        "fusing": asdict(FusingSettings(**{**known.fusing, **given.get("fusing", {})})) if trained else {},
+        "fusing": asdict(FusingSettings(**fusing)) if trained else {},
     }
     outline = {
         "name": name,

@@ -15,6 +15,7 @@ from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.configuration.shipped import shipped_settings
+from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.quality.qc_fc import relate_motion
@@ -70,7 +71,10 @@ METHODS = {
     "fedni-random-nodes": ("fedni", "FedNI", "federated", {"rounds": 10, "local_epochs": 10, "noise": 0.01}),
 }
 GENERATORS = {
-    "fedsage-plus": {"inpainting": asdict(FedSageSettings()), "fusing": asdict(FusingSettings(**SAGE.fusing))},
+    "fedsage-plus": {
+        "inpainting": asdict(FedSageSettings()),
+        "fusing": asdict(FusingSettings(**SAGE.options["fused"])),
+    },
     "fedni": {"inpainting": asdict(InpaintingSettings()), "fusing": asdict(FusingSettings())},
     "fedni-random-nodes": {
         "inpainting": asdict(InpaintingSettings()),
@@ -293,7 +297,7 @@ def _write_generator(folder: Path, subjects: int) -> None:
 
 def _stages(name: str, method: str) -> dict[str, Any]:
     usual = {"scope": "global"} if KNOWN[method].graph == "global" else {}
-    graph = asdict(GraphSettings(**usual)) if KNOWN[method].graph != "none" else {}
+    graph = asdict(GraphSettings(**usual)) if "graph" in stage_settings(KNOWN[method]) else {}
     features = asdict(FeatureSettings()) if KNOWN[method].features else {}
     return {"features": features, "graph": graph, **GENERATORS.get(name, {})}
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import yaml
 
+from brainfed.configuration.outline.figure_names import PAPER_FIGURES
+
 WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 RULES = {
     match[1]: match[0]
@@ -17,7 +19,6 @@ UNNAMED = {
     for match in re.finditer(r"^ +rule:\n(?:(?!^\S).*\n)*", file.read_text(), re.MULTILINE)
 }
 """Rules that loops make, and name."""
-PAPER_FIGURES = re.findall(r'^    "(\w+)": ', (WORKFLOW / "rules" / "report_figures.smk").read_text(), re.MULTILINE)
 
 
 def profile(name):

@@ -86,7 +86,7 @@ def test_results_without_a_record_are_named_in_one_sentence(finished: Project, t
     for path in (project.folder / "results").rglob(f".*{SUFFIX}"):
         path.unlink()
     said = project.snakemake("-n").stderr
-    assert "no record says what made them. BRAINFED_ADOPT=1 in the environment keeps such results as they are." in said
+    assert "no record lies beside them. BRAINFED_ADOPT=1 in the environment keeps such results as they are." in said
 
 
 def test_results_that_are_adopted_stay_adopted_and_the_report_says_so(finished: Project, tmp_path: Path):

@@ -1,17 +1,10 @@
 """Who the subjects are: ingested, included, split."""
 
 
-include: "cohort_inputs.smk"
-
-
 rule ingest_phenotypes:
     input:
         phenotype=lambda wc: LISTINGS[wc.cohort].phenotype,
-        confounds=lambda wc: [
-            table
-            for tables in LISTINGS[wc.cohort].motion_tables.values()
-            for table in tables
-        ],
+        confounds=lambda wc: COHORTS[wc.cohort].motion_tables(),
     output:
         participants="results/{cohort}/cohort/participants.parquet",
     log:
@@ -27,7 +20,7 @@ rule ingest_phenotypes:
     params:
         given=named(
             code=code_of("scripts/ingest_phenotypes.py"),
-            settings=phenotype_settings_of,
+            settings=lambda wc: COHORTS[wc.cohort].phenotype_settings(),
             absences=lambda wc: LISTINGS[wc.cohort].absences,
             confounds=lambda wc: LISTINGS[wc.cohort].motion_tables,
         ),
@@ -40,9 +33,9 @@ rule ingest_phenotypes:
 rule measure_quality:
     input:
         participants="results/{cohort}/cohort/participants.parquet",
-        series=series_files,
-        quality=lambda wc: shard_files(wc, "-quality.parquet"),
-        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+        series=lambda wc: COHORTS[wc.cohort].series_files(),
+        quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
+        coverage=lambda wc: COHORTS[wc.cohort].shard_files("-coverage.parquet"),
     output:
         measures="results/{cohort}/cohort/quality.parquet",
         crossings="results/{cohort}/cohort/quality-crossings.json",
@@ -59,9 +52,9 @@ rule measure_quality:
     params:
         given=named(
             code=code_of("scripts/measure_quality.py"),
-            alike=lambda wc: cohort_of(wc).flag.alike,
-            min_coverage=lambda wc: cohort_of(wc).min_coverage,
-            by_run=averages_runs,
+            alike=lambda wc: PROJECT.cohorts[wc.cohort].flag.alike,
+            min_coverage=lambda wc: PROJECT.cohorts[wc.cohort].min_coverage,
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
         ),
     message:
         "Measuring quality ({wildcards.cohort})"
@@ -73,7 +66,7 @@ rule include_subjects:
     input:
         participants="results/{cohort}/cohort/participants.parquet",
         measures="results/{cohort}/cohort/quality.parquet",
-        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
     output:
         included="results/{cohort}/cohort/included.parquet",
         crossings="results/{cohort}/cohort/included-crossings.json",
@@ -90,12 +83,12 @@ rule include_subjects:
     params:
         given=named(
             code=code_of("scripts/include_subjects.py"),
-            settings=lambda wc: settings_of(
-                wc, "source", "constant_regions", "exclude", "target", "unlabelled"
+            settings=lambda wc: COHORTS[wc.cohort].settings_of(
+                "source", "constant_regions", "exclude", "target", "unlabelled"
             ),
         ),
     message:
-        "Deciding who is included ({wildcards.cohort})"
+        "Selecting included subjects ({wildcards.cohort})"
     script:
         "../scripts/include_subjects.py"
 
@@ -105,8 +98,8 @@ rule list_issues:
         participants="results/{cohort}/cohort/participants.parquet",
         measures="results/{cohort}/cohort/quality.parquet",
         included="results/{cohort}/cohort/included.parquet",
-        quality=lambda wc: shard_files(wc, "-quality.parquet"),
-        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+        quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
+        coverage=lambda wc: COHORTS[wc.cohort].shard_files("-coverage.parquet"),
     output:
         issues=if_subjects_may_be_shown(
             "results/{cohort}/cohort/issues.tsv",
@@ -128,8 +121,7 @@ rule list_issues:
     params:
         given=named(
             code=code_of("scripts/list_issues.py"),
-            settings=lambda wc: settings_of(
-                wc,
+            settings=lambda wc: COHORTS[wc.cohort].settings_of(
                 "source",
                 "codes",
                 "min_coverage",
@@ -138,17 +130,17 @@ rule list_issues:
                 "target",
                 "classes",
             ),
-            strangers=subjects_not_in_the_table,
+            strangers=lambda wc: COHORTS[wc.cohort].subjects_not_in_the_table(),
         ),
     message:
-        "Listing what is worth knowing of the data ({wildcards.cohort})"
+        "Listing issues of the data ({wildcards.cohort})"
     script:
         "../scripts/list_issues.py"
 
 
 rule relate_motion:
     input:
-        series=series_files,
+        series=lambda wc: COHORTS[wc.cohort].series_files(),
         participants="results/{cohort}/cohort/participants.parquet",
         measures="results/{cohort}/cohort/quality.parquet",
         included="results/{cohort}/cohort/included.parquet",
@@ -167,7 +159,7 @@ rule relate_motion:
     params:
         given=named(
             code=code_of("scripts/relate_motion.py"),
-            by_run=averages_runs,
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
         ),
     message:
         "Relating connectivity to motion ({wildcards.cohort})"
@@ -195,8 +187,8 @@ rule split_subjects:
         given=named(
             code=code_of("scripts/split_subjects.py"),
             settings=lambda wc: split_content(PLAN.splits[wc.split]),
-            target=lambda wc: cohort_of(wc).target,
-            classes=lambda wc: list(cohort_of(wc).classes),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

@@ -1,4 +1,4 @@
-"""The plan of this run, and the input functions that read it."""
+"""The plan of this run, and where its files lie."""
 
 import re
 import sys
@@ -23,19 +23,36 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
         "run `make install` here and activate this .venv."
     )
 
-from brainfed.cohort.sources.freesurfer.files import measure_files
+from brainfed.cohort.sources.known_atlases import FOLDER
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.configuration.planning.figures import knows_truth, scopes_of
-from brainfed.configuration.loading import load_plan
-from brainfed.configuration.planning.plan import split_content
-from brainfed.configuration.shipped import shipped_settings
-from brainfed.configuration.twins import find_twins, topology_of, twins_of
-from brainfed.configuration.targets import (
-    config_of,
-    reports_of,
-    swept_split,
-    targets_of,
+from brainfed.configuration.layout.cohort_inputs import (
+    CohortInputs,
+    atlases_to_fetch,
+    cohorts_from,
+    cohorts_yielding,
+    exported_folders,
 )
+from brainfed.configuration.layout.layout import Layout
+from brainfed.configuration.layout.paths import stage_pattern, timing_of
+from brainfed.configuration.loading import load_plan
+from brainfed.configuration.outline.experiment import figure_outline, groups_drawn_as
+from brainfed.configuration.outline.figure_names import PAPER_FIGURES
+from brainfed.configuration.outline.graphs import (
+    drawn_graphs,
+    experiments_that_cut,
+    scope_inputs,
+)
+from brainfed.configuration.outline.report import (
+    outline_files,
+    report_files,
+    report_outline,
+)
+from brainfed.configuration.outline.variant import shown_variant
+from brainfed.configuration.planning.plan import split_content
+from brainfed.configuration.stages.inpainting import max_generated
+from brainfed.configuration.stages.registry import KINDS
+from brainfed.configuration.twins import twins_of
+from brainfed.configuration.targets import reports_of, targets_of
 from brainfed.runtime.devices.lease import missing_gpu, unusable_gpu
 from brainfed.runtime.records.digests import SourceTree, code_digest
 from brainfed.runtime.errors import UserError
@@ -69,6 +86,11 @@ except UserError as error:
     LISTINGS = {}
 
 PROJECT = PLAN.project
+LAYOUT = Layout(PLAN, LISTINGS)
+COHORTS = {
+    name: CohortInputs(name, PROJECT.cohorts[name], listing)
+    for name, listing in LISTINGS.items()
+}
 
 
 REPORTS = {
@@ -132,11 +154,12 @@ onstart:
 
 
 def either(names):
-    """A wildcard pattern for these names."""
-    return "|".join(re.escape(name) for name in names)
+    """A wildcard pattern for these names; one that matches nothing where there are none."""
+    return "|".join(re.escape(name) for name in names) or "no-such-name"
 
 
 wildcard_constraints:
+    **{kind.name: r"[^/]+" for kind in KINDS},
     cohort=either(PROJECT.cohorts),
     repeat=r"\d+",
     fold=r"\d+",
@@ -144,10 +167,6 @@ wildcard_constraints:
     experiment=either(PLAN.experiments),
     part=r"all|fold-\d+",
     split=r"[^/]+",
-    features=r"[^/]+",
-    graph=r"[^/]+",
-    inpainting=r"[^/]+",
-    fused=r"[^/]+",
     regime=r"[^/]+",
     variant=r"[^/]+",
 
@@ -155,100 +174,6 @@ wildcard_constraints:
 def if_subjects_may_be_shown(path, **registration):
     """Register a table that names subjects for `snakemake --report`, where the config lets it."""
     return report(path, **registration) if PROJECT.report.show_subjects else path
-
-
-def folds_of(cohort, split):
-    """Number of folds of a split: its setting, or the number of the cohort's sites that can be scored."""
-    settings = PLAN.splits[split]
-    if settings.validation == "leave_one_site_out":
-        return len(LISTINGS[cohort].labelled_sites)
-    return settings.folds
-
-
-def split_file(wildcards, split):
-    return (
-        f"results/{wildcards.cohort}/splits/{split}/repeat-{wildcards.repeat}.parquet"
-    )
-
-
-def split_of(wildcards):
-    return split_file(wildcards, PLAN.regimes[wildcards.regime].split)
-
-
-def feature_file(wildcards, stage, fold):
-    folder = f"results/{wildcards.cohort}/features/{stage.name}"
-    if not stage.fitted:
-        return f"{folder}/all.safetensors"
-    return f"{folder}/repeat-{wildcards.repeat}/fold-{fold}.safetensors"
-
-
-def reads_participants(settings):
-    """Whether features are fitted on more than what was measured: on diagnoses, or on sites, ages and sexes."""
-    return settings.reads_labels or settings.harmonise != "none"
-
-
-def feature_files(wildcards, stage):
-    """What a method reads: nothing, one file for all folds, or one a fold."""
-    if stage is None:
-        return []
-    if not stage.fitted:
-        return [feature_file(wildcards, stage, 0)]
-    return [
-        feature_file(wildcards, stage, fold)
-        for fold in range(folds_of(wildcards.cohort, stage.split))
-    ]
-
-
-def parts_of(cohort, stage):
-    """The parts of a graph, or of what is made of one: all folds in one, or one a fold; none where there is none."""
-    if stage is None:
-        return []
-    if not stage.by_fold:
-        return ["all"]
-    return [f"fold-{fold}" for fold in range(folds_of(cohort, stage.split))]
-
-
-def graph_files(wildcards, stage):
-    """What a method reads: nothing, one graph for all folds, or one a fold."""
-    return [
-        f"results/{wildcards.cohort}/graphs/{stage.name}/repeat-{wildcards.repeat}/{part}.safetensors"
-        for part in parts_of(wildcards.cohort, stage)
-    ]
-
-
-def fused_files(wildcards, stage):
-    """The same of graphs with generated nodes."""
-    return [
-        f"results/{wildcards.cohort}/fused/{stage.name}/repeat-{wildcards.repeat}/{part}.safetensors"
-        for part in parts_of(wildcards.cohort, stage)
-    ]
-
-
-def part_of_features(wildcards, stage):
-    """The features that one part of a graph is made of."""
-    return feature_file(wildcards, stage, wildcards.part.removeprefix("fold-"))
-
-
-def part_of_graph(wildcards, stage):
-    return f"results/{wildcards.cohort}/graphs/{stage.name}/repeat-{wildcards.repeat}/{wildcards.part}.safetensors"
-
-
-def inpainting_of(wildcards):
-    """The generator of a fused graph."""
-    return PLAN.fused[wildcards.fused].inpainting
-
-
-def graph_features(wildcards):
-    return part_of_features(wildcards, PLAN.graphs[wildcards.graph].features)
-
-
-def method_files(wildcards, experiment, name):
-    """One file of every variant and repeat of an experiment."""
-    return [
-        f"results/{wildcards.cohort}/methods/{experiment.regime.name}/{variant.name}/repeat-{repeat}/{name}"
-        for variant in experiment.variants
-        for repeat in range(experiment.repeats)
-    ]
 
 
 @cache
@@ -259,6 +184,18 @@ def code_of(*roots):
 
 def class_path(kind):
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def stage_of(wildcards, kind):
+    """The stage that a rule's wildcard of the same name as its kind names."""
+    return PLAN.stage(kind, wildcards[kind])
+
+
+def stage_inputs(kind):
+    """What the job of one part of a stage reads."""
+    return lambda wc: LAYOUT.stage_inputs(
+        stage_of(wc, kind), wc.cohort, wc.repeat, wc.part
+    )
 
 
 def experiment_tables():

@@ -3,13 +3,10 @@
 
 rule score_experiment:
     input:
-        predictions=lambda wc: method_files(
-            wc, PLAN.experiments[wc.experiment], "predictions.parquet"
+        predictions=lambda wc: LAYOUT.method_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
         ),
-        splits=lambda wc: [
-            f"results/{wc.cohort}/splits/{PLAN.experiments[wc.experiment].regime.split}/repeat-{repeat}.parquet"
-            for repeat in range(PLAN.experiments[wc.experiment].repeats)
-        ],
+        splits=lambda wc: LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment]),
     output:
         summary=report(
             "results/{cohort}/tables/{experiment}.tsv",

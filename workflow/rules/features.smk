@@ -3,10 +3,8 @@
 
 rule extract_series:
     input:
-        images=lambda wc: [s.series for s in LISTINGS[wc.cohort].members(wc.shard)],
-        confounds=lambda wc: [
-            s.confounds for s in LISTINGS[wc.cohort].members(wc.shard) if s.confounds
-        ],
+        images=lambda wc: COHORTS[wc.cohort].images(wc.shard),
+        confounds=lambda wc: COHORTS[wc.cohort].confounds(wc.shard),
         parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
@@ -18,7 +16,7 @@ rule extract_series:
     benchmark:
         "results/{cohort}/benchmarks/extract_series/{atlas}.{shard}.tsv"
     wildcard_constraints:
-        cohort=cohorts_from("simulate", "nifti"),
+        cohort=either(cohorts_from(PROJECT.cohorts, "simulate", "nifti")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -28,9 +26,8 @@ rule extract_series:
     params:
         given=named(
             code=code_of("scripts/extract_series.py"),
-            subjects=shard_subjects,
-            settings=lambda wc: settings_of(
-                wc,
+            subjects=lambda wc: COHORTS[wc.cohort].shard_subjects(wc.shard),
+            settings=lambda wc: COHORTS[wc.cohort].settings_of(
                 "atlas",
                 "extraction",
                 "confound_columns",
@@ -46,11 +43,11 @@ rule extract_series:
 
 rule extract_runs:
     input:
-        images=lambda wc: run_files(wc, "image"),
-        masks=lambda wc: run_files(wc, "mask"),
-        confounds=lambda wc: run_files(wc, "confounds"),
-        components=lambda wc: run_files(wc, "components"),
-        sidecars=sidecars_of,
+        images=lambda wc: COHORTS[wc.cohort].run_files(wc.shard, "image"),
+        masks=lambda wc: COHORTS[wc.cohort].run_files(wc.shard, "mask"),
+        confounds=lambda wc: COHORTS[wc.cohort].run_files(wc.shard, "confounds"),
+        components=lambda wc: COHORTS[wc.cohort].run_files(wc.shard, "components"),
+        sidecars=lambda wc: COHORTS[wc.cohort].sidecars(wc.shard),
         parcellation=lambda wc: LISTINGS[wc.cohort].parcellation,
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
@@ -62,7 +59,7 @@ rule extract_runs:
     benchmark:
         "results/{cohort}/benchmarks/extract_runs/{atlas}.{shard}.tsv"
     wildcard_constraints:
-        cohort=cohorts_from("bids"),
+        cohort=either(cohorts_from(PROJECT.cohorts, "bids")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -72,8 +69,8 @@ rule extract_runs:
     params:
         given=named(
             code=code_of("scripts/extract_runs.py"),
-            subjects=shard_runs,
-            settings=extraction_settings_of,
+            subjects=lambda wc: COHORTS[wc.cohort].shard_runs(wc.shard),
+            settings=lambda wc: COHORTS[wc.cohort].extraction_settings(),
         ),
     message:
         "Extracting region series of all runs, {wildcards.shard} ({wildcards.cohort})"
@@ -83,7 +80,7 @@ rule extract_runs:
 
 rule read_series:
     input:
-        series=lambda wc: [s.series for s in LISTINGS[wc.cohort].members(wc.shard)],
+        series=lambda wc: COHORTS[wc.cohort].images(wc.shard),
         labels=lambda wc: LISTINGS[wc.cohort].labels or [],
     output:
         series="results/{cohort}/timeseries/{atlas}/{shard}.safetensors",
@@ -94,7 +91,7 @@ rule read_series:
     benchmark:
         "results/{cohort}/benchmarks/read_series/{atlas}.{shard}.tsv"
     wildcard_constraints:
-        cohort=cohorts_from("timeseries"),
+        cohort=either(cohorts_from(PROJECT.cohorts, "timeseries")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -104,9 +101,8 @@ rule read_series:
     params:
         given=named(
             code=code_of("scripts/read_series.py"),
-            subjects=shard_subjects,
-            settings=lambda wc: settings_of(
-                wc,
+            subjects=lambda wc: COHORTS[wc.cohort].shard_subjects(wc.shard),
+            settings=lambda wc: COHORTS[wc.cohort].settings_of(
                 "atlas",
                 "labels",
                 "regions",
@@ -123,7 +119,7 @@ rule read_series:
 
 rule read_measures:
     input:
-        stats=stats_files_of,
+        stats=lambda wc: COHORTS[wc.cohort].stats_files(),
     output:
         measures="results/{cohort}/morphometry/measures.safetensors",
         quality="results/{cohort}/morphometry/measures-quality.parquet",
@@ -133,7 +129,7 @@ rule read_measures:
     benchmark:
         "results/{cohort}/benchmarks/read_measures.tsv"
     wildcard_constraints:
-        cohort=cohorts_yielding("morphometry"),
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "morphometry")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -143,9 +139,9 @@ rule read_measures:
     params:
         given=named(
             code=code_of("scripts/read_measures.py"),
-            subjects=measured_subjects,
-            settings=lambda wc: settings_of(
-                wc, "freesurfer", "columns", "missing", "on_invalid", "target"
+            subjects=lambda wc: COHORTS[wc.cohort].measured_subjects(),
+            settings=lambda wc: COHORTS[wc.cohort].settings_of(
+                "freesurfer", "columns", "missing", "on_invalid", "target"
             ),
         ),
     message:
@@ -158,13 +154,13 @@ rule compute_morphometry:
     input:
         measures="results/{cohort}/morphometry/measures.safetensors",
     output:
-        features="results/{cohort}/features/{features}/all.safetensors",
+        features=stage_pattern("features", part="all", repeat=""),
     log:
         "logs/{cohort}/compute_morphometry/{features}.log",
     benchmark:
         "results/{cohort}/benchmarks/compute_morphometry/{features}.tsv"
     wildcard_constraints:
-        cohort=cohorts_yielding("morphometry"),
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "morphometry")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -174,7 +170,7 @@ rule compute_morphometry:
     params:
         given=named(
             code=code_of("scripts/compute_morphometry.py"),
-            settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+            settings=lambda wc: stage_of(wc, "features").values,
         ),
     message:
         "Preparing {wildcards.features} ({wildcards.cohort})"
@@ -184,16 +180,16 @@ rule compute_morphometry:
 
 rule compute_connectivity:
     input:
-        series=lambda wc: shard_files(wc, ".safetensors"),
-        quality=lambda wc: shard_files(wc, "-quality.parquet"),
+        series=lambda wc: COHORTS[wc.cohort].shard_files(".safetensors"),
+        quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
     output:
-        features="results/{cohort}/features/{features}/all.safetensors",
+        features=stage_pattern("features", part="all", repeat=""),
     log:
         "logs/{cohort}/compute_connectivity/{features}.log",
     benchmark:
         "results/{cohort}/benchmarks/compute_connectivity/{features}.tsv"
     wildcard_constraints:
-        cohort=cohorts_yielding("connectivity"),
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -203,8 +199,8 @@ rule compute_connectivity:
     params:
         given=named(
             code=code_of("scripts/compute_connectivity.py"),
-            settings=lambda wc: asdict(PLAN.features[wc.features].settings),
-            by_run=averages_runs,
+            settings=lambda wc: stage_of(wc, "features").values,
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
         ),
     message:
         "Computing {wildcards.features} ({wildcards.cohort})"
@@ -214,23 +210,18 @@ rule compute_connectivity:
 
 rule fit_connectivity:
     input:
-        series=lambda wc: (
-            [] if PLAN.features[wc.features].whole else shard_files(wc, ".safetensors")
-        ),
-        whole=lambda wc: (
-            feature_file(wc, PLAN.features[wc.features].whole, wc.fold)
-            if PLAN.features[wc.features].whole
-            else []
-        ),
-        split=lambda wc: split_file(wc, PLAN.features[wc.features].split),
-        participants=lambda wc: (
-            f"results/{wc.cohort}/cohort/participants.parquet"
-            if reads_participants(PLAN.features[wc.features].settings)
-            else []
+        unpack(
+            lambda wc: LAYOUT.fitting_inputs(
+                stage_of(wc, "features"),
+                wc.cohort,
+                wc.repeat,
+                wc.fold,
+                lambda: COHORTS[wc.cohort].shard_files(".safetensors"),
+            )
         ),
     output:
-        features="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}.safetensors",
-        timing="results/{cohort}/features/{features}/repeat-{repeat}/fold-{fold}-timing.json",
+        features=stage_pattern("features", part="fold-{fold}"),
+        timing=timing_of(stage_pattern("features", part="fold-{fold}")),
     log:
         "logs/{cohort}/fit_connectivity/{features}.{repeat}.{fold}.log",
     benchmark:
@@ -244,7 +235,7 @@ rule fit_connectivity:
     params:
         given=named(
             code=code_of("scripts/fit_connectivity.py"),
-            settings=lambda wc: asdict(PLAN.features[wc.features].settings),
+            settings=lambda wc: stage_of(wc, "features").values,
             fold=lambda wc: int(wc.fold),
         ),
     message:
@@ -255,9 +246,9 @@ rule fit_connectivity:
 
 rule export_cohort:
     input:
-        series=lambda wc: shard_files(wc, ".safetensors"),
-        quality=lambda wc: shard_files(wc, "-quality.parquet"),
-        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+        series=lambda wc: COHORTS[wc.cohort].shard_files(".safetensors"),
+        quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
+        coverage=lambda wc: COHORTS[wc.cohort].shard_files("-coverage.parquet"),
     output:
         folder=directory("results/{cohort}/bids"),
     log:
@@ -265,7 +256,7 @@ rule export_cohort:
     benchmark:
         "results/{cohort}/benchmarks/export_cohort.tsv"
     wildcard_constraints:
-        cohort=cohorts_from("bids"),
+        cohort=either(cohorts_from(PROJECT.cohorts, "bids")),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -275,9 +266,9 @@ rule export_cohort:
     params:
         given=named(
             code=code_of("scripts/export_cohort.py"),
-            atlas=lambda wc: cohort_of(wc).atlas,
-            images=images_of_runs,
-            by_run=averages_runs,
+            atlas=lambda wc: PROJECT.cohorts[wc.cohort].atlas,
+            images=lambda wc: COHORTS[wc.cohort].images_of_runs(),
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
         ),
     message:
         "Writing series and correlations as BIDS files ({wildcards.cohort})"
@@ -287,4 +278,4 @@ rule export_cohort:
 
 rule export_bids:
     input:
-        folders=exported_folders(),
+        folders=exported_folders(PROJECT.cohorts),

@@ -39,7 +39,7 @@ rule fetch_atlases:
         runtime=60,
     params:
         given=named(
-            names=atlases_to_fetch(),
+            names=atlases_to_fetch(PROJECT.cohorts),
             folder=FOLDER,
         ),
     message:

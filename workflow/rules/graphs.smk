@@ -3,12 +3,10 @@
 
 rule build_graph:
     input:
-        split=lambda wc: split_file(wc, PLAN.graphs[wc.graph].split),
-        participants="results/{cohort}/cohort/participants.parquet",
-        features=graph_features,
+        unpack(stage_inputs("graph")),
     output:
-        graph="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.safetensors",
-        timing="results/{cohort}/graphs/{graph}/repeat-{repeat}/{part}-timing.json",
+        graph=stage_pattern("graph"),
+        timing=timing_of(stage_pattern("graph")),
     log:
         "logs/{cohort}/graphs/{graph}/repeat-{repeat}/{part}.log",
     benchmark:
@@ -22,8 +20,8 @@ rule build_graph:
     params:
         given=named(
             code=code_of("scripts/build_graph.py"),
-            settings=lambda wc: asdict(PLAN.graphs[wc.graph].settings),
-            protocol=lambda wc: PLAN.graphs[wc.graph].protocol,
+            settings=lambda wc: stage_of(wc, "graph").values,
+            protocol=lambda wc: stage_of(wc, "graph").protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             fold=lambda wc: (

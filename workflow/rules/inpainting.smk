@@ -7,17 +7,12 @@ that compare subjects, come from the training labels of the fold.
 
 rule train_generator:
     input:
-        split=lambda wc: split_file(wc, PLAN.inpaintings[wc.inpainting].graph.split),
-        participants="results/{cohort}/cohort/participants.parquet",
-        features=lambda wc: part_of_features(
-            wc, PLAN.inpaintings[wc.inpainting].graph.features
-        ),
-        graph=lambda wc: part_of_graph(wc, PLAN.inpaintings[wc.inpainting].graph),
+        unpack(stage_inputs("inpainting")),
     output:
-        generator="results/{cohort}/inpainting/{inpainting}/repeat-{repeat}/{part}/generator.safetensors",
-        history="results/{cohort}/inpainting/{inpainting}/repeat-{repeat}/{part}/history.parquet",
-        cost="results/{cohort}/inpainting/{inpainting}/repeat-{repeat}/{part}/cost.json",
-        timing="results/{cohort}/inpainting/{inpainting}/repeat-{repeat}/{part}/timing.json",
+        generator=stage_pattern("inpainting"),
+        history=stage_pattern("inpainting", name="history.parquet"),
+        cost=stage_pattern("inpainting", name="cost.json"),
+        timing=stage_pattern("inpainting", name="timing.json"),
     log:
         "logs/{cohort}/inpainting/{inpainting}/repeat-{repeat}/{part}.log",
     benchmark:
@@ -33,18 +28,18 @@ rule train_generator:
         given=named(
             code=lambda wc: code_of(
                 "scripts/train_generator.py",
-                PLAN.inpaintings[wc.inpainting].inpainter.train,
+                stage_of(wc, "inpainting").maker.train,
             ),
-            entry=lambda wc: PLAN.inpaintings[wc.inpainting].inpainter.train,
+            entry=lambda wc: stage_of(wc, "inpainting").maker.train,
             settings_class=lambda wc: class_path(
-                PLAN.inpaintings[wc.inpainting].inpainter.settings
+                type(stage_of(wc, "inpainting").settings)
             ),
-            settings=lambda wc: PLAN.inpaintings[wc.inpainting].settings,
-            graph=lambda wc: asdict(PLAN.inpaintings[wc.inpainting].graph.settings),
-            correlations=lambda wc: PLAN.inpaintings[
-                wc.inpainting
-            ].graph.features.settings.correlations,
-            protocol=lambda wc: PLAN.inpaintings[wc.inpainting].graph.protocol,
+            settings=lambda wc: stage_of(wc, "inpainting").values,
+            graph=lambda wc: stage_of(wc, "inpainting").parent("graph").values,
+            correlations=lambda wc: stage_of(wc, "inpainting")
+            .parent("features")
+            .settings.correlations,
+            protocol=lambda wc: stage_of(wc, "inpainting").protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             threads=PROJECT.threads,
@@ -57,14 +52,10 @@ rule train_generator:
 
 rule fuse_graph:
     input:
-        split=lambda wc: split_file(wc, inpainting_of(wc).graph.split),
-        participants="results/{cohort}/cohort/participants.parquet",
-        features=lambda wc: part_of_features(wc, inpainting_of(wc).graph.features),
-        graph=lambda wc: part_of_graph(wc, inpainting_of(wc).graph),
-        generator=lambda wc: f"results/{wc.cohort}/inpainting/{inpainting_of(wc).name}/repeat-{wc.repeat}/{wc.part}/generator.safetensors",
+        unpack(stage_inputs("fused")),
     output:
-        fused="results/{cohort}/fused/{fused}/repeat-{repeat}/{part}.safetensors",
-        timing="results/{cohort}/fused/{fused}/repeat-{repeat}/{part}-timing.json",
+        fused=stage_pattern("fused"),
+        timing=timing_of(stage_pattern("fused")),
     log:
         "logs/{cohort}/fused/{fused}/repeat-{repeat}/{part}.log",
     benchmark:
@@ -79,21 +70,26 @@ rule fuse_graph:
     params:
         given=named(
             code=lambda wc: code_of(
-                "scripts/fuse_graph.py", inpainting_of(wc).inpainter.load
+                "scripts/fuse_graph.py",
+                stage_of(wc, "fused").parent("inpainting").maker.load,
             ),
-            entry=lambda wc: inpainting_of(wc).inpainter.load,
-            settings_class=lambda wc: class_path(inpainting_of(wc).inpainter.settings),
-            inpainting=lambda wc: inpainting_of(wc).settings,
-            settings=lambda wc: asdict(PLAN.fused[wc.fused].settings),
-            max_generated=lambda wc: inpainting_of(wc).max_generated,
+            entry=lambda wc: stage_of(wc, "fused").parent("inpainting").maker.load,
+            settings_class=lambda wc: class_path(
+                type(stage_of(wc, "fused").parent("inpainting").settings)
+            ),
+            inpainting=lambda wc: stage_of(wc, "fused").parent("inpainting").values,
+            settings=lambda wc: stage_of(wc, "fused").values,
+            max_generated=lambda wc: max_generated(
+                stage_of(wc, "fused").parent("inpainting")
+            ),
             random_institutions=lambda wc: PLAN.splits[
-                PLAN.fused[wc.fused].split
+                stage_of(wc, "fused").split
             ].draws_institutions,
-            graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
-            correlations=lambda wc: inpainting_of(
-                wc
-            ).graph.features.settings.correlations,
-            protocol=lambda wc: inpainting_of(wc).graph.protocol,
+            graph=lambda wc: stage_of(wc, "fused").parent("graph").values,
+            correlations=lambda wc: stage_of(wc, "fused")
+            .parent("features")
+            .settings.correlations,
+            protocol=lambda wc: stage_of(wc, "fused").protocol,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             threads=PROJECT.threads,
@@ -106,11 +102,11 @@ rule fuse_graph:
 
 rule score_fidelity:
     input:
-        split=lambda wc: split_file(wc, inpainting_of(wc).graph.split),
-        participants="results/{cohort}/cohort/participants.parquet",
-        features=lambda wc: feature_file(wc, inpainting_of(wc).graph.features, 0),
-        graph=lambda wc: graph_files(wc, inpainting_of(wc).graph)[0],
-        fused=lambda wc: fused_files(wc, PLAN.fused[wc.fused])[0],
+        unpack(
+            lambda wc: LAYOUT.fidelity_inputs(
+                stage_of(wc, "fused"), wc.cohort, wc.repeat
+            )
+        ),
     output:
         fidelity="results/{cohort}/fidelity/{fused}/repeat-{repeat}.json",
     log:
@@ -126,16 +122,16 @@ rule score_fidelity:
     params:
         given=named(
             code=code_of("scripts/score_fidelity.py"),
-            graph=lambda wc: asdict(inpainting_of(wc).graph.settings),
-            correlations=lambda wc: inpainting_of(
-                wc
-            ).graph.features.settings.correlations,
-            protocol=lambda wc: inpainting_of(wc).graph.protocol,
-            part=lambda wc: "fold-0" if PLAN.fused[wc.fused].by_fold else "all",
+            graph=lambda wc: stage_of(wc, "fused").parent("graph").values,
+            correlations=lambda wc: stage_of(wc, "fused")
+            .parent("features")
+            .settings.correlations,
+            protocol=lambda wc: stage_of(wc, "fused").protocol,
+            part=lambda wc: "fold-0" if stage_of(wc, "fused").by_fold else "all",
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),
     message:
-        "Comparing {wildcards.fused} with what was cut away, repeat {wildcards.repeat} ({wildcards.cohort})"
+        "Comparing {wildcards.fused} with true neighbours, repeat {wildcards.repeat} ({wildcards.cohort})"
     script:
         "../scripts/score_fidelity.py"

@@ -3,13 +3,11 @@
 
 rule train_method:
     input:
-        split=split_of,
-        participants="results/{cohort}/cohort/participants.parquet",
-        features=lambda wc: feature_files(wc, variant_of(wc).features),
-        graphs=lambda wc: (
-            [] if variant_of(wc).fused else graph_files(wc, variant_of(wc).graph)
+        unpack(
+            lambda wc: LAYOUT.method_inputs(
+                variant_of(wc), wc.regime, wc.cohort, wc.repeat
+            )
         ),
-        fused=lambda wc: fused_files(wc, variant_of(wc).fused),
     output:
         predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
         history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
@@ -34,7 +32,7 @@ rule train_method:
             entry=lambda wc: variant_of(wc).method.entry,
             settings_class=lambda wc: class_path(variant_of(wc).method.settings),
             settings=lambda wc: variant_of(wc).settings,
-            classes=lambda wc: list(cohort_of(wc).class_names),
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].class_names),
             labels=lambda wc: PLAN.regimes[wc.regime].labels,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),

@@ -2,7 +2,21 @@
 
 
 include: "report_figures.smk"
-include: "report_inputs.smk"
+
+
+def files_of_the_workflow(folder, pattern):
+    """Files beside the rules; those inside the project keep their names when its folder moves."""
+    here = Path.cwd()
+    found = sorted((BASE / folder).glob(pattern))
+    return [
+        str(path.relative_to(here) if path.is_relative_to(here) else path)
+        for path in found
+    ]
+
+
+def outline_of(wildcards):
+    """What a page shows; nothing while data are fetched, as no cohort is listed."""
+    return {} if FETCHING else report_outline(LAYOUT, COHORTS, wildcards.page)
 
 
 rule draw_cohort:
@@ -11,7 +25,7 @@ rule draw_cohort:
         included="results/{cohort}/cohort/included.parquet",
         measures="results/{cohort}/cohort/quality.parquet",
         connections="results/{cohort}/cohort/qc-fc.parquet",
-        coverage=lambda wc: shard_files(wc, "-coverage.parquet"),
+        coverage=lambda wc: COHORTS[wc.cohort].shard_files("-coverage.parquet"),
     output:
         flow=drawn("flow", "Data and quality", "who is analysed"),
         sites=drawn("sites", "Data and quality", "sites"),
@@ -32,9 +46,9 @@ rule draw_cohort:
     params:
         given=named(
             code=code_of("scripts/draw_cohort.py"),
-            flag=lambda wc: asdict(cohort_of(wc).flag),
-            target=lambda wc: cohort_of(wc).target,
-            classes=lambda wc: list(cohort_of(wc).classes),
+            flag=lambda wc: asdict(PROJECT.cohorts[wc.cohort].flag),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
         ),
     message:
         "Drawing subjects and scans ({wildcards.cohort})"
@@ -44,11 +58,11 @@ rule draw_cohort:
 
 rule draw_connectivity:
     input:
-        series=lambda wc: shard_files(wc, ".safetensors"),
+        series=lambda wc: COHORTS[wc.cohort].shard_files(".safetensors"),
         participants="results/{cohort}/cohort/participants.parquet",
         included="results/{cohort}/cohort/included.parquet",
-        parcellation=lambda wc: atlas_file(wc, "parcellation"),
-        labels=lambda wc: atlas_file(wc, "labels"),
+        parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
+        labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
     output:
         means=drawn("means", "Connectivity", "mean matrices"),
         effects=drawn("effects", "Connectivity", "effect sizes"),
@@ -67,9 +81,9 @@ rule draw_connectivity:
     params:
         given=named(
             code=code_of("scripts/draw_connectivity.py"),
-            by_run=averages_runs,
-            target=lambda wc: cohort_of(wc).target,
-            classes=lambda wc: list(cohort_of(wc).classes),
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
         ),
     message:
         "Drawing connectivity ({wildcards.cohort})"
@@ -98,8 +112,8 @@ rule draw_measures:
     params:
         given=named(
             code=code_of("scripts/draw_measures.py"),
-            target=lambda wc: cohort_of(wc).target,
-            classes=lambda wc: list(cohort_of(wc).classes),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
         ),
     message:
         "Drawing FreeSurfer measures ({wildcards.cohort})"
@@ -109,8 +123,8 @@ rule draw_measures:
 
 rule draw_graphs:
     input:
-        graphs=lambda wc: [graph for _, graph, _ in drawn_graphs(wc.cohort)],
-        splits=lambda wc: [split for _, _, split in drawn_graphs(wc.cohort)],
+        graphs=lambda wc: [graph for _, graph, _ in drawn_graphs(LAYOUT, wc.cohort)],
+        splits=lambda wc: [split for _, _, split in drawn_graphs(LAYOUT, wc.cohort)],
         participants="results/{cohort}/cohort/participants.parquet",
     output:
         graph=drawn("graph", "Graphs", "one institution"),
@@ -131,9 +145,11 @@ rule draw_graphs:
     params:
         given=named(
             code=code_of("scripts/draw_graphs.py"),
-            target=lambda wc: cohort_of(wc).target,
-            classes=lambda wc: list(cohort_of(wc).classes),
-            stages=lambda wc: [stage for stage, _, _ in drawn_graphs(wc.cohort)],
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            stages=lambda wc: [
+                stage for stage, _, _ in drawn_graphs(LAYOUT, wc.cohort)
+            ],
         ),
     message:
         "Drawing population graphs ({wildcards.cohort})"
@@ -143,9 +159,9 @@ rule draw_graphs:
 
 rule draw_scopes:
     input:
-        cut=lambda wc: drawn_scopes(wc)["cut"],
-        own=lambda wc: drawn_scopes(wc)["own"],
-        split=lambda wc: drawn_scopes(wc)["split"],
+        unpack(
+            lambda wc: scope_inputs(LAYOUT, PLAN.experiments[wc.experiment], wc.cohort)
+        ),
     output:
         scopes=drawn_scores("scopes", "cut and own graphs", category="Graphs"),
     log:
@@ -153,7 +169,7 @@ rule draw_scopes:
     benchmark:
         "results/{cohort}/benchmarks/draw_scopes/{experiment}.tsv"
     wildcard_constraints:
-        experiment=experiments_that_cut(),
+        experiment=either(experiments_that_cut(PLAN)),
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -172,11 +188,11 @@ rule draw_scopes:
 
 rule draw_experiment:
     input:
-        predictions=lambda wc: method_files(
-            wc, PLAN.experiments[wc.experiment], "predictions.parquet"
+        predictions=lambda wc: LAYOUT.method_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
         ),
-        histories=lambda wc: method_files(
-            wc, PLAN.experiments[wc.experiment], "history.parquet"
+        histories=lambda wc: LAYOUT.method_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "history.parquet"
         ),
         runs="results/{cohort}/tables/{experiment}-runs.tsv",
         tests="results/{cohort}/tables/{experiment}-tests.tsv",
@@ -202,8 +218,8 @@ rule draw_experiment:
     params:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
-            target=lambda wc: cohort_of(wc).target,
-            classes=lambda wc: list(cohort_of(wc).classes),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: [
                 shown_variant(variant, PLAN.experiments[wc.experiment])
                 for variant in PLAN.experiments[wc.experiment].variants
@@ -223,7 +239,9 @@ for kind, title in PAPER_FIGURES.items():
         name:
             f"draw_{kind}"
         input:
-            results=lambda wc: outline_files(figure_outline(wc.cohort, wc.experiment)),
+            results=lambda wc: outline_files(
+                figure_outline(LAYOUT, wc.cohort, wc.experiment)
+            ),
         output:
             figure=drawn_for_paper(kind, title),
         log:
@@ -231,7 +249,7 @@ for kind, title in PAPER_FIGURES.items():
         benchmark:
             f"results/{{cohort}}/benchmarks/draw_{kind}/{{experiment}}.tsv"
         wildcard_constraints:
-            experiment=groups_drawn_as(kind),
+            experiment=either(groups_drawn_as(PLAN, kind)),
         conda:
             "../envs/brainfed.yaml"
         threads: 1
@@ -242,7 +260,7 @@ for kind, title in PAPER_FIGURES.items():
             given=named(
                 code=code_of("scripts/draw_paper_figure.py"),
                 kind=kind,
-                experiment=lambda wc: figure_outline(wc.cohort, wc.experiment),
+                experiment=lambda wc: figure_outline(LAYOUT, wc.cohort, wc.experiment),
             ),
         message:
             f"Drawing {title}, {{wildcards.experiment}} ({{wildcards.cohort}})"
@@ -252,7 +270,7 @@ for kind, title in PAPER_FIGURES.items():
 
 rule write_report:
     input:
-        results=report_files,
+        results=lambda wc: [] if FETCHING else report_files(outline_of(wc)),
         captions=files_of_the_workflow("report", "*.rst"),
         templates=files_of_the_workflow("brainfed/reporting/templates", "*"),
     output:
@@ -277,7 +295,7 @@ rule write_report:
     params:
         given=named(
             code=code_of("scripts/write_report.py"),
-            outline=lambda wc: {} if FETCHING else report_outline(wc.page),
+            outline=outline_of,
         ),
     message:
         "Writing the report {wildcards.page}"

@@ -1,9 +1,5 @@
 """A made-up cohort: its people, its atlas and their scans, as files that a lab has."""
 
-SIMULATED = [
-    name for name, cohort in PROJECT.cohorts.items() if cohort.source == "simulate"
-]
-
 
 rule simulate_atlas:
     output:
@@ -22,7 +18,7 @@ rule simulate_atlas:
     params:
         given=named(
             code=code_of("scripts/simulate_atlas.py"),
-            settings=lambda wc: simulated_atlas_of(wc.cohort),
+            settings=lambda wc: COHORTS[wc.cohort].simulated_atlas(),
         ),
     message:
         "Simulating the atlas ({wildcards.cohort})"
@@ -47,7 +43,7 @@ rule simulate_participants:
     params:
         given=named(
             code=code_of("scripts/simulate_participants.py"),
-            settings=lambda wc: simulation_of(wc.cohort),
+            settings=lambda wc: COHORTS[wc.cohort].simulation(),
         ),
     message:
         "Simulating participants ({wildcards.cohort})"
@@ -55,7 +51,7 @@ rule simulate_participants:
         "../scripts/simulate_participants.py"
 
 
-for cohort in [name for name in SIMULATED if name in LISTINGS]:
+for cohort in filter(LISTINGS.get, cohorts_from(PROJECT.cohorts, "simulate")):
     for shard in LISTINGS[cohort].shards:
 
         rule:
@@ -79,7 +75,7 @@ for cohort in [name for name in SIMULATED if name in LISTINGS]:
                     subjects=[
                         subject.subject for subject in LISTINGS[cohort].members(shard)
                     ],
-                    settings=simulation_of(cohort, shard),
+                    settings=COHORTS[cohort].simulation(shard),
                 ),
             message:
                 f"Simulating scans, {shard} ({cohort})"

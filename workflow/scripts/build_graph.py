@@ -19,13 +19,13 @@ with job(snakemake) as running:
     subjects = list(people["subject"])
     phenotypes = phenotypes_of(people)
     names = sorted(people["institution"].unique())
-    told = {"site": phenotypes.site, "sex": phenotypes.sex, "age": phenotypes.age}
-    settings = known_phenotypes(GraphSettings(**params.settings), **told)
+    columns = {"site": phenotypes.site, "sex": phenotypes.sex, "age": phenotypes.age}
+    settings = known_phenotypes(GraphSettings(**params.settings), **columns)
     inductive = params.protocol == "inductive"
     graph = build_graph(
         read_features(files.features, subjects),
         people["institution"].map({name: code for code, name in enumerate(names)}).to_numpy(np.int64),
-        **told,
+        **columns,
         settings=settings,
         streams=Streams(params.seed, params.repeat),
         training=(people["fold"] != params.fold).to_numpy() if inductive else None,

@@ -1,4 +1,4 @@
-"""Bring the measures of every subject that has them into the form of features."""
+"""Write the FreeSurfer measures of every subject that has them as features."""
 
 from brainfed.runtime.jobs.job import job
 

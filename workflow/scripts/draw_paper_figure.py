@@ -1,4 +1,4 @@
-"""Draw a figure that the paper has too, of one experiment or of a sweep of splits."""
+"""Draw a figure of the paper from one experiment or a sweep of splits."""
 
 from brainfed.runtime.jobs.job import job
 

@@ -1,4 +1,4 @@
-"""Draw a piece of the population graph whole, cut between institutions, and as the institutions build it themselves."""
+"""Draw a piece of the population graph in three scopes: whole, cut between institutions, built inside each."""
 
 from brainfed.runtime.jobs.job import job
 

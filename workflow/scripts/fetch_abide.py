@@ -1,4 +1,4 @@
-"""Download ABIDE I as the Preprocessed Connectomes Project holds it: CC200 series and the phenotype table."""
+"""Download ABIDE I from the Preprocessed Connectomes Project: CC200 series and the phenotype table."""
 
 from brainfed.runtime.jobs.job import job
 

@@ -1,4 +1,4 @@
-"""Ask a trained generator for missing neighbours and join them to the population graph."""
+"""Generate missing neighbours and join them to the population graph."""
 
 from brainfed.runtime.jobs.job import job
 

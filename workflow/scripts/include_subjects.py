@@ -1,4 +1,4 @@
-"""Decide who is included, and find twins."""
+"""Select the included subjects, and find twins."""
 
 from brainfed.runtime.jobs.job import job
 

@@ -1,4 +1,4 @@
-"""List what a reader should know of a cohort's data."""
+"""List the issues of a cohort's data."""
 
 from brainfed.runtime.jobs.job import job
 

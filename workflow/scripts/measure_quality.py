@@ -1,4 +1,4 @@
-"""Join what is known about the quality of every subject's scan, and compare the subjects' connectivity."""
+"""Join the quality measures of every subject's scan, and compare the subjects' connectivity."""
 
 from brainfed.runtime.jobs.job import job
 

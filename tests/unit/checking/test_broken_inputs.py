@@ -1,4 +1,4 @@
-"""Inputs that labs really have, each with one thing broken: what a user reads, and what stays of the others' work."""
+"""Inputs that labs really have, each with one mistake: the sentence for the user, and the results of other subjects."""
 
 import os
 import re
@@ -63,7 +63,7 @@ def kind_of(broken):
 
 @dataclass
 class Work:
-    """What the jobs of a cohort left: sentences of those that failed, who has a series, problems of the others."""
+    """Results of a cohort's jobs: sentences of those that failed, subjects with a series, problems of the others."""
 
     sentences: list[str] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
@@ -141,23 +141,23 @@ def test_a_good_cohort_has_nothing_wrong(fresh, kind):
 
 
 @pytest.mark.parametrize("broken", [one for one in BROKEN if one.checked], ids=by_name)
-def test_a_check_says_it_before_the_run(fresh, broken):
+def test_the_check_finds_the_mistake_before_the_run(fresh, broken):
     cohort = fresh(kind_of(broken))
     broken.make(cohort)
     stops = [found for found in check_project(cohort.configure()) if found.severity == "stops"]
-    said = [found for found in stops if re.search(broken.checked, found.sentence)]
-    assert said, stops
+    matching = [found for found in stops if re.search(broken.checked, found.sentence)]
+    assert matching, stops
     if broken.subject:
         assert [found.subjects for found in stops] == [(broken.subject,)]
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=by_name)
-def test_a_job_says_it_and_the_shards_of_others_stay(fresh, broken):
+def test_the_job_names_the_mistake_and_the_shards_of_others_stay(fresh, broken):
     cohort = fresh(kind_of(broken))
     broken.make(cohort)
     done = work(cohort)
     (sentence,) = set(done.sentences)
-    assert re.search(broken.said, sentence)
+    assert re.search(broken.sentence, sentence)
     assert "Traceback" not in sentence
     if broken.subject and done.written:
         listing = list_cohort("c", validate(CohortSettings, cohort.settings, "c"))
@@ -166,7 +166,7 @@ def test_a_job_says_it_and_the_shards_of_others_stay(fresh, broken):
 
 
 @pytest.mark.parametrize("broken", [one for one in BROKEN if one.subject], ids=by_name)
-def test_its_subject_alone_may_be_dropped(fresh, broken):
+def test_the_subject_of_the_mistake_alone_may_be_dropped(fresh, broken):
     cohort = fresh(kind_of(broken))
     broken.make(cohort)
     cohort.settings["on_invalid"] = "drop"
@@ -233,7 +233,7 @@ def test_two_rows_of_one_file_are_twins(fresh):
     assert work(cohort).split.set_index("subject").loc[["s03", "s07"], "fold"].nunique() == 1
 
 
-def test_a_file_without_a_row_is_told(fresh):
+def test_a_file_without_a_row_is_noted(fresh):
     cohort = fresh("series")
     write_series(cohort.series("s99"), numbers("s99"))
     (found,) = check_project(cohort.configure())
@@ -242,7 +242,7 @@ def test_a_file_without_a_row_is_told(fresh):
     assert work(cohort).sentences == []
 
 
-def test_a_site_of_one_class_is_told_and_kept(fresh):
+def test_a_site_of_one_class_is_noted_and_kept(fresh):
     cohort = fresh("series")
     for subject in ("s01", "s02", "s05", "s06"):
         cohort.change(subject, "site", "c")
@@ -269,7 +269,7 @@ def test_a_file_that_may_not_be_read_is_named(fresh):
         assert re.search(FILE + ".*Permission denied", sentence)
 
 
-def test_every_wrong_row_and_file_is_told_at_once(fresh):
+def test_every_wrong_row_and_file_is_listed_at_once(fresh):
     cohort = fresh("images")
     by_broken = {broken.name: broken for broken in IMAGES}
     for subject, name in (("s01", "truncated gzip"), ("s05", "3D image")):

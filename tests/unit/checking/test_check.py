@@ -1,4 +1,4 @@
-"""`brainfed check`: every mistake at once, told in a list, by headers and tables alone."""
+"""`brainfed check`: every mistake at once, in one list, by headers and tables alone."""
 
 import gzip
 import json
@@ -34,13 +34,13 @@ def sentences(config):
     return [found.sentence for found in check_config(config)[1]]
 
 
-def test_every_mistake_of_a_config_is_told(tmp_path):
+def test_every_mistake_of_a_config_is_listed(tmp_path):
     config = edit(series_cohort(tmp_path).configure(), splits={}, seed="seven", threads=0)
-    said = sentences(config)
-    assert len(said) == 3
-    assert any("unknown key 'splits'; did you mean 'split'?" in sentence for sentence in said)
-    assert any("seed: expected a whole number, found 'seven'" in sentence for sentence in said)
-    assert any("threads: expected at least 1, found 0" in sentence for sentence in said)
+    listed = sentences(config)
+    assert len(listed) == 3
+    assert any("unknown key 'splits'; did you mean 'split'?" in sentence for sentence in listed)
+    assert any("seed: expected a whole number, found 'seven'" in sentence for sentence in listed)
+    assert any("threads: expected at least 1, found 0" in sentence for sentence in listed)
     assert list(check_config(config)[0].cohorts) == ["c"]
 
 
@@ -62,20 +62,20 @@ def test_one_broken_variant_hides_no_other_and_no_experiment(tmp_path):
         "three": {"variants": ["ridge-central"], "cohorts": ["d"]},
     }
     config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
-    said = sentences(config)
+    listed = sentences(config)
     for words in ("unknown method 'fedgnc'", "'kk'", "unknown variant 'no-such'", "unknown cohort 'd'"):
-        assert sum(words in sentence for sentence in said) == 1
-    assert len(said) == 4
+        assert sum(words in sentence for sentence in listed) == 1
+    assert len(listed) == 4
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1", "extends: nowhere.yaml"])
-def test_a_config_that_is_none_is_one_finding(tmp_path, text):
+def test_a_file_that_is_no_config_is_one_finding(tmp_path, text):
     (tmp_path / "config.yaml").write_text(text)
     (found,) = check_project(tmp_path / "config.yaml")
     assert (found.severity, found.place) == ("stops", "config")
 
 
-def test_the_exit_code_tells_whether_the_run_stops(tmp_path, capsys):
+def test_the_exit_code_shows_whether_the_run_stops(tmp_path, capsys):
     cohort = series_cohort(tmp_path)
     config = str(cohort.configure())
     assert main(["check", config]) == 0
@@ -89,16 +89,16 @@ def test_the_exit_code_tells_whether_the_run_stops(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)[0]["subjects"] == ["s03"]
 
 
-def test_alike_findings_are_one():
-    said = [
+def test_findings_of_a_kind_become_one():
+    listed = [
         Finding("drops", "c", f"Subject s{i}, /x/{i}: expected 4 regions, found {i}.", (f"s{i}",)) for i in range(12)
     ]
-    (found,) = gathered(said)
+    (found,) = gathered(listed)
     assert found.sentence.endswith("found 0. The same in s1, s2, s3, s4, s5, s6, s7, s8 and 3 more.")
     assert as_text([found]).endswith("1 drops subjects (12 of them), 0 worth knowing")
 
 
-def test_every_unknown_code_is_told_at_once(tmp_path):
+def test_every_unknown_code_is_listed_at_once(tmp_path):
     cohort = series_cohort(tmp_path)
     for subject, code in {"s01": "ASD", "s02": "ADHD", "s03": "HC", "s04": "ASD"}.items():
         cohort.change(subject, "diagnosis", code)
@@ -119,7 +119,7 @@ def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
     assert found.sentence.endswith("This concerns `snakemake many` alone.")
 
 
-def test_a_full_disk_is_told(tmp_path, monkeypatch):
+def test_a_full_disk_is_found(tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
     usage = disk.shutil.disk_usage(tmp_path)
     config = series_cohort(tmp_path).configure()
@@ -150,7 +150,7 @@ def test_an_image_in_several_gzip_members_is_whole(tmp_path):
     assert check_project(cohort.configure()) == []
 
 
-def test_other_repetition_times_and_grids_are_worth_knowing(tmp_path):
+def test_other_repetition_times_and_grids_are_noted(tmp_path):
     cohort = images(tmp_path, tr={"b": 2.2, "nowhere": 2.0})
     write_image(cohort.series("s03"), voxels("s03"), tr=2.5)
     shifted = AFFINE.copy()
@@ -158,12 +158,12 @@ def test_other_repetition_times_and_grids_are_worth_knowing(tmp_path):
     write_image(cohort.series("s01"), voxels("s01"), affine=shifted)
     found = check_project(cohort.configure())
     assert {one.severity for one in found} == {"notes"}
-    said = "\n".join(one.sentence for one in found)
-    assert "the cohort has no site nowhere" in said
-    assert "site a: expected one repetition time, found 2, 2.5 s in the headers" in said
-    assert "site b: tr is 2.2 s in the config, which overrules 2 s in the headers" in said
-    assert "1 of 8 images have another grid than the parcellation" in said
-    assert "1 of 8 images show less than 50 % of the parcellation (the least 25 %): s01" in said
+    listed = "\n".join(one.sentence for one in found)
+    assert "the cohort has no site nowhere" in listed
+    assert "site a: expected one repetition time, found 2, 2.5 s in the headers" in listed
+    assert "site b: tr is 2.2 s in the config, which overrules 2 s in the headers" in listed
+    assert "1 of 8 images have another grid than the parcellation" in listed
+    assert "1 of 8 images show less than 50 % of the parcellation (the least 25 %): s01" in listed
 
 
 def test_no_voxel_is_read_of_a_whole_image(tmp_path, monkeypatch):
@@ -185,7 +185,7 @@ def test_the_shipped_simulation_has_nothing_wrong(monkeypatch):
 
 @pytest.mark.data
 @needs_data
-def test_a_download_of_abide_that_broke_off_is_told(tmp_path, monkeypatch):
+def test_an_interrupted_download_of_abide_is_found(tmp_path, monkeypatch):
     data = Path(os.environ["BRAINFED_DATA"])
     folder = tmp_path / "resources" / "abide"
     subprocess.run([sys.executable, data / "lay-out-abide", folder, "--subjects", "40"], check=True)
@@ -201,7 +201,7 @@ def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
     cohort = series_cohort(tmp_path)
     config = edit(cohort.configure(), features={"harmonise": "combat"})
     apart = edit(config, split=cohort.split | {"institutions": "sites"})
-    told = [found.sentence for found in check_project(apart) if "harmonise changes nothing" in found.sentence]
-    assert told and "every institution is one site" in told[0]
+    notes = [found.sentence for found in check_project(apart) if "harmonise changes nothing" in found.sentence]
+    assert notes and "every institution is one site" in notes[0]
     mixed = edit(config, split=cohort.split | {"institutions": "random", "count": 2})
     assert not [found for found in check_project(mixed) if "harmonise changes nothing" in found.sentence]

@@ -1,4 +1,4 @@
-"""200 made-up files of region series: `brainfed check` accepts and refuses what the job does, in the same words.
+"""200 generated files of region series: `brainfed check` accepts and refuses the same ones as the job, in its words.
 
 Dialects, encodings, headers and damage are drawn from a seed. An accepted file must hold the numbers that were
 written into it, so that nothing is lost or added silently.
@@ -196,15 +196,15 @@ def of_the_job(folder, subject, path, settings):
 
 def of_the_check(subject, path, settings):
     """The sentences of the check, and the length that it saw."""
-    check, said = SeriesCheck("c", settings), []
-    look = check.look(ListedSubject(subject, "a", str(path), None, "", "shard-00"), said.append)
+    check, refused = SeriesCheck("c", settings), []
+    look = check.look(ListedSubject(subject, "a", str(path), None, "", "shard-00"), refused.append)
     assert not check.mistakes
-    return [str(error) for error in said], look
+    return [str(error) for error in refused], look
 
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
-    """Seed -> the case, what the job says and what the check says."""
+    """Seed -> the case, the verdict of the job and that of the check."""
     folder = tmp_path_factory.mktemp("series")
     found = {}
     for seed in range(CASES):
@@ -216,8 +216,8 @@ def verdicts(tmp_path_factory):
 
 @pytest.mark.parametrize("seed", range(CASES))
 def test_check_and_job_give_one_verdict_in_one_sentence(verdicts, seed):
-    _, (problem, series, stopped), (said, look) = verdicts[seed]
-    assert said == ([problem] if problem else [])
+    _, (problem, series, stopped), (refused, look) = verdicts[seed]
+    assert refused == ([problem] if problem else [])
     assert stopped == problem
     assert (look is None) == (series is None) == bool(problem)
     if look is not None:

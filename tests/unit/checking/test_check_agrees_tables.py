@@ -1,4 +1,4 @@
-"""200 made-up phenotype tables: `brainfed check` accepts and refuses what listing and ingestion do, in the same words.
+"""200 generated phenotype tables: `brainfed check` accepts and refuses the same ones as ingestion, in its words.
 
 Dialects, encodings, headers and damage are drawn from a seed. An accepted table must give the people that were
 written into it.
@@ -191,7 +191,7 @@ def write_series(folder):
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
-    """Seed -> the case, what the run says and what stops it as the check has it."""
+    """Seed -> the case, the verdict of the run, and the stopping findings of the check."""
     folder = Path(tmp_path_factory.mktemp("tables"))
     write_series(folder)
     found = {}

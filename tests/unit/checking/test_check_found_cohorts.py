@@ -1,4 +1,4 @@
-"""`brainfed check` on fMRIPrep's output and FreeSurfer's tables: all that headers and tables tell, at once."""
+"""`brainfed check` on fMRIPrep's output and FreeSurfer's tables: all mistakes in headers and tables, at once."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ ROWS = [
 
 @pytest.fixture
 def tree(tmp_path):
-    """Eight subjects, all of whose files are right."""
+    """Eight subjects with sound files."""
     made = Derivative(tmp_path / "fmriprep")
     for number in range(1, 9):
         made.write_run(f"{number:02d}", seed=number)
@@ -34,7 +34,7 @@ def settings_of(tree, **changes):
     return validate(CohortSettings, cohort | changes, "c")
 
 
-def said(checked, severity):
+def sentences_of(checked, severity):
     return [found.sentence for found in checked.findings if found.severity == severity]
 
 
@@ -42,7 +42,7 @@ def func(tree, sub):
     return tree.folder / f"sub-{sub}" / "func"
 
 
-def test_a_sound_derivative_has_nothing_to_tell(tree):
+def test_a_sound_derivative_has_no_findings(tree):
     checked = check_cohort("c", settings_of(tree))
     assert checked.findings == ()
     assert [person.subject for person in checked.people] == [f"sub-{number:02d}" for number in range(1, 9)]
@@ -75,31 +75,31 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(("on_invalid", "severity", "usable"), [("error", "stops", 8), ("drop", "drops", 2)])
-def test_every_subjects_mistake_is_told_at_once(tree, on_invalid, severity, usable):
+def test_every_subjects_mistake_is_listed_at_once(tree, on_invalid, severity, usable):
     break_everything(tree)
     checked = check_cohort("c", settings_of(tree, on_invalid=on_invalid))
-    found = said(checked, severity)
+    found = sentences_of(checked, severity)
     assert len(found) == len(MISTAKES)
     for sentence, expected in zip(found, MISTAKES, strict=True):
         assert sentence.startswith(expected.format(folder=tree.folder)), sentence
     assert len(checked.people) == usable
 
 
-def test_absent_files_and_rows_are_told_together(tree):
+def test_absent_files_and_rows_are_listed_together(tree):
     tree.write_participants(*ROWS[:7], "sub-90", "sub-91")
     next(func(tree, "01").glob("*_timeseries.tsv")).unlink()
     next(func(tree, "02").glob("*_mask.nii.gz")).unlink()
     checked = check_cohort("c", settings_of(tree))
     remedy = "bring the files, or leave them out with on_invalid: drop."
-    assert said(checked, "stops") == [
+    assert sentences_of(checked, "stops") == [
         f"1 of 9 subjects: brain mask absent (sub-02); {remedy}",
         f"1 of 9 subjects: confounds file absent (sub-01); {remedy}",
         f"2 of 9 subjects: series file absent (sub-90, sub-91); {remedy}",
     ]
-    (unlisted,) = said(checked, "notes")
+    (unlisted,) = sentences_of(checked, "notes")
     assert unlisted.startswith("1 subjects with files have no row in the table, the first is sub-08")
     dropped = check_cohort("c", settings_of(tree, on_invalid="drop"))
-    assert len(said(dropped, "drops")) == 3 and len(dropped.people) == 5
+    assert len(sentences_of(dropped, "drops")) == 3 and len(dropped.people) == 5
 
 
 def test_runs_of_different_protocols_are_refused(tree):
@@ -107,7 +107,7 @@ def test_runs_of_different_protocols_are_refused(tree):
         tree.write_run("01", run=run, tr=tr, seed=int(run))
     for unnumbered in [*func(tree, "01").glob("*rest_space*"), *func(tree, "01").glob("*rest_desc*")]:
         unnumbered.unlink()
-    (sentence,) = said(check_cohort("c", settings_of(tree)), "stops")
+    (sentence,) = sentences_of(check_cohort("c", settings_of(tree)), "stops")
     assert "expected the repetition time of" in sentence and "2 s, found 3 s" in sentence
 
 
@@ -117,11 +117,11 @@ def test_a_short_run_is_left_out_of_an_average_only(tree):
     tree.write_participants(*ROWS, "sub-09")
     bids = {"derivatives": str(tree.folder)}
     assert check_cohort("c", settings_of(tree, bids=bids | {"runs": "average"})).findings == ()
-    (sentence,) = said(check_cohort("c", settings_of(tree, bids=bids | {"runs": "concatenate"})), "stops")
+    (sentence,) = sentences_of(check_cohort("c", settings_of(tree, bids=bids | {"runs": "concatenate"})), "stops")
     assert "run-2" in sentence and "expected at least 34 volumes" in sentence
 
 
-def test_a_derivative_without_an_atlas_is_told(tree):
+def test_a_derivative_without_an_atlas_is_found(tree):
     settings = {"source": "bids", "bids": {"derivatives": str(tree.folder)}}
     (stopped,) = check_cohort("c", validate(CohortSettings, settings, "c")).findings
     assert "source 'bids' needs `parcellation`, or an `atlas` among basc122" in stopped.sentence
@@ -130,7 +130,7 @@ def test_a_derivative_without_an_atlas_is_told(tree):
 def test_copied_scans_are_noted(tree):
     copied, original = (next(func(tree, sub).glob("*_bold.nii.gz")) for sub in ("02", "01"))
     copied.write_bytes(original.read_bytes())
-    (note,) = said(check_cohort("c", settings_of(tree)), "notes")
+    (note,) = sentences_of(check_cohort("c", settings_of(tree)), "notes")
     assert note.startswith("Subjects sub-01, sub-02: expected data of their own, found the same in all")
 
 
@@ -147,25 +147,25 @@ def test_measures_are_read_whole(tmp_path, on_invalid, severity, usable):
         "on_invalid": on_invalid,
     }
     checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
-    (sentence,) = said(checked, severity)
+    (sentence,) = sentences_of(checked, severity)
     assert sentence.startswith("Subject sub-01: ") and "no row 'sub-01' in" in sentence
     assert len(checked.people) == usable
 
 
-def test_who_the_rules_leave_out_is_told_before_the_run(tree):
+def test_subjects_that_the_rules_leave_out_are_listed_before_the_run(tree):
     tree.write_run("03", table=confounds(VOLUMES, 3).assign(framewise_displacement=0.9))
     rules = {"mean_fd": 0.5, "min_volumes": 100, "min_tsnr": 20}
     checked = check_cohort("c", settings_of(tree, exclude=rules))
-    assert said(checked, "drops") == [
+    assert sentences_of(checked, "drops") == [
         "1 of 8 subjects are left out by `exclude`, the first is sub-03: mean FD above 0.5 mm (0.9)."
     ]
     assert [one.subject for one in checked.people if one.subject == "sub-03"] == []
-    assert any("were not judged here" in sentence for sentence in said(checked, "notes"))
-    (stopped,) = said(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
-    assert "expected a subject that the rules under `exclude` leave in, found none among 8" in stopped
+    assert any("were not judged here" in sentence for sentence in sentences_of(checked, "notes"))
+    (stopped,) = sentences_of(check_cohort("c", settings_of(tree, exclude={"min_volumes": VOLUMES + 1})), "stops")
+    assert "expected a subject that the rules under `exclude` keep, found none among 8" in stopped
 
 
-def test_a_row_without_a_freesurfer_id_stops_nobody(tmp_path):
+def test_a_row_without_a_freesurfer_id_does_not_stop_the_run(tmp_path):
     subjects = [row.split("\t")[0] for row in ROWS]
     tables = write_tables(tmp_path, subjects[1:])
     table = tmp_path / "participants.tsv"
@@ -181,6 +181,6 @@ def test_a_row_without_a_freesurfer_id_stops_nobody(tmp_path):
         "columns": {"file": "fs"},
     }
     checked = check_cohort("c", validate(CohortSettings, cohort, "c"))
-    assert said(checked, "stops") == []
-    assert said(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
+    assert sentences_of(checked, "stops") == []
+    assert sentences_of(checked, "notes") == ["1 of 8 rows are left out (no FreeSurfer id): sub-01."]
     assert [one.subject for one in checked.people] == subjects[1:]

@@ -1,4 +1,4 @@
-"""Inputs that lie, as a hostile user writes them: each ends in one right sentence, or changes nothing."""
+"""Misleading inputs, as a hostile user writes them: each ends in one right sentence, or changes nothing."""
 
 import io
 import tracemalloc
@@ -67,9 +67,9 @@ def test_a_site_that_everybody_leaves_stops_the_check_as_the_run(tmp_path, how):
     cohort.split = LEFT_OUT
     cohort.settings["shards"] = 1
     stops = [one.sentence for one in check_project(cohort.configure()) if one.severity == "stops"]
-    (said,) = work(cohort, cohort.settings.get("on_invalid", "error")).sentences
-    assert "leave_one_site_out" in said
-    assert stops == [said]
+    (sentence,) = work(cohort, cohort.settings.get("on_invalid", "error")).sentences
+    assert "leave_one_site_out" in sentence
+    assert stops == [sentence]
 
 
 def test_a_third_site_that_everybody_leaves_is_named_with_the_reason(tmp_path):
@@ -150,9 +150,9 @@ def test_a_broken_variant_is_one_mistake_wherever_it_is_named(tmp_path, use):
     if use != "variants":
         experiment[use] = "mine"
     config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments={"one": experiment})
-    said = [found.sentence for found in check_config(config)[1]]
-    assert len(said) == 2
-    assert not [sentence for sentence in said if "unknown variant" in sentence or "reference" in sentence]
+    listed = [found.sentence for found in check_config(config)[1]]
+    assert len(listed) == 2
+    assert not [sentence for sentence in listed if "unknown variant" in sentence or "reference" in sentence]
 
 
 @pytest.mark.parametrize("name", ["../../x", "{x}", "<x>", "a b", "", ".hidden", "x" * 200])
@@ -183,7 +183,7 @@ def test_every_name_that_becomes_a_path_is_checked_by_one_rule(tmp_path, key, na
         (b"\x1f\x8b\x08\x00abc", "a gzip file; unpack it"),
     ],
 )
-def test_a_table_that_is_none_is_named_for_what_it_is(tmp_path, content, words):
+def test_a_file_that_is_no_table_is_refused_with_its_kind(tmp_path, content, words):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
     with pytest.raises(UserError, match=rf"table\.csv.*{words}"):
@@ -233,7 +233,7 @@ def test_a_table_without_such_text_keeps_its_bytes(tmp_path):
     assert (tmp_path / "table.tsv").read_text() == frame.to_csv(sep="\t", index=False, lineterminator="\n")
 
 
-def test_an_id_with_braces_stops_the_check_too(tmp_path):
+def test_an_id_with_braces_stops_the_check_as_the_run(tmp_path):
     cohort = series_cohort(tmp_path)
     Path(cohort.series("s03")).rename(cohort.series("s03").with_name("s{03}.1D"))
     cohort.change("s03", "participant_id", "s{03}")
@@ -253,6 +253,6 @@ def test_parts_whose_headers_differ_stop_the_check_in_the_words_of_the_jobs(tmp_
     (found,) = [one for one in check_project(cohort.configure()) if one.severity == "stops"]
     folder = Path("results/c/timeseries/atlas")
     one, other = (folder / f"{shard}.safetensors" for shard in sorted(parts)[:2])
-    with pytest.raises(UserError) as said:
+    with pytest.raises(UserError) as caught:
         shared_regions([(one, tuple("ABCD"), True), (other, ("1", "2", "3", "4"), True)])
-    assert found.sentence == str(said.value)
+    assert found.sentence == str(caught.value)

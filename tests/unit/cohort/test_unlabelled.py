@@ -11,6 +11,7 @@ from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.splits.institutions import split
 from brainfed.cohort.splits.training_labels import training_labels
 from brainfed.graphs.settings import GraphSettings
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import read_table, write_arrays, write_table
 from brainfed.runtime.entry import resolve
@@ -209,7 +210,7 @@ GRAPH_METHODS = {
 def test_the_unlabelled_are_neighbours_and_are_not_scored(name, protocol, way):
     method = METHODS[name]
     whole = method_inputs(60, split=way, protocol=protocol)
-    whole = whole if method.inpainter is None else with_fused(whole)
+    whole = whole if inpainter_of(method) is None else with_fused(whole)
 
     def outcome(inputs):
         return resolve(method.entry)(inputs, method.settings(**GRAPH_METHODS[name]), Run())

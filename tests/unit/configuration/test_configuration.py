@@ -1,4 +1,4 @@
-"""What a config may say, and the one sentence that answers one that may not."""
+"""Valid configs, and the one sentence that answers an invalid one."""
 
 import copy
 import json
@@ -11,6 +11,8 @@ import yaml
 
 from brainfed.configuration.loading import extended, load_plan
 from brainfed.configuration.manual import manual, schema
+from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.validation import mistakes
 from brainfed.runtime.errors import UserError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -151,6 +153,14 @@ def test_settings_that_contradict_each_other_name_their_variant():
     assert_says(complaint(config(variants__l={"method": "localgcn", "epochs": 7})), "variants.l", "curve_every", "7")
 
 
+def test_contradictions_are_listed_after_wrong_values():
+    band = {"high_pass": 0.2, "low_pass": 0.1}
+    content = config(cohorts__ours__extraction=band, split__folds=1)
+    first, second = mistakes(ProjectSettings, content, "config")
+    assert_says(first, "split.folds", "at least 2")
+    assert_says(second, "extraction", "high_pass below low_pass")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -236,7 +246,7 @@ def test_the_noise_of_a_generator_is_switched_off_by_the_same_word(method):
     content.setdefault("variants", {}).update(yaml.safe_load(written))
     content["experiments"]["methods"]["variants"] = ["ridge-central", "quiet", method]
     _, quiet, plain = load_plan(content).experiments["methods"].variants
-    assert (quiet.fused.inpainting.settings["noise"], plain.fused.inpainting.settings["noise"]) == (0, 0.01)
+    assert (quiet.stages["inpainting"].settings.noise, plain.stages["inpainting"].settings.noise) == (0, 0.01)
 
 
 def test_none_and_null_are_the_same():
@@ -348,6 +358,7 @@ def test_there_are_shipped_configs():
     [
         {"cohort": {}},
         {"split__folds": 1},
+        {"split__share": 2},
         {"protocol": "inductiv"},
         {"variants__quick__nois": 1},
         {"variants__quick__method": "fedgnc"},

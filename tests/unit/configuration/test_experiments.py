@@ -47,7 +47,7 @@ def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
     assert not twin.default
 
 
-def test_targets_are_the_experiments_and_all_of_those_that_no_plain_run_has():
+def test_targets_are_the_experiments_and_the_set_that_no_plain_run_has():
     targets = targets_of(plan())
     assert targets == {
         "methods": ("methods",),
@@ -82,13 +82,13 @@ def test_the_projects_own_report_has_the_default_experiments_and_each_target_one
         ({"clients": {"split": {"count": [2, 20]}}}, r"experiments\.clients\.split: share: 20 institutions of 0\.1"),
         ({"clients": {"split": {"institutions": "sites"}}}, r"experiments\.clients\.split: share"),
         ({"fast-quick": {}}, r"experiments\.fast-quick: a name may not end in -quick"),
-        ({"paper": {}}, r"experiments\.paper: `snakemake paper` means something else"),
-        ({"tables": {}}, r"experiments\.tables: `snakemake tables` means something else"),
+        ({"paper": {}}, r"experiments\.paper: `snakemake paper` is another target"),
+        ({"tables": {}}, r"experiments\.tables: `snakemake tables` is another target"),
         ({"methods": {"figure": "pie"}}, r"experiments\.methods\.figure: expected one of none, bars"),
     ],
     ids=str,
 )
-def test_an_experiment_that_cannot_be_is_refused(experiments, words):
+def test_an_invalid_experiment_is_refused(experiments, words):
     with pytest.raises(UserError, match=words):
         plan(experiments=experiments)
 
@@ -281,11 +281,11 @@ def test_the_default_run_has_every_method_of_table_5(shipped):
 
 def test_the_sweep_of_k_shares_the_features_and_has_a_graph_a_value(shipped):
     found = variants_of(shipped, "fig8")
-    assert len({variant.features.name for variant in found.values()}) == 1
-    assert {found[f"fedni-k-k{k}"].graph.settings.k for k in (3, 5, 10, 15, 20, 25, 30, 40)} == {
+    assert len({variant.stages["features"].name for variant in found.values()}) == 1
+    assert {found[f"fedni-k-k{k}"].stages["graph"].settings.k for k in (3, 5, 10, 15, 20, 25, 30, 40)} == {
         3, 5, 10, 15, 20, 25, 30, 40,
     }  # fmt: skip
-    assert len({variant.fused.name for variant in found.values() if variant.fused}) == 8
+    assert len({variant.stages["fused"].name for variant in found.values() if variant.stage("fused")}) == 8
 
 
 def test_the_sweep_of_epochs_shares_graph_and_generator(shipped):
@@ -293,19 +293,19 @@ def test_the_sweep_of_epochs_shares_graph_and_generator(shipped):
     assert [(variant.settings["rounds"], variant.settings["local_epochs"]) for variant in found] == [
         (100, epochs) for epochs in (1, 5, 10, 15, 20)
     ]
-    assert len({variant.fused.name for variant in found}) == 1
+    assert len({variant.stages["fused"].name for variant in found}) == 1
 
 
 def test_the_surface_has_six_by_six_weights_on_one_graph_and_fedsage_beside(shipped):
     found = variants_of(shipped, "fig6")
     weights = {
-        (variant.fused.inpainting.settings["alpha"], variant.fused.inpainting.settings["beta"])
+        (variant.stages["inpainting"].settings.alpha, variant.stages["inpainting"].settings.beta)
         for variant in found.values()
         if variant.method.name == "fedni"
     }
     values = (0.01, 0.05, 0.1, 0.5, 1, 5)
     assert weights == {(alpha, beta) for alpha in values for beta in values}
-    assert len({variant.graph.name for variant in found.values()}) == 1
+    assert len({variant.stages["graph"].name for variant in found.values()}) == 1
     assert "fedsage-plus" in found
     assert shipped.group("fig6")[0].repeats == 1
 
@@ -327,8 +327,8 @@ def test_two_to_ten_institutions_hold_a_tenth_each(shipped):
 def test_an_ablation_differs_from_fedni_in_one_setting(shipped, name, stage, key, value):
     found = variants_of(shipped, "fig2")
     settings = {
-        "inpainting": lambda variant: variant.fused.inpainting.settings,
-        "fusing": lambda variant: vars(variant.fused.settings),
+        "inpainting": lambda variant: variant.stages["inpainting"].values,
+        "fusing": lambda variant: vars(variant.stages["fused"].settings),
     }
     for kind, of in settings.items():
         changed = {key: value} if kind == stage else {}
@@ -338,7 +338,7 @@ def test_an_ablation_differs_from_fedni_in_one_setting(shipped, name, stage, key
 
 def test_the_strategies_of_federation_are_the_papers_four(shipped):
     found = variants_of(shipped, "fig3").values()
-    assert sorted(variant.fused.inpainting.settings["federated"] for variant in found) == [
+    assert sorted(variant.stages["inpainting"].settings.federated for variant in found) == [
         "both",
         "discriminator",
         "generator",
@@ -348,7 +348,7 @@ def test_the_strategies_of_federation_are_the_papers_four(shipped):
 
 def test_fidelity_is_scored_where_the_true_neighbours_are_known(shipped):
     for variant in variants_of(shipped, "fidelity").values():
-        assert variant.graph.settings.scope == "global_cut"
+        assert variant.stages["graph"].settings.scope == "global_cut"
 
 
 def test_a_report_shows_the_config_of_its_own_experiments():
@@ -369,7 +369,7 @@ def test_a_report_shows_the_config_of_its_own_experiments():
     assert shown["split"] == config_of(planned, planned.group("methods"))["split"]
 
 
-def test_the_experiments_of_a_group_are_told_apart_by_what_is_swept():
+def test_the_experiments_of_a_group_are_distinguished_by_their_swept_values():
     planned = plan()
     assert swept_split(planned, planned.experiments["clients-count4"]) == {"count": 4}
     assert swept_split(planned, planned.experiments["clients-quick-count2"]) == {"count": 2}
@@ -383,8 +383,8 @@ def test_a_reading_changes_the_same_settings_in_every_method(shipped):
     assert {"rfe", "knn-rfe", "correlation", "site", "dropout", "paper", "parisot"} <= ends
     for end in ends:
         own = [found[f"{method}-{end}"] for method in methods]
-        graphs = [{**variant.stages()["graph"], "scope": ""} for variant in own]
+        graphs = [{**variant.stage_settings()["graph"], "scope": ""} for variant in own]
         assert graphs[0] == graphs[1] == graphs[2]
-        assert len({variant.features.name for variant in own}) == 1
+        assert len({variant.stages["features"].name for variant in own}) == 1
         assert len({(variant.settings["dropout"], variant.settings["standardise"]) for variant in own}) == 1
-    assert found["fedmlp-parisot"].features.name == found["fedgcn-parisot"].features.name
+    assert found["fedmlp-parisot"].stages["features"].name == found["fedgcn-parisot"].stages["features"].name

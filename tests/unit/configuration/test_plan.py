@@ -1,4 +1,4 @@
-"""Which names a change moves: a name stands for its own settings and those above it, and for nothing else."""
+"""Names of stages: each stands for its own settings and those above it, and for nothing else."""
 
 import copy
 import json
@@ -36,18 +36,18 @@ def variant(planned, name, experiment="methods"):
 
 
 def names(planned, name="first"):
-    """What a variant's files are called: split, features, graph, regime."""
+    """The names of a variant's files: split, features, graph, regime."""
     regime, found = planned.experiments["methods"].regime, variant(planned, name)
     return {
         "split": regime.split,
-        "features": found.features.name,
-        "graph": found.graph.name,
+        "features": found.stages["features"].name,
+        "graph": found.stages["graph"].name,
         "regime": regime.name,
     }
 
 
 def moved(**changes):
-    """The kinds of names that a change moves."""
+    """The kinds of names that a change affects."""
     before, after = names(plan()), names(plan(**changes))
     return {kind for kind in before if before[kind] != after[kind]}
 
@@ -63,30 +63,33 @@ def test_a_name_is_a_slug_and_a_digest():
 
 def test_two_variants_with_the_same_graph_share_it():
     planned = plan()
-    assert variant(planned, "first").graph is not None
-    assert variant(planned, "first").graph == variant(planned, "second").graph
-    assert variant(planned, "first").graph == variant(planned, "localgcn").graph
-    assert set(planned.graphs) == {variant(planned, "first").graph.name, variant(planned, "centralgcn").graph.name}
+    assert variant(planned, "first").stages["graph"] is not None
+    assert variant(planned, "first").stages["graph"] == variant(planned, "second").stages["graph"]
+    assert variant(planned, "first").stages["graph"] == variant(planned, "localgcn").stages["graph"]
+    assert set(planned.stages["graph"]) == {
+        variant(planned, "first").stages["graph"].name,
+        variant(planned, "centralgcn").stages["graph"].name,
+    }
 
 
 def test_all_variants_share_the_features():
     planned = plan()
-    assert len(planned.features) == 1
-    assert variant(planned, "ridge-central").graph is None
-    assert variant(planned, "fedmlp").graph is None
+    assert len(planned.stages["features"]) == 1
+    assert variant(planned, "ridge-central").stage("graph") is None
+    assert variant(planned, "fedmlp").stage("graph") is None
 
 
 def test_a_method_that_needs_the_graph_of_everybody_gets_it():
     planned = plan()
-    assert variant(planned, "centralgcn").graph.settings.scope == "global"
-    assert variant(planned, "localgcn").graph.settings.scope == "global_cut"
+    assert variant(planned, "centralgcn").stages["graph"].settings.scope == "global"
+    assert variant(planned, "localgcn").stages["graph"].settings.scope == "global_cut"
 
 
 def test_graphs_of_the_institutions_own_subjects_are_for_methods_inside_institutions():
     planned = plan(graph={"scope": "local"})
-    assert variant(planned, "localgcn").graph.settings.scope == "local"
-    assert variant(planned, "first").graph.settings.scope == "local"
-    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+    assert variant(planned, "localgcn").stages["graph"].settings.scope == "local"
+    assert variant(planned, "first").stages["graph"].settings.scope == "local"
+    assert variant(planned, "centralgcn").stages["graph"].settings.scope == "global"
 
 
 def test_the_scopes_that_are_drawn_are_the_first_cut_graph_and_the_same_inside_institutions():
@@ -112,9 +115,9 @@ def test_the_scopes_that_are_drawn_are_the_first_cut_graph_and_the_same_inside_i
 def test_an_unseen_site_shapes_no_graph_of_the_others(protocol, scope):
     sites = {"split": {"validation": "leave_one_site_out"}, "protocol": protocol}
     planned = plan(experiments={"methods": {"variants": ["ridge-central", "localgcn", "first", "centralgcn"], **sites}})
-    assert variant(planned, "localgcn").graph.settings.scope == scope
-    assert variant(planned, "first").graph.settings.scope == scope
-    assert variant(planned, "centralgcn").graph.settings.scope == "global"
+    assert variant(planned, "localgcn").stages["graph"].settings.scope == scope
+    assert variant(planned, "first").stages["graph"].settings.scope == scope
+    assert variant(planned, "centralgcn").stages["graph"].settings.scope == "global"
 
 
 def test_features_chosen_by_labels_do_not_correlate_in_an_institution_that_is_left_out():
@@ -196,51 +199,51 @@ def test_a_setting_of_the_split_that_does_not_count_moves_no_name(split, void, c
 
 def test_the_number_of_selected_features_is_no_setting_where_none_are_selected():
     found = plan(features={"selected": 9})
-    assert found.features == plan().features
+    assert found.stages["features"] == plan().stages["features"]
     chosen = [plan(features={"selection": "rfe", "selected": count}) for count in (9, 10)]
     assert names(chosen[0])["features"] != names(chosen[1])["features"]
 
 
 def test_features_that_labels_select_are_taken_from_those_that_all_folds_share():
     planned = plan(variants={"first": {"features": {"selection": "rfe", "selected": 9}}})
-    chosen, shared = variant(planned, "first").features, variant(planned, "second").features
-    assert chosen.fitted
-    assert chosen.whole == shared
-    assert shared.whole is None
-    assert set(planned.features) == {chosen.name, shared.name}
+    chosen, shared = variant(planned, "first").stages["features"], variant(planned, "second").stages["features"]
+    assert chosen.by_fold
+    assert chosen.parents == (shared,)
+    assert shared.parents == ()
+    assert set(planned.stages["features"]) == {chosen.name, shared.name}
 
 
-def test_what_labels_select_from_is_a_stage_though_no_variant_reads_it():
+def test_unselected_features_are_a_stage_though_no_variant_reads_them():
     planned = plan(features={"selection": "rfe", "fisher_z": True})
-    whole = variant(planned, "first").features.whole
-    assert (whole.settings.selection, whole.settings.fisher_z, whole.fitted) == ("none", True, False)
-    assert planned.features[whole.name] == whole
+    (whole,) = variant(planned, "first").stages["features"].parents
+    assert (whole.settings.selection, whole.settings.fisher_z, whole.by_fold) == ("none", True, False)
+    assert planned.stages["features"][whole.name] == whole
 
 
 def test_tangent_features_are_selected_in_the_job_that_fits_them():
     planned = plan(features={"selection": "rfe", "connectivity": "tangent"})
-    assert [stage.whole for stage in planned.features.values()] == [None]
+    assert [stage.parents for stage in planned.stages["features"].values()] == [()]
 
 
 @pytest.mark.parametrize("selection", ["none", "rfe"])
 def test_a_fold_harmonises_and_selects_from_features_that_all_folds_share(selection):
     planned = plan(variants={"first": {"features": {"harmonise": "combat", "selection": selection}}})
-    even, shared = variant(planned, "first"), variant(planned, "second").features
-    assert even.features.fitted
-    assert even.graph.by_fold
-    assert even.features.whole == shared
-    assert set(planned.features) == {even.features.name, shared.name}
+    even, shared = variant(planned, "first"), variant(planned, "second").stages["features"]
+    assert even.stages["features"].by_fold
+    assert even.stages["graph"].by_fold
+    assert even.stages["features"].parents == (shared,)
+    assert set(planned.stages["features"]) == {even.stages["features"].name, shared.name}
 
 
 def test_each_setting_of_the_harmonisation_has_features_of_its_own():
     settings = ({}, {"harmonise_covariates": ["age"]}, {"harmonise_bayes": False}, {"selection": "rfe"})
-    named = [variant(plan(features={"harmonise": "combat"} | own), "first").features.name for own in settings]
+    named = [variant(plan(features={"harmonise": "combat"} | own), "first").stages["features"].name for own in settings]
     assert len(set(named)) == 4
 
 
 def test_tangent_features_are_harmonised_in_the_job_that_fits_them():
     planned = plan(features={"harmonise": "combat", "connectivity": "tangent"})
-    assert [stage.whole for stage in planned.features.values()] == [None]
+    assert [stage.parents for stage in planned.stages["features"].values()] == [()]
 
 
 def test_a_diagnosis_is_no_covariate():
@@ -256,18 +259,21 @@ def test_tangent_features_are_named_by_their_split_and_have_folds():
     tangent = {"features": {"connectivity": "tangent"}}
     three = variant(plan(**tangent), "first")
     four = variant(plan(**tangent, split={"folds": 4}), "first")
-    assert three.features.name != four.features.name
-    assert three.features.fitted
-    assert three.graph.by_fold
-    assert not variant(plan(), "first").features.fitted
-    assert variant(plan(), "first").features.name == variant(plan(split={"folds": 4}), "first").features.name
+    assert three.stages["features"].name != four.stages["features"].name
+    assert three.stages["features"].by_fold
+    assert three.stages["graph"].by_fold
+    assert not variant(plan(), "first").stages["features"].by_fold
+    assert (
+        variant(plan(), "first").stages["features"].name
+        == variant(plan(split={"folds": 4}), "first").stages["features"].name
+    )
 
 
 def test_the_inductive_protocol_puts_the_graph_on_the_fold_axis_not_the_features():
     inductive = variant(plan(protocol="inductive"), "first")
-    assert inductive.graph.by_fold
-    assert not inductive.features.fitted
-    assert not variant(plan(), "first").graph.by_fold
+    assert inductive.stages["graph"].by_fold
+    assert not inductive.stages["features"].by_fold
+    assert not variant(plan(), "first").stages["graph"].by_fold
 
 
 def test_experiments_under_the_same_regime_share_its_methods():
@@ -346,7 +352,7 @@ def test_a_sweep_sets_what_its_name_says():
         experiments={"methods": {"variants": ["ridge-central", "wide"]}},
     )
     found = {
-        found.name: (found.settings["rounds"], found.graph.settings.k)
+        found.name: (found.settings["rounds"], found.stages["graph"].settings.k)
         for found in planned.experiments["methods"].variants[1:]
     }
     assert found == {
@@ -355,7 +361,7 @@ def test_a_sweep_sets_what_its_name_says():
         "wide-rounds2-k3": (2, 3),
         "wide-rounds2-k4": (2, 4),
     }
-    assert len(planned.graphs) == 2
+    assert len(planned.stages["graph"]) == 2
 
 
 def test_one_member_of_a_sweep_may_be_named_and_be_the_reference():
@@ -369,7 +375,7 @@ def test_one_member_of_a_sweep_may_be_named_and_be_the_reference():
 def test_a_list_valued_setting_is_no_sweep():
     planned = plan(variants={"first": {"hidden": [8, 4], "graph": {"phenotypes": []}}})
     assert variant(planned, "first").settings["hidden"] == (8, 4)
-    assert variant(planned, "first").graph.settings.phenotypes == ()
+    assert variant(planned, "first").stages["graph"].settings.phenotypes == ()
 
 
 @pytest.mark.parametrize(
@@ -381,7 +387,7 @@ def test_a_list_valued_setting_is_no_sweep():
         ({"wide": {"method": "fedgcn", "rounds": [2, 2]}}, "variants.wide: .* twice"),
     ],
 )
-def test_a_sweep_that_cannot_be_is_refused(variants, words):
+def test_an_invalid_sweep_is_refused(variants, words):
     with pytest.raises(UserError, match=words):
         plan(variants=variants)
 

@@ -1,9 +1,11 @@
-"""Which generators and fused graphs a config asks for, who shares them, and who may not have one."""
+"""Generators and fused graphs of a config: their names, the variants that share them, and those without."""
 
 import pytest
 import yaml
 
 from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.stages.inpainting import max_generated
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.runtime.errors import UserError
 from parameter_ids import in_order
 
@@ -30,18 +32,18 @@ def variant(planned, name, experiment="methods"):
 
 
 def names(planned, name="first"):
-    """What a variant's files are called, from the top down."""
+    """The names of a variant's files, from the top down."""
     found = variant(planned, name)
     return {
-        "features": found.features.name,
-        "graph": found.graph.name,
-        "inpainting": found.fused.inpainting.name,
-        "fused": found.fused.name,
+        "features": found.stages["features"].name,
+        "graph": found.stages["graph"].name,
+        "inpainting": found.stages["inpainting"].name,
+        "fused": found.stages["fused"].name,
     }
 
 
 def moved(name="first", **changes):
-    """The kinds of names that a change moves."""
+    """The kinds of names that a change affects."""
     before, after = names(plan(), name), names(plan(**changes), name)
     return {kind for kind in before if before[kind] != after[kind]}
 
@@ -55,9 +57,9 @@ def test_names_begin_with_the_inpainter():
 
 def test_two_variants_with_the_same_inpainting_share_generator_and_fused_graph():
     planned = plan()
-    assert variant(planned, "first").fused == variant(planned, "second").fused
-    assert len(planned.inpaintings) == len(planned.fused) == 2
-    assert variant(planned, "first").graph == variant(planned, "fedgcn").graph
+    assert variant(planned, "first").stages["fused"] == variant(planned, "second").stages["fused"]
+    assert len(planned.stages["inpainting"]) == len(planned.stages["fused"]) == 2
+    assert variant(planned, "first").stages["graph"] == variant(planned, "fedgcn").stages["graph"]
 
 
 def test_variants_that_fuse_differently_share_the_generator_alone():
@@ -68,7 +70,7 @@ def test_variants_that_fuse_differently_share_the_generator_alone():
 
 
 def test_a_method_without_inpainter_has_no_fused_graph():
-    assert variant(plan(), "fedgcn").fused is None
+    assert variant(plan(), "fedgcn").stage("fused") is None
 
 
 @pytest.mark.parametrize(
@@ -95,28 +97,28 @@ def test_a_change_renames_what_depends_on_it(changes, kinds):
 def test_the_projects_inpainting_is_fednis_alone():
     assert moved("sage", inpainting={"rounds": 7}) == set()
     planned = plan(inpainting={"rounds": 7})
-    assert variant(planned, "first").fused.inpainting.settings["rounds"] == 7
-    assert variant(planned, "sage").fused.inpainting.settings["rounds"] == 20
+    assert variant(planned, "first").stages["inpainting"].settings.rounds == 7
+    assert variant(planned, "sage").stages["inpainting"].settings.rounds == 20
 
 
 def test_a_variant_may_set_its_own_inpainters_keys():
     planned = plan(variants={"sage": {"inpainting": {"fgen_width": 32}}})
-    assert variant(planned, "sage").fused.inpainting.settings["fgen_width"] == 32
+    assert variant(planned, "sage").stages["inpainting"].settings.fgen_width == 32
 
 
 def test_fusing_is_the_projects_then_the_methods_then_the_variants():
     planned = plan(fusing={"edges": "similar", "cap": 0.25, "nodes": "random"})
-    first, sage = variant(planned, "first").fused.settings, variant(planned, "sage").fused.settings
+    first, sage = variant(planned, "first").stages["fused"].settings, variant(planned, "sage").stages["fused"].settings
     assert (first.edges, first.cap, first.nodes) == ("similar", 0.25, "random")
     assert (sage.edges, sage.cap, sage.nodes) == ("binary", None, "random")
     own = plan(fusing={"cap": 0.25}, variants={"sage": {"fusing": {"cap": 0.75}}})
-    assert variant(own, "sage").fused.settings.cap == 0.75
+    assert variant(own, "sage").stages["fused"].settings.cap == 0.75
 
 
 def test_one_subject_gets_as_many_nodes_as_are_predicted_or_fedsages_number_of_targets():
     planned = plan(graph={"k": 7})
-    assert variant(planned, "first").fused.inpainting.max_generated is None
-    assert variant(planned, "sage").fused.inpainting.max_generated == 5
+    assert max_generated(variant(planned, "first").stages["inpainting"]) is None
+    assert max_generated(variant(planned, "sage").stages["inpainting"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -131,8 +133,8 @@ def test_one_subject_gets_as_many_nodes_as_are_predicted_or_fedsages_number_of_t
     ids=str,
 )
 def test_a_generator_stands_on_the_fold_axis_where_its_graph_does(changes, by_fold):
-    fused = variant(plan(**changes), "first").fused
-    assert fused.by_fold is fused.inpainting.by_fold is fused.inpainting.graph.by_fold is by_fold
+    stages = variant(plan(**changes), "first").stages
+    assert {stages[kind].by_fold for kind in ("fused", "inpainting", "graph")} == {by_fold}
 
 
 SITES = {"validation": "leave_one_site_out"}
@@ -147,7 +149,7 @@ def test_a_site_that_counts_as_unseen_may_not_train_a_generator(name):
     with pytest.raises(UserError, match=words):
         plan(experiments={"sites": experiment | {"split": SITES}})
     inductive = plan(split=SITES, experiments={"methods": experiment | {"protocol": "inductive"}})
-    assert variant(inductive, name).fused.by_fold
+    assert variant(inductive, name).stages["fused"].by_fold
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive"])
@@ -156,7 +158,7 @@ def test_all_shipped_variants_are_those_that_may_see_an_unseen_site(protocol):
     planned = plan(experiments={"methods": sites | {"variants": []}, "random": {}})
     shown = {found.name for found in planned.experiments["methods"].variants}
     left_out = {found.name for found in planned.experiments["random"].variants} - shown
-    generating = {found.name for found in planned.experiments["random"].variants if found.method.inpainter}
+    generating = {found.name for found in planned.experiments["random"].variants if inpainter_of(found.method)}
     assert {"fedni", "fedni-skip", "fedni-centroids", "fedsage-plus"} <= generating
     assert left_out == (generating if protocol == "transductive" else set())
 
@@ -164,7 +166,7 @@ def test_all_shipped_variants_are_those_that_may_see_an_unseen_site(protocol):
 def test_a_shipped_variant_that_is_redefined_as_a_sweep_is_left_out_whole():
     sweep = {"fedgcn": {"method": "fedni", "rounds": [1, 2]}}
     planned = plan(variants=sweep, experiments={"methods": {"variants": [], "split": SITES}})
-    assert not any(found.method.inpainter for found in planned.experiments["methods"].variants)
+    assert not any(inpainter_of(found.method) for found in planned.experiments["methods"].variants)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,10 @@ def test_variants_that_differ_in_their_fused_graph_alone_are_two(stage, value):
     with pytest.raises(UserError, match="'first' and 'second' have the same settings"):
         plan(variants=twins)
     twins["second"][stage] = value
-    assert variant(plan(variants=twins), "second").fused != variant(plan(variants=twins), "first").fused
+    assert (
+        variant(plan(variants=twins), "second").stages["fused"]
+        != variant(plan(variants=twins), "first").stages["fused"]
+    )
 
 
 def test_a_sweep_of_two_weights_is_their_product_on_one_graph():
@@ -212,8 +217,8 @@ def test_a_sweep_of_two_weights_is_their_product_on_one_graph():
         "weights-alpha1-beta0.1",
         "weights-alpha1-beta1",
     ]
-    assert len(planned.graphs) == 1
-    assert len(planned.inpaintings) == 4
+    assert len(planned.stages["graph"]) == 1
+    assert len(planned.stages["inpainting"]) == 4
     assert names(planned, "weights-alpha1-beta1") == names(plan(), "first")
 
 
@@ -223,4 +228,4 @@ def test_a_sweep_of_the_classifier_trains_one_generator():
         experiments={"methods": {"variants": ["ridge-central", "epochs"]}},
     )
     assert len(planned.experiments["methods"].variants) == 3
-    assert len(planned.inpaintings) == len(planned.fused) == 1
+    assert len(planned.stages["inpainting"]) == len(planned.stages["fused"]) == 1

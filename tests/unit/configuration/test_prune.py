@@ -1,4 +1,4 @@
-"""Pruning removes what no config names any more, and nothing else."""
+"""Pruning removes the folders that no config names any more, and nothing else."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def plan(**changes):
 
 @pytest.fixture
 def results(tmp_path):
-    """Results of the config, with a file in every folder, a report, and what pruning never touches."""
+    """Results of the config, with a file in every folder, a report, and files that pruning never touches."""
     folder = tmp_path / "results"
     for path in kept_folders(plan(), folder):
         fill(path)
@@ -86,7 +86,7 @@ def test_a_cohort_that_no_config_names_is_left_alone(results):
     assert stale_folders([plan()], results) == []
 
 
-def test_what_any_of_several_configs_names_stays(results):
+def test_a_folder_that_any_of_several_configs_names_stays(results):
     assert stale_folders([plan(protocol="inductive"), plan()], results) == []
 
 
@@ -100,7 +100,7 @@ def prune(folder, *arguments):
     )
 
 
-def test_the_command_deletes_what_it_names_and_only_that(tmp_path, results):
+def test_the_command_deletes_the_folders_that_it_lists_and_no_others(tmp_path, results):
     (tmp_path / "config.yaml").write_text(CONFIG.replace("k: 3", "k: 5"))
     before = {path for path in results.rglob("*") if path.is_file()}
     dry = prune(tmp_path, "config.yaml")

@@ -79,8 +79,8 @@ def test_methods_whose_twins_have_another_model_say_so(tmp_path):
     assert {name: words for name, words in other.items() if words} == {
         "fedni": "without generated nodes", "fedni-centroids": "without centroids", "fedsage-plus": "another model"
     }  # fmt: skip
-    (said,) = twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
-    assert "another one" in said
+    (difference,) = twins(tmp_path, "fedsage-plus", "localgcn")["alone"]["differs"]
+    assert "another one" in difference
     assert twins(tmp_path, "fedni", "localgcn")["alone"]["differs"] == ["The twins have no generated nodes."]
 
 
@@ -125,17 +125,17 @@ def test_other_features_and_another_scaling_need_twins_of_their_own(tmp_path):
     )
 
 
-def test_what_a_twin_cannot_be_set_to_is_said(tmp_path):
+def test_a_setting_that_a_twin_lacks_is_named(tmp_path):
     assert twins(tmp_path, "fedgcn-skip", "localgcn")["alone"]["missing"] == "LocalGCN has no setting skip: linear"
 
 
-def test_a_longer_training_is_said(tmp_path):
+def test_a_longer_training_is_named(tmp_path):
     found = twins(tmp_path, "long", "localmlp")
     assert found["alone"]["name"] == "localmlp"
     assert found["alone"]["differs"] == ["long trains for 1000 epochs, localmlp for 100."]
 
 
-def test_what_is_not_federated_has_no_twin(tmp_path):
+def test_variants_that_are_not_federated_have_no_twin(tmp_path):
     experiment = experiment_of(tmp_path, "ridge-central", "localmlp", "fedmlp", "ridge-local", "centralmlp")
     assert twins_of(experiment) == {"fedmlp": {"alone": "localmlp", "pooled": "centralmlp"}}
     assert [topology_of(variant) for variant in experiment.variants] == [

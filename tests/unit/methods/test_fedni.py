@@ -89,5 +89,5 @@ def test_folds_with_fewer_generated_nodes_leave_places_without_edges():
 
 
 def test_it_declares_its_generator():
-    assert METHOD.inpainter is not None and METHOD.inpainter.name == "fedni"
-    assert all("subjects" not in axes for axes in METHOD.inpainter.shared_tensors.values())
+    assert METHOD.options["inpainting"].name == "fedni"
+    assert all("subjects" not in axes for axes in METHOD.options["inpainting"].shared_tensors.values())

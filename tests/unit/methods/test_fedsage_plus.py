@@ -28,9 +28,14 @@ SETTINGS = FedSagePlusSettings(**SCHEDULE, hidden=(8, 4))
 
 def test_it_declares_the_generator_and_how_its_nodes_join():
     assert METHODS["fedsage-plus"] is METHOD
-    assert METHOD.inpainter is FEDSAGE
-    assert METHOD.fusing == {"cap": None, "rounding": "truncate", "edges": "binary"}
-    assert (METHOD.title, METHOD.family, METHOD.graph, METHOD.gpu) == ("FedSage+", "federated", "local", True)
+    assert METHOD.options["inpainting"] is FEDSAGE
+    assert METHOD.options["fused"] == {"cap": None, "rounding": "truncate", "edges": "binary"}
+    assert (METHOD.title, METHOD.family, METHOD.needs, METHOD.gpu) == (
+        "FedSage+",
+        "federated",
+        ("features", "fused"),
+        True,
+    )
 
 
 def test_the_mean_is_over_neighbours_without_weights_and_self_loops():

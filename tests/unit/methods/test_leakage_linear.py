@@ -20,7 +20,7 @@ VARIANTS = {
     for method in METHODS
     for name, settings in method.variants.items()
 }
-READING_FEATURES = [name for name, (method, _) in VARIANTS.items() if method.features]
+READING_FEATURES = [name for name, (method, _) in VARIANTS.items() if method.needs]
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.run import Run
 from fused_inputs import with_fused
@@ -34,7 +35,7 @@ def outcome_of(name, inputs, run=None):
     method = METHODS[name]
     module, function = method.entry.split(":")
     settings = method.settings(**{"learning_rate": 0.01} | SHORT[name])
-    inputs = inputs if method.inpainter is None else with_fused(inputs)
+    inputs = inputs if inpainter_of(method) is None else with_fused(inputs)
     return getattr(import_module(module), function)(inputs, settings, run or Run())
 
 

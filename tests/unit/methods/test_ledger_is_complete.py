@@ -28,6 +28,7 @@ from brainfed.inpainting.fedni import training as fedni
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import InpaintingSettings
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
@@ -64,7 +65,7 @@ def outcome_of(name, variant, inputs):
     method = METHODS[name]
     short = {key: value for key, value in SHORT.items() if key in method.settings.__dataclass_fields__}
     module, function = method.entry.split(":")
-    given = inputs if method.inpainter is None else with_fused(inputs)
+    given = inputs if inpainter_of(method) is None else with_fused(inputs)
     return getattr(import_module(module), function)(given, method.settings(**method.variants[variant] | short), Run())
 
 

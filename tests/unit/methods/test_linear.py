@@ -296,7 +296,7 @@ def test_a_grid_is_positive_and_ascending(grid):
         lambda: LogisticSettings(costs=grid),
     ):
         with pytest.raises(
-            UserError, match=r"(alphas|costs): expected one or more positive numbers in ascending order"
+            ValueError, match=r"(alphas|costs): expected one or more positive numbers in ascending order"
         ):
             make()
 

@@ -16,6 +16,7 @@ from brainfed.cohort.sources.simulated.connectivity import simulate_connectome
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
 from brainfed.cohort.sources.simulated.simulate import region_signals
 from brainfed.cohort.splits.institutions import split
+from brainfed.configuration.stages.registry import stage_settings
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
@@ -23,7 +24,7 @@ from brainfed.inpainting.fusing.fuse import fuse
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.inpainter import Inpainter
+from brainfed.methods.inpainter import Inpainter, inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.entry import resolve
@@ -87,8 +88,8 @@ def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.nd
     site, sex = (people["site"] == "b").to_numpy(np.int64), (people["sex"] == "male").to_numpy(np.int64)
     age = people["age"].to_numpy(np.float64)
     graphs = []
-    if METHODS[name].graph != "none":
-        settings = GraphSettings(k=5, scope=METHODS[name].graph)
+    if "graph" in stage_settings(METHODS[name]):
+        settings = GraphSettings(k=5, scope="global" if METHODS[name].topology == "central" else "local")
         graph = build_graph(features, institution, site=site, sex=sex, age=age, settings=settings, streams=streams)
         graphs.append(Graph(graph.row, graph.column, graph.weight, len(people)))
     inputs = MethodInputs(
@@ -102,8 +103,8 @@ def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.nd
         phenotypes=Phenotypes(site, sex, age, people["mean_fd"].to_numpy(np.float64)),
         streams=streams,
     )
-    if METHODS[name].inpainter is not None:
-        fused = inpainted(METHODS[name].inpainter, inputs, settings)
+    if (inpainter := inpainter_of(METHODS[name])) is not None:
+        fused = inpainted(inpainter, inputs, settings)
         assert len(fused.parent) > 0
         inputs = replace(inputs, graphs=(), fused=(fused,))
     return inputs, diagnosis
@@ -164,6 +165,6 @@ def test_without_effect_every_method_is_at_chance(name):
     assert found.mean() - margin <= 0.5 <= found.mean() + margin
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.features])
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.needs])
 def test_a_large_effect_is_found_by_every_method_that_sees_the_brain(name):
     assert aucs(name, 0.4, 4).mean() > 0.7

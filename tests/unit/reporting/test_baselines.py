@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from brainfed.configuration.shipped import shipped_settings
+from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.statistics import compare
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.reporting.figures.scores.scores import headline_figure
 from brainfed.reporting.figures.style import drawing
@@ -172,12 +174,12 @@ def resolved(name, method, *, inpainting=None, fusing=None, graph=None, features
     """A variant with every setting of its method and stages, as the plan resolves them."""
     known = METHODS[method]
     stages = {"features": asdict(FeatureSettings(**(features or {}))), "graph": {}, "inpainting": {}, "fusing": {}}
-    if known.graph != "none":
-        usual = {"scope": "global"} if known.graph == "global" else {}
+    if "graph" in stage_settings(known):
+        usual = {"scope": "global"} if known.topology == "central" else {}
         stages["graph"] = asdict(GraphSettings(**(usual | (graph or {}))))
-    if known.inpainter is not None:
-        stages["inpainting"] = asdict(known.inpainter.settings(**(inpainting or {})))
-        stages["fusing"] = asdict(FusingSettings(**{**known.fusing, **(fusing or {})}))
+    if (inpainter := inpainter_of(known)) is not None:
+        stages["inpainting"] = asdict(inpainter.settings(**(inpainting or {})))
+        stages["fusing"] = asdict(FusingSettings(**{**known.options.get("fused", {}), **(fusing or {})}))
     own = asdict(known.settings(**settings))
     shipped = shipped_settings(known)
     return ShownVariant(name, method, known.title, known.family, own, stages=stages, shipped=shipped)

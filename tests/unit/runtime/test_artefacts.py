@@ -1,4 +1,4 @@
-"""Files between jobs: what is read is what was written, and nothing half-written is ever seen."""
+"""Files between jobs: they are read as they were written, and never half-written."""
 
 import os
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_a_missing_array_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read", [read_arrays, read_table])
-def test_a_missing_or_cut_file_is_the_user_s_to_mend(tmp_path: Path, read) -> None:
+def test_a_missing_or_cut_file_is_a_user_error(tmp_path: Path, read) -> None:
     with pytest.raises(UserError, match="absent"):
         read(tmp_path / "absent")
     write_arrays(tmp_path / "cut-arrays", {"x": np.ones(100)}, {})
@@ -126,7 +126,7 @@ def test_a_tsv_is_plain(tmp_path: Path) -> None:
     assert (tmp_path / "issues.tsv").read_bytes() == b"subject\tmean\tn\n01\t\t3\n"
 
 
-def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bytes_are_on_the_disk_before_the_name_exists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synchronised = []
     fsync = os.fsync
 

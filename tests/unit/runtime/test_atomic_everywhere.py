@@ -10,7 +10,7 @@ WORKFLOW = Path(brainfed.__file__).parents[1]
 WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "to_feather", "to_filename", "to_excel", "tofile"}
 SAVERS = {"save", "savez", "savetxt", "save_file", "dump", "imsave"}
 LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
-# The manual and the schema are written on a developer's command, by no job; a lock's text is a word to those who wait;
+# The manual and the schema are written on a developer's command, by no job; a lock's text only informs waiting jobs;
 # `parts.write_whole` writes under a name of its own until the file is whole.
 NO_RESULTS = {
     Path("brainfed/configuration/manual.py"),

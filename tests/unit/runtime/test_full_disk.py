@@ -1,4 +1,4 @@
-"""A disk that is full: one sentence with the file, what it needs and what to do, and nothing half-written."""
+"""A full disk: one sentence with the file, its size and the remedy, and nothing half-written."""
 
 import errno
 import json
@@ -49,12 +49,12 @@ def files_in(folder: Path) -> list[str]:
         (ValueError("28"), False),
     ],
 )
-def test_what_a_full_disk_is(error: Exception, full: bool) -> None:
+def test_a_full_disk_is_recognised(error: Exception, full: bool) -> None:
     assert is_full(error) == full
 
 
 @pytest.mark.parametrize("write", ["arrays", "table", "text"])
-def test_what_does_not_fit_is_one_sentence_and_leaves_what_was_there(small: Path, write: str) -> None:
+def test_a_file_that_does_not_fit_is_one_sentence_and_leaves_the_old_file(small: Path, write: str) -> None:
     path = small / "out"
     path.write_bytes(b"the one before")
     numbers = np.random.default_rng(0).normal(size=LARGE)
@@ -63,10 +63,10 @@ def test_what_does_not_fit_is_one_sentence_and_leaves_what_was_there(small: Path
         "table": lambda: write_table(path, pd.DataFrame({"x": numbers})),
         "text": lambda: write_text(path, "x" * LARGE),
     }
-    with pytest.raises(FullDiskError) as told:
+    with pytest.raises(FullDiskError) as caught:
         writers[write]()
     needs = {"arrays": "7.6 MiB", "table": "more than 0.2 MiB", "text": "1.0 MiB"}[write]
-    sentence = str(told.value)
+    sentence = str(caught.value)
     assert sentence.startswith(f"{path}: there is no room for this file, it needs {needs}, 0.2 MiB are free in {small}")
     assert "make room" in sentence and "run the same command again" in sentence
     assert path.read_bytes() == b"the one before"
@@ -81,7 +81,7 @@ def test_an_error_of_the_disk_in_the_middle_leaves_nothing(tmp_path: Path) -> No
     assert files_in(tmp_path) == []
 
 
-def test_a_state_that_does_not_fit_leaves_the_one_before_and_the_job_going(
+def test_a_state_that_does_not_fit_keeps_the_one_before_and_the_job_running(
     small: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoint = Checkpoint(small / ".out.d.checkpoint", "d")
@@ -127,7 +127,7 @@ def test_a_job_whose_log_is_full_ends_as_without_it(
         assert not output.exists()
 
 
-def test_without_room_for_a_log_a_job_tells_everything_on_stderr(tmp_path: Path) -> None:
+def test_without_room_for_a_log_a_job_logs_to_stderr(tmp_path: Path) -> None:
     fails = """
 def configure(path):
     if path is not None:

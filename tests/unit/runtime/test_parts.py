@@ -1,4 +1,4 @@
-"""What a killed process began to write is removed; what a living one writes is not."""
+"""Parts that a killed process left are removed; those of a living one are not."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ def gone() -> int:
 
 
 def begin(target: Path, pid: int, host: str = "") -> Path:
-    """What that process would have begun to write."""
+    """A part that the process would have left."""
     name = part_of(target).name.split(".")
     name[-3] = str(pid)
     name[-4] = host or name[-4]
@@ -71,7 +71,7 @@ def test_a_writer_that_began_before_this_process_ends_well(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["f.txt"]
 
 
-def test_what_a_process_that_is_gone_began_of_the_same_file_is_removed(tmp_path: Path, gone: int) -> None:
+def test_parts_of_the_same_file_by_ended_processes_are_removed(tmp_path: Path, gone: int) -> None:
     live, other = begin(tmp_path / "f.txt", os.getpid()), begin(tmp_path / "g.txt", gone)
     begin(tmp_path / "f.txt", gone)
     write_text(tmp_path / "f.txt", "whole")
@@ -79,7 +79,7 @@ def test_what_a_process_that_is_gone_began_of_the_same_file_is_removed(tmp_path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_the_dead_that_nobody_buried_are_gone(tmp_path: Path) -> None:
+def test_a_zombie_does_not_run(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.read()

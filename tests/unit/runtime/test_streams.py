@@ -35,7 +35,7 @@ def test_other_parts_draw_other_numbers(seed: int, repeat: int, one: tuple[int, 
 
 
 @given(st.integers(0, 2**31), st.integers(0, 100))
-def test_seed_and_repeat_are_told_apart(seed: int, repeat: int) -> None:
+def test_seed_and_repeat_are_distinguished(seed: int, repeat: int) -> None:
     assert Streams(seed, repeat).key("split") != Streams(seed + 1, repeat).key("split")
     assert Streams(seed, repeat).key("split") != Streams(seed, repeat + 1).key("split")
 

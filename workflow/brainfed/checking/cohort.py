@@ -1,4 +1,4 @@
-"""One cohort, by its source."""
+"""Checks of one cohort, by its source."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -24,13 +24,13 @@ from brainfed.runtime.errors import Refuse, UserError
 from brainfed.runtime.streams import Streams
 
 Looking = Callable[[ListedSubject, Refuse], Look | None]
-"""Looks at one subject's files and refuses what it finds wrong; None where nothing can be said of them."""
+"""Reads one subject's files and refuses their mistakes; None where they cannot be read."""
 
 Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Finding]]
 
 
 def check_cohort(name: str, settings: CohortSettings) -> Checked:
-    """All that tables and headers of a cohort say."""
+    """Findings and participants of a cohort, from its tables and headers."""
     return SOURCES[settings.source](name, settings)
 
 
@@ -63,7 +63,7 @@ def check_images(name: str, settings: CohortSettings) -> Checked:
 
 
 def check_simulation(settings: CohortSettings) -> Checked:
-    """A made-up cohort: only its size may be wrong."""
+    """A simulated cohort: only its size may be wrong."""
     simulate = settings.simulate
     people = tuple(
         Person(subject, drawn.site, int(drawn.diagnosis == "patient"), subject, simulate.sites[drawn.site].volumes)
@@ -82,7 +82,7 @@ SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
 
 
 def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Remarks | None, regions: int) -> Checked:
-    """The table, the files that it names, and the head of each."""
+    """The table, the files that it names, and the header of each."""
     files = _place(name, "files")
     findings = [Finding("stops", files, str(mistake)) for mistake in missing_inputs(name, settings)]
     if settings.series is None or not settings.tables or not all(map(os.path.isfile, settings.tables)):
@@ -97,13 +97,13 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
     looks, wrong = _look_at_all(roster.listed, look)
     severity: Severity = "stops" if settings.on_invalid == "error" else "drops"
     findings += [Finding(severity, content, str(error), (subject,)) for subject, error in wrong]
-    mended = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
-    everybody = people_of(roster.participants, mended | looks if settings.on_invalid == "error" else looks)
+    fixed = {one.subject: Look(0, one.subject) for one in roster.listed if one.absence not in ("no series", EXCLUDED)}
+    everybody = people_of(roster.participants, fixed | looks if settings.on_invalid == "error" else looks)
     people = tuple(one for one in everybody if settings.unlabelled == "keep" or one.diagnosis is not None)
     if wrong and not everybody:
         sentence = (
             f"Cohort {name!r}: expected a usable subject, found that `on_invalid: drop` leaves out all {len(wrong)}; "
-            "fix what their files are held against, or the files."
+            "fix the files, or the settings that they are checked against."
         )
         findings.append(Finding("stops", content, sentence))
     if everybody and not people:
@@ -127,7 +127,7 @@ def _check_table(name: str, settings: CohortSettings, look: Looking, remarks: Re
 def _look_at_all(
     everybody: Iterable[ListedSubject], look: Looking
 ) -> tuple[dict[str, Look], list[tuple[str, UserError]]]:
-    """What the files of those say that have nothing wrong, and what is wrong with the others'."""
+    """The looks at subjects without mistakes, and the mistakes of the others."""
     looks: dict[str, Look] = {}
     mistakes: list[tuple[str, UserError]] = []
     for listed in everybody:

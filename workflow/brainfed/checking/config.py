@@ -1,4 +1,4 @@
-"""Every mistake of a config, and as much of it as can be used to look at its cohorts."""
+"""Every mistake of a config, and its valid parts, by which its cohorts are checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ from typing import Any
 from brainfed.checking.finding import Finding, named
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.loading import extended, read_config
+from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import make_plan
-from brainfed.configuration.planning.stages import Experiment
 from brainfed.configuration.planning.sweeps import expand
 from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
@@ -29,7 +29,7 @@ class UsableConfig:
 
 
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
-    """Validate a config as the workflow does, past its first mistake."""
+    """Validate a config as the workflow does, and collect all mistakes."""
     try:
         content = extended(read_config(path))
     except UserError as error:

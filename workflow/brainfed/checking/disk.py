@@ -1,4 +1,4 @@
-"""Room on the disk: what the large artefacts of a plain run take, against what is free."""
+"""Room on the disk: the size of the large artefacts of a plain run, against the free space."""
 
 import math
 import shutil
@@ -8,40 +8,28 @@ from pathlib import Path
 from brainfed.checking.finding import Finding
 from brainfed.checking.people import Checked
 from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.configuration.planning.stages import Experiment, FusingStage
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.configuration.planning.experiments import Experiment
 
 FLOAT = 4
 
 
 def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
-    """Bytes of series, features and generated nodes (as many as there may be) of the experiments that always run."""
+    """Bytes of series and of stages with many numbers (as many as there may be) of the experiments that always run."""
     sites, subjects = len(checked.sites), len(checked.people)
     total = sum(person.timepoints for person in checked.people) * checked.regions
     counted: set[str] = set()
     for experiment in experiments:
-        runs = experiment.repeats * _folds(experiment.split, sites)
-        for variant in experiment.variants if experiment.default else ():
-            if variant.features and variant.features.name not in counted:
-                counted.add(variant.features.name)
-                width = _width(variant.features.settings, checked.regions)
-                total += subjects * width * (runs if variant.features.fitted else 1)
-            if variant.features and variant.fused and variant.fused.name not in counted:
-                counted.add(variant.fused.name)
-                width = _width(variant.features.settings, checked.regions)
-                generated = math.ceil(subjects * _most_nodes(variant.fused))
-                total += generated * width * (runs if variant.fused.by_fold else experiment.repeats)
+        folds = _folds(experiment.split, sites)
+        for stage in (held for one in experiment.variants if experiment.default for held in one.stages.values()):
+            if stage.name not in counted:
+                counted.add(stage.name)
+                parts = (experiment.repeats if stage.split else 1) * (folds if stage.by_fold else 1)
+                total += math.ceil(stage.kind.numbers(stage, subjects, checked.regions)) * parts
     return FLOAT * total
 
 
-def _most_nodes(fused: FusingStage) -> float:
-    """Generated nodes a subject, at most; 2 k neighbours where nothing limits them."""
-    limits = (fused.settings.cap, fused.inpainting.max_generated, 2 * fused.inpainting.graph.settings.k)
-    return min(limit for limit in limits if limit is not None)
-
-
 def check_disk(needed: dict[str, int], results: Path, place: str) -> list[Finding]:
-    """Compare what the cohorts need, less what they already hold, with what is free where results are written."""
+    """Compare the bytes that the cohorts need, less those that they hold, with the free space for results."""
     missing = sum(max(0, size - _held(results / cohort)) for cohort, size in needed.items())
     standing = next(folder for folder in (results.absolute(), *results.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(standing).free
@@ -60,8 +48,3 @@ def _held(folder: Path) -> int:
 
 def _folds(split: SplitSettings, sites: int) -> int:
     return sites if split.validation == "leave_one_site_out" else split.folds
-
-
-def _width(settings: FeatureSettings, regions: int) -> int:
-    connections = regions * (regions - 1) // 2
-    return min(settings.selected, connections) if settings.reads_labels else connections

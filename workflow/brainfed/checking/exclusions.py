@@ -1,4 +1,4 @@
-"""Who the rules of exclusion will leave out, as far as tables and headers tell."""
+"""Subjects that the rules of exclusion will leave out, as far as tables and headers show."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,13 +19,13 @@ def exclude_known(
     mean_fd: Mapping[str, float],
     settings: CohortSettings,
 ) -> tuple[tuple[Person, ...], list[Finding], dict[str, str]]:
-    """Those who stay, one finding a rule for those who do not, and the reason for each of these.
+    """The people who stay, one finding a rule for the others, and the reason for each of these.
 
     Args:
         place: heading of the findings.
-        people: who takes part otherwise.
-        looks: what their files say, by subject; who has none is judged by mean FD alone.
-        mean_fd: mean framewise displacement by subject, mm, NaN where no table tells it.
+        people: all who take part otherwise.
+        looks: at their files, by subject; a person without one is judged by mean FD alone.
+        mean_fd: mean framewise displacement by subject, mm, NaN where no table has it.
         settings: the cohort's settings.
     """
     reasons: dict[str, str] = {}
@@ -40,7 +40,7 @@ def exclude_known(
     findings += _by_rule(place, reasons, len(people))
     if people and not stay:
         sentence = (
-            f"Cohort: expected a subject that the rules under `exclude` leave in, found none among {len(people)}; "
+            f"Cohort: expected a subject that the rules under `exclude` keep, found none among {len(people)}; "
             "loosen the rules."
         )
         findings.append(Finding("stops", place, sentence))
@@ -54,7 +54,7 @@ def exclude_known(
 def _known(
     person: Person, looks: Mapping[str, Look], mean_fd: Mapping[str, float], settings: CohortSettings
 ) -> dict[str, object]:
-    """What the run will decide by, as far as it is known."""
+    """The measures that the run will decide by, as far as they are known."""
     look = looks.get(person.subject)
     known: dict[str, object] = {"mean_fd": mean_fd.get(person.subject, float("nan"))}
     if look is not None and person.timepoints:

@@ -1,4 +1,4 @@
-"""What is wrong with a project before it runs: one finding a mistake, those of a kind told together."""
+"""Mistakes of a project before it runs: one finding a mistake, those of a kind reported together."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ Severity = Literal["stops", "drops", "notes"]
 WORDS: dict[Severity, str] = {"stops": "stops the run", "drops": "drops a subject", "notes": "worth knowing"}
 SHOWN = 8
 FOUND = re.compile(r"\bfound ('[^']*')")
-"""What a cell holds."""
+"""The content of a cell, as sentences quote it."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Finding:
         severity: whether the run stops, goes on without a subject, or goes on.
         place: heading that it stands under.
         sentence: what, where, expected against found, what to do.
-        subjects: whom it concerns; empty: nobody alone.
+        subjects: those concerned; empty: no single subject.
     """
 
     severity: Severity
@@ -31,7 +31,7 @@ class Finding:
 
 
 def gathered(findings: Iterable[Finding]) -> list[Finding]:
-    """Place by place, one finding for all that say the same of several subjects or rows: the first names the others."""
+    """Place by place, one finding for all that differ only in subject or row: the first names the others."""
     kinds: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         kinds.setdefault((finding.place, finding.severity, _kind(finding.sentence)), []).append(finding)
@@ -67,13 +67,13 @@ def named(subjects: Sequence[str]) -> str:
 
 
 def _kind(sentence: str) -> str:
-    """What is expected and what to do, without the names and numbers of one case."""
+    """Expectation and remedy of a sentence, without the names and numbers of one case."""
     _, expected, rest = sentence.partition("expected")
     return re.sub(r"'[^']*'|\S*[\d/]\S*", "#", rest if expected else sentence)
 
 
 def _with_others(sentence: str, sentences: Sequence[str]) -> str:
-    """A sentence that also names what else was found: one code or number may not hide the others."""
+    """A sentence that also names the other values found: one code or number may not hide the others."""
     found = list(dict.fromkeys(hit.group(1) for hit in map(FOUND.search, sentences) if hit))
     if len(found) < 2:
         return sentence

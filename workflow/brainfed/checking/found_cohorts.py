@@ -20,10 +20,10 @@ from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.runtime.errors import UserError
 
 NAMED_NONE: tuple[Absence, ...] = ("no series", "no FreeSurfer id")
-"""A row that names nothing leaves its subject out and stops nobody."""
+"""Reasons that leave out one subject and do not stop the run."""
 
 LookAtAll = Callable[[Listing], tuple[dict[str, Look], list[Finding]]]
-"""Looks at the files of everybody who has any: what those say that have nothing wrong, and what is wrong."""
+"""Reads the files of all subjects that have any: the looks at those without mistakes, and the mistakes."""
 
 
 def check_derivative(
@@ -66,7 +66,7 @@ def check_measures(name: str, settings: CohortSettings) -> Checked:
 
 
 def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: str) -> Checked:
-    """The tables and files as the workflow lists them, then what is in the files."""
+    """The tables and files as the workflow lists them, then the content of the files."""
     tables = f"cohort {name}: tables and files"
     try:
         listing = list_cohort(name, replace(settings, on_invalid="drop"))
@@ -98,9 +98,9 @@ def _people(
     looks: Mapping[str, Look],
     settings: CohortSettings,
 ) -> tuple[Person, ...]:
-    """Who takes part; where a mistake stops the run, it will have been mended."""
-    mended = {one.subject: Look(0, one.subject) for one in listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
-    known = mended | dict(looks) if settings.on_invalid == "error" else looks
+    """The people who take part once the mistakes that stop the run are fixed."""
+    fixed = {one.subject: Look(0, one.subject) for one in listed if one.absence not in (*NAMED_NONE, EXCLUDED)}
+    known = fixed | dict(looks) if settings.on_invalid == "error" else looks
     rows = participants.set_index("subject").loc[sorted(known), ["site", "diagnosis"]].astype({"diagnosis": "float64"})
     return tuple(
         Person(subject, site, int(label) if label >= 0 else None, known[subject].twin, known[subject].timepoints)
@@ -119,11 +119,11 @@ def _left_out(listing: Listing, place: str, settings: CohortSettings) -> Iterato
             yield Finding("notes", place, sentence, subjects)
             continue
         dropping = settings.on_invalid == "drop"
-        way_out = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
+        remedy = "they are left out" if dropping else "bring the files, or leave them out with on_invalid: drop"
         yield Finding(
             "drops" if dropping else "stops",
             place,
-            f"{len(subjects)} of {total} subjects: {reason} ({named(subjects)}); {way_out}.",
+            f"{len(subjects)} of {total} subjects: {reason} ({named(subjects)}); {remedy}.",
             subjects,
         )
     if listing.unlisted:

@@ -1,4 +1,4 @@
-"""4D images by their headers: dimensions, space, repetition time, whole or cut off; and their confound tables."""
+"""4D images by their headers: dimensions, space, repetition time, length of the file; and their confound tables."""
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ DIFFERENT_TR = 0.01
 
 @dataclass
 class Space:
-    """How images lie to the atlas; every grid is compared once.
+    """Positions of images relative to the atlas; every grid is compared once.
 
     Attributes:
         atlas: None where it cannot be read.
@@ -72,7 +72,7 @@ class Space:
 def look_at_image(
     listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Callable[[UserError], None]
 ) -> Look | None:
-    """What the header of one subject's image says; every mistake goes to `refuse`, None if the header has one."""
+    """The look at the header of one subject's image; mistakes go to `refuse`; None if the header cannot be read."""
     subject, file = listed.subject, str(listed.series)
     try:
         header = read_whole_header(subject, file)
@@ -96,7 +96,7 @@ def look_at_image(
 
 
 def read_whole_header(subject: str, file: str) -> ScanHeader:
-    """The header of a 4D image that is as long as it says.
+    """The header of a 4D image whose file is as long as the header says.
 
     Raises:
         UserError: the file is absent, cut off or no NIfTI, the image is not 4D, or the affine is singular.
@@ -113,14 +113,14 @@ def _check_confounds(listed: ListedSubject, settings: CohortSettings, volumes: i
 
 
 def _is_whole(file: str, header: ScanHeader) -> bool:
-    """Whether the file is as long as its header says; the end of a gzip file tells how long its content is."""
+    """Whether the file is as long as its header says; a gzip file ends with the length of its content."""
     if file.endswith(".gz"):
         return _trailer(file)[1] == header.size % 2**32
     return not file.endswith(".nii") or Path(file).stat().st_size >= header.size
 
 
 def _trailer(file: str) -> tuple[int, int]:
-    """Checksum and length (modulo 2^32) of what a gzip file holds (RFC 1952)."""
+    """Checksum and length (modulo 2^32) of the content of a gzip file (RFC 1952)."""
     with Path(file).open("rb") as stream:
         stream.seek(-8, 2)
         checksum, length = struct.unpack("<II", stream.read(8))
@@ -128,14 +128,14 @@ def _trailer(file: str) -> tuple[int, int]:
 
 
 def content_of(file: str) -> str:
-    """The same for gzip files with the same content; else the path."""
+    """A key of a file's content: equal for gzip files with equal content; else the path."""
     return "gzip-{:08x}-{}".format(*_trailer(file)) if file.endswith(".gz") else str(Path(file).resolve())
 
 
 def remarks(
     looks: Mapping[str, Look], listed: Sequence[ListedSubject], settings: CohortSettings, space: Space, place: str
 ) -> Iterator[Finding]:
-    """What is worth knowing of the images together: repetition times, other grids, a part of the brain."""
+    """Notes on the images together: repetition times, other grids, a part of the brain."""
     site = {one.subject: one.site for one in listed}
     for name in sorted({site[subject] for subject in looks}):
         times = sorted({round(look.tr, 3) for subject, look in looks.items() if site[subject] == name and look.tr > 0})
@@ -145,7 +145,7 @@ def remarks(
                 "notes",
                 place,
                 f"site {name}: expected one repetition time, found {', '.join(f'{time:g}' for time in times)} s in the "
-                "headers; is it one site?",
+                "headers; check that it is one site.",
             )
         if given is not None and any(abs(time / given - 1) > DIFFERENT_TR for time in times):
             yield Finding(
@@ -168,7 +168,7 @@ def remarks(
             "notes",
             place,
             f"{len(low)} of {len(looks)} images show less than {100 * settings.min_coverage:g} % of the parcellation "
-            f"(the least {100 * min(low.values()):.0f} %): {named(list(low))}; look at their affines.",
+            f"(the least {100 * min(low.values()):.0f} %): {named(list(low))}; check their affines.",
             tuple(low),
         )
     volumes = np.array([look.timepoints for look in looks.values()])

@@ -1,4 +1,4 @@
-"""Who takes part, as far as tables and headers tell: what the split and the disk need to know."""
+"""Participants, as far as tables and headers show, for the checks of splits and disk."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ class Leaver:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was seen of a cohort.
+    """The result of checking a cohort.
 
     Attributes:
         findings: all of them, not yet gathered.
-        people: who takes part once what stops the run is mended; nobody where rows of the table cannot be used.
+        people: participants once mistakes that stop the run are fixed; none where rows of the table cannot be used.
         sites: of everybody in the table.
         regions: of the parcellation, 0 where it is not known.
         leavers: those with a label who do not take part.
@@ -55,14 +55,14 @@ class Checked:
 
 @dataclass(frozen=True)
 class Look:
-    """What one subject's file says.
+    """Properties of one subject's file.
 
     Attributes:
         timepoints: length of the series, 0 where it is not known.
         twin: the same for files with the same content.
         tr: repetition time in s, NaN where it is not known.
-        silent_regions: number of regions without signal, None where the head alone was read.
-        regions: number of regions, 0 where the head alone was read.
+        silent_regions: number of regions without signal, None where the header alone was read.
+        regions: number of regions, 0 where the header alone was read.
     """
 
     timepoints: int

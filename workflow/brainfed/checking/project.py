@@ -10,9 +10,9 @@ from brainfed.checking.split import check_harmonisation, check_splits
 
 
 def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
-    """Everything that headers and tables say will go wrong, as far as one mistake does not hide another.
+    """All mistakes that headers and tables show, as far as one does not hide another.
 
-    Region series are read as the jobs read them; of images the headers are, and voxels only where a file looks cut off.
+    Region series are read as the jobs read them; of images the headers alone, and voxels where a file looks cut off.
     """
     usable, findings = check_config(config)
     found: list[Finding] = []

@@ -18,7 +18,7 @@ from brainfed.runtime.errors import UserError
 def look_at_runs(
     listed: ListedSubject, settings: CohortSettings, space: Space, refuse: Callable[[UserError], None]
 ) -> Look | None:
-    """What the files of one subject's runs say; every run's first mistake goes to `refuse`, None if one has any.
+    """The look at the files of one subject's runs; every run's first mistake goes to `refuse`; None if one has any.
 
     The time points are those kept of all runs that are joined, or of the longest where connectivity is averaged; a run
     that is too short is left out of an average.

@@ -16,10 +16,10 @@ from brainfed.runtime.errors import Refuse, UserError
 
 
 class SeriesCheck:
-    """Looks at the series of a cohort.
+    """Reads the series of a cohort.
 
     Attributes:
-        mistakes: what is wrong with the region table; the series are then read without it.
+        mistakes: those of the region table; the series are then read without it.
         regions: number of regions, 0 where it is not known.
     """
 

@@ -1,4 +1,4 @@
-"""Institutions and folds: drawn as the workflow will draw them, from what tables and headers tell."""
+"""Institutions and folds, drawn as the workflow will draw them, from tables and headers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from brainfed.checking.people import Checked, Leaver, Person
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
 from brainfed.cohort.splits.institutions import draw_institutions
 from brainfed.configuration.names import TWIN
-from brainfed.configuration.planning.stages import Experiment
+from brainfed.configuration.planning.experiments import Experiment
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -18,7 +18,7 @@ from brainfed.runtime.streams import Streams
 def check_splits(
     checked: Checked, experiments: Sequence[Experiment], seed: int, place: str, classes: Sequence[str] = ()
 ) -> list[Finding]:
-    """Draw every split of the experiments; those that only a target asks for stop nobody else.
+    """Draw every split of the experiments; one that only a target uses does not stop a plain run.
 
     `classes` names the diagnoses, empty: patients and controls.
     """
@@ -41,7 +41,9 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
     for experiment in experiments:
         alone = experiment.split.validation == "leave_one_site_out" or experiment.split.institutions == "sites"
         variants = [
-            one.name for one in experiment.variants if one.features and one.features.settings.harmonise != "none"
+            one.name
+            for one in experiment.variants
+            if (features := one.stage("features")) and features.settings.harmonise != "none"
         ]
         if alone and variants:
             yield Finding(
@@ -92,7 +94,7 @@ Part = tuple[Sequence[Person], Sequence[str], SplitSettings]
 
 
 def _institutions(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings) -> Iterator[Part]:
-    """Named institutions one by one, so that each is heard; random ones all together."""
+    """Named institutions one by one, so that mistakes of each are found; random ones all together."""
     if settings.validation == "leave_one_site_out" or settings.institutions == "random" or not people:
         yield people, sites, settings
     elif settings.institutions == "sites":

@@ -1,4 +1,4 @@
-"""The phenotype table: every row that cannot be used, and what its codes add up to."""
+"""The phenotype table: every row that cannot be used, unknown values, and classes by site."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Roster:
 
 
 def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster, list[Finding]]:
-    """Read the whole table of a cohort past every row that no job could read."""
+    """Read the whole table of a cohort; rows that no job could read become findings."""
     findings: list[Finding] = []
 
     def refuse(error: UserError, *subjects: str) -> None:
@@ -51,14 +51,14 @@ def _rows(settings: CohortSettings, refuse: Refuse) -> list[Row]:
 
 
 def remarks(participants: Mapping[str, Participant], settings: CohortSettings, place: str) -> Iterator[Finding]:
-    """What does not stop a run, and one class alone, which does."""
+    """Notes on unknown values, classes and sites; a cohort of one class stops the run."""
     if not participants:
         return
     words = class_words(settings.target, settings.classes)
-    for what in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
-        without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, what)))
+    for field in ("diagnosis", "age", *(("sex",) if settings.target == "diagnosis" else ())):
+        without = tuple(subject for subject, person in participants.items() if _unknown(getattr(person, field)))
         if without:
-            column = words.target if what == "diagnosis" else what
+            column = words.target if field == "diagnosis" else field
             sentence = f"{len(without)} of {len(participants)} subjects have no {column}: {named(without)}."
             yield Finding("notes", place, sentence, without)
     classes = {person.diagnosis for person in participants.values()} - {None}

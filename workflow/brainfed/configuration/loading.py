@@ -1,4 +1,4 @@
-"""From the dictionary that Snakemake read to a plan, or one sentence that says what to change."""
+"""From the dictionary that Snakemake read to a plan, or one sentence with the change to make."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ def load_plan(config: Mapping[str, Any], files: Iterable[str | Path] = ()) -> Pl
 
     Args:
         config: the keys that Snakemake read.
-        files: where it read them, which it does not refuse for a key that stands twice.
+        files: the files that it read, in which it accepts duplicate keys.
 
     Raises:
         UserError: names the key, the value found, what is allowed and the nearest valid name.
@@ -49,7 +49,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
     """The keys of a YAML file.
 
     Raises:
-        UserError: the file does not exist, is no YAML, holds no keys, or one of them twice.
+        UserError: the file does not exist, is no YAML, holds no keys, or a key twice.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a config here, found no file; give its path from {Path.cwd()}.")

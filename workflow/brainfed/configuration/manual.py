@@ -10,14 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin
 
 from brainfed.configuration.manual_texts import EXPERIMENTS, EXTENDS, PREAMBLE, VARIANTS
-from brainfed.configuration.planning.sweeps import STAGE_KEYS
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
-from brainfed.configuration.validation import literal_choices, model_of
-from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.inpainter import Inpainter
+from brainfed.configuration.stages import registry
+from brainfed.configuration.validation import adapter, type_hints
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 
@@ -32,25 +30,27 @@ def main() -> None:
 
 def schema() -> str:
     """JSON schema of one config file, for editors; a file that extends another may leave everything out."""
-    model = model_of(ProjectSettings).model_json_schema()
-    properties = model["properties"]
+    definitions = adapter(ProjectSettings).json_schema()["$defs"]
+    project = definitions.pop("ProjectSettings")
+    properties = project["properties"]
     properties["extends"] = {"description": EXTENDS, "title": "Extends", "type": "string"}
     properties["variants"]["additionalProperties"] = _variant_schema()
     for key in ("cohorts", "variants", "experiments"):
         properties[key]["additionalProperties"] = {"anyOf": [properties[key]["additionalProperties"], {"type": "null"}]}
     content = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model,
+        "$defs": definitions,
+        **project,
         "required": [],
-        "anyOf": [{"required": ["extends"]}, {"required": model["required"]}],
+        "anyOf": [{"required": ["extends"]}, {"required": project["required"]}],
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _variant_schema() -> dict[str, Any]:
-    """Any method with any of the methods' keys: what fits together is checked when the config is read."""
+    """Any method with any of the methods' keys: combinations are checked when the config is read."""
     keys = {field.name for method in METHODS.values() for field in fields(method.settings)}
-    open_keys: dict[str, Any] = {key: {} for key in sorted(keys | set(STAGE_KEYS))}
+    open_keys: dict[str, Any] = {key: {} for key in sorted(keys | set(registry.stage_keys()))}
     properties = {"method": {"enum": sorted(METHODS), "type": "string"}} | open_keys
     return {"additionalProperties": False, "properties": properties, "type": "object"}
 
@@ -59,18 +59,17 @@ def manual() -> str:
     """The page that lists every key, its type, its default and its meaning."""
     extends = f"| `extends` | text | none | {EXTENDS} |"
     sections = [_section("The project", "", ProjectSettings, extends)]
-    hints = get_type_hints(ProjectSettings)
+    hints = type_hints(ProjectSettings)
     for field in fields(ProjectSettings):
         inner = _dataclass_in(hints[field.name])
         if field.name == "variants":
-            sections.append(VARIANTS)
+            sections.append(_variants())
         elif inner is not None:
             lead = EXPERIMENTS if inner is ExperimentSettings else ""
             sections += _nested(field.name + _many(hints[field.name]), inner, lead)
     sections.append("## Methods\n\n" + "\n".join(f"- [{name}](#method-{name})" for name in METHODS) + "\n")
     sections += [_method_section(method) for method in METHODS.values()]
-    inpainters = {method.inpainter.name: method.inpainter for method in METHODS.values() if method.inpainter}
-    sections += [_inpainter_section(inpainter) for inpainter in inpainters.values() if not _is_fednis(inpainter)]
+    sections += _further_sections()
     contents = "\n".join(
         f"- [{title}](#{_anchor(title)})" for section in sections for title in re.findall("^## (.*)$", section, re.M)
     )
@@ -82,29 +81,35 @@ def _method_section(method: Method) -> str:
     for name, differing in method.variants.items():
         settings = ", ".join(f"{key}: {value}" for key, value in differing.items())
         shipped.append(f"`{name}`" + (f" ({settings})" if settings else ""))
-    graph = f"a graph completed by {_link(method.inpainter)}" if method.inpainter else "a graph"
-    reads = [what for what, does in (("features", method.features), (graph, method.graph != "none")) if does]
+    links = {kind.name: _link(kind.section(method)) for kind in registry.kinds_of(method)}
+    reads = [registry.kind_of(name).reads.format(**links) for name in method.needs]
     lead = f"**{method.title}** reads {' and '.join(reads) or 'no imaging'}. Variants: {', '.join(shipped)}.\n\n"
     return _section(f"method: {method.name}", lead, method.settings).replace("## ", "### ", 1)
 
 
-def _inpainter_section(inpainter: Inpainter) -> str:
-    return _section(f"inpainter: {inpainter.name}", "", inpainter.settings).replace("## ", "### ", 1)
+def _variants() -> str:
+    """The section on variants, with a row for each kind of stage."""
+    rows = "\n".join(f"| `{kind.key}` | {kind.manual} |" for kind in registry.KINDS)
+    return VARIANTS.replace("STAGES", rows)
 
 
-def _is_fednis(inpainter: Inpainter) -> bool:
-    """Whether its settings are those that the project has defaults for."""
-    return inpainter.settings is InpaintingSettings
+def _further_sections() -> list[str]:
+    """Settings of stages that a method brings and that the project has no defaults for, each class once."""
+    found: dict[str, type] = {}
+    for method in METHODS.values():
+        for kind in registry.kinds_of(method):
+            if kind.section(method) != kind.key:
+                found.setdefault(kind.section(method), kind.settings_class(method))
+    return [_section(title, "", settings).replace("## ", "### ", 1) for title, settings in found.items()]
 
 
-def _link(inpainter: Inpainter) -> str:
-    title = "inpainting" if _is_fednis(inpainter) else f"inpainter: {inpainter.name}"
+def _link(title: str) -> str:
     return f"[{title}](#{_anchor(title)})"
 
 
 def _nested(path: str, kind: type, lead: str = "") -> Iterator[str]:
     yield _section(path, lead, kind)
-    hints = get_type_hints(kind)
+    hints = type_hints(kind)
     for field in fields(kind):
         inner = _dataclass_in(hints[field.name])
         if inner is not None:
@@ -112,7 +117,7 @@ def _nested(path: str, kind: type, lead: str = "") -> Iterator[str]:
 
 
 def _section(title: str, lead: str, kind: type, *rows: str) -> str:
-    hints = get_type_hints(kind)
+    hints = type_hints(kind)
     path = "" if kind is ProjectSettings else f"{title}."
     listed = [
         f"| `{field.name}` | {_type_of(path, field, hints[field.name])} | {_default(field)} | "
@@ -134,7 +139,7 @@ def _dataclass_in(hint: Any) -> type | None:
 
 
 def _many(hint: Any) -> str:
-    """Nothing, or the part of a path that stands for each of several names."""
+    """The placeholder in a path for each of several names; empty for a single one."""
     return ".NAME" if get_origin(hint) in (dict, Mapping) else ""
 
 
@@ -150,7 +155,7 @@ def _type_of(path: str, field: "Field[Any]", hint: Any) -> str:
         return f"keys of [{target}](#{_anchor(target)})"
     if field in fields(ExperimentSettings) and field.name == "split":
         return "keys of [split](#split)"
-    low, high = field.metadata.get("minimum"), field.metadata.get("maximum")
+    low, high = field.metadata.get("ge"), field.metadata.get("le")
     bounds = [f"at least {low:g}"] if low is not None else []
     bounds = [f"{low:g} to {high:g}"] if low is not None and high is not None else bounds
     optional = type(None) in get_args(hint)
@@ -159,10 +164,10 @@ def _type_of(path: str, field: "Field[Any]", hint: Any) -> str:
 
 
 def _type(hint: Any) -> str:
-    choices = [f"`{choice}`" for choice in literal_choices(hint)]
-    if choices:
-        return " or ".join([", ".join(choices[:-1]), choices[-1]] if choices[1:] else choices)
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        choices = [f"`{choice}`" for choice in arguments]
+        return " or ".join([", ".join(choices[:-1]), choices[-1]] if choices[1:] else choices)
     if origin is tuple and Ellipsis in arguments:
         return f"list of {_type(arguments[0])}"
     if origin is tuple:

@@ -1,4 +1,4 @@
-"""What `config/README.md` says beside the tables of keys."""
+"""Text of `config/README.md` around the tables of keys."""
 
 EXTENDS = (
     "Another config (a path from the working directory) that this one is laid over, key by key; lists are replaced, "
@@ -42,11 +42,7 @@ One row of a table. `method` names one of the [methods](#methods); the method's 
 | key | type | default | meaning |
 |---|---|---|---|
 | `method` | name of a [method](#methods) | required | What is trained. |
-| `features` | keys of [features](#features) | the project's | Settings that differ; for methods that read features. |
-| `graph` | keys of [graph](#graph) | the project's | Settings that differ; for methods that read a graph. |
-| `inpainting` | keys of the method's inpainter | the project's (FedNI), the defaults (others) | \
-Settings that differ; for methods that complete the graph. |
-| `fusing` | keys of [fusing](#fusing) | the method's, else the project's | As above. |
+STAGES
 | ... | keys of the method | the method's | Settings of the method. |
 
 A list where one value belongs is a sweep: `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes the variants

@@ -1,4 +1,4 @@
-"""Names that a config gives: what they may look like, and which of them exist."""
+"""Names in a config: their form, and whether they exist."""
 
 import re
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from brainfed.runtime.errors import UserError
 Value = TypeVar("Value")
 
 ALLOWED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-LONGEST = 150
+MAX_LENGTH = 150
 """Characters of a name: a file name may have 255, and endings follow."""
 RESERVED_COHORTS = ("reports",)
 PAPER = "paper"
-"""The target that stands for every experiment which is no part of a plain run."""
+"""The target of all experiments that a plain run leaves out."""
 
 RESERVED_EXPERIMENTS = ("all", "tables", PAPER)
-"""Targets of the workflow, as every experiment is one."""
+"""Targets of the workflow; every experiment is a target too."""
 
 TWIN = "-quick"
 """Ends the name of the same experiment with one repeat."""
@@ -28,10 +28,10 @@ TABLE_ENDINGS = ("-runs", "-tests", "-gain", "-confusion")
 
 
 def check_names(project: ProjectSettings) -> None:
-    """Names become file names.
+    """Check all names of a config, which become file names.
 
     Raises:
-        UserError: a name that cannot be one, or whose files would be another's; nothing named at all.
+        UserError: a name cannot be a file name, collides with other files or targets, or none is given.
     """
     check_name("project", project.project)
     for cohort, settings in project.cohorts.items():
@@ -52,7 +52,7 @@ def check_names(project: ProjectSettings) -> None:
             raise UserError(f"config: cohorts.{name}: results/{name} holds the reports; rename the cohort.")
     for name in project.experiments:
         if name in RESERVED_EXPERIMENTS:
-            raise UserError(f"config: experiments.{name}: `snakemake {name}` means something else; rename it.")
+            raise UserError(f"config: experiments.{name}: `snakemake {name}` is another target; rename it.")
         if name.endswith(TWIN):
             raise UserError(
                 f"config: experiments.{name}: a name may not end in {TWIN}, which names the same experiment with one "
@@ -65,7 +65,7 @@ def check_names(project: ProjectSettings) -> None:
             )
 
 
-def known(name: str, table: Mapping[str, Value], where: str, what: str) -> Value:
+def known(name: str, table: Mapping[str, Value], where: str, kind: str) -> Value:
     """The entry of that name.
 
     Raises:
@@ -73,19 +73,19 @@ def known(name: str, table: Mapping[str, Value], where: str, what: str) -> Value
     """
     if name not in table:
         raise UserError(
-            f"{where}: unknown {what} {name!r}{nearest(name, list(table))} Known: {', '.join(sorted(table))}."
+            f"{where}: unknown {kind} {name!r}{nearest(name, list(table))} Known: {', '.join(sorted(table))}."
         )
     return table[name]
 
 
 def check_name(key: str, name: str) -> None:
-    """Refuse a name that cannot be a part of a path and of a rule's wildcards: it would lie elsewhere, or nowhere.
+    """Refuse a name that cannot be a part of a path and of a rule's wildcards.
 
     Raises:
         UserError: it has other characters, or too many.
     """
-    if not ALLOWED.fullmatch(name) or len(name) > LONGEST:
+    if not ALLOWED.fullmatch(name) or len(name) > MAX_LENGTH:
         raise UserError(
-            f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, at most {LONGEST}, found {name!r}; "
-            "rename it."
+            f"config: {key}: expected a name of letters, digits, `-`, `_` and `.`, at most {MAX_LENGTH}, found "
+            f"{name!r}; rename it."
         )

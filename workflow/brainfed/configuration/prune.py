@@ -2,7 +2,7 @@
 
 python -m brainfed.configuration.prune config/*.yaml [--yes]
 
-Files without a project, which only others extend, count through those.
+Files without a project count through the configs that extend them.
 """
 
 import argparse
@@ -12,19 +12,22 @@ from pathlib import Path
 
 from brainfed.configuration.loading import extended, load_plan, read_config
 from brainfed.configuration.planning.plan import Plan
+from brainfed.configuration.stages import registry
 from brainfed.runtime.errors import UserError
 
-STAGES = ("features", "graphs", "inpainting", "fused", "fidelity", "splits", "methods")
+
+def stage_folders() -> list[str]:
+    """What lies under `results/{cohort}` in folders that a plan names."""
+    return [*(folder for kind in registry.KINDS for folder in (kind.folder, *kind.further)), "splits", "methods"]
 
 
 def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
     """Every folder of a named stage or variant that `plan` still uses."""
     for cohort in plan.project.cohorts:
         folder = results / cohort
-        yield from (folder / "features" / name for name in plan.features)
-        yield from (folder / "graphs" / name for name in plan.graphs)
-        yield from (folder / "inpainting" / name for name in plan.inpaintings)
-        yield from (folder / kind / name for kind in ("fused", "fidelity") for name in plan.fused)
+        for kind in registry.KINDS:
+            for held in (kind.folder, *kind.further):
+                yield from (folder / held / name for name in plan.stages[kind.name])
         yield from (folder / "splits" / name for name in plan.splits)
         for experiment in plan.experiments.values():
             yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)
@@ -36,7 +39,7 @@ def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:
     cohorts = {name for plan in plans for name in plan.project.cohorts}
     parents = {parent for path in kept for parent in path.parents}
     stale = []
-    for stage in STAGES:
+    for stage in stage_folders():
         for path in sorted(path for name in cohorts for path in results.glob(f"{name}/{stage}/*")):
             if path not in kept and path not in parents:
                 stale.append(path)
@@ -46,7 +49,7 @@ def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Delete what is stale and say so."""
+    """List stale folders, and delete them with --yes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("configs", nargs="+", type=Path)
     parser.add_argument("--results", type=Path, default=Path("results"))
@@ -58,7 +61,7 @@ def main() -> None:
             content = extended(read_config(path))
             plans += [load_plan(content)] if "project" in content else []
         except UserError as error:
-            parser.exit(1, f"{path}: {error} Nothing is removed as long as a config does not say what it uses.\n")
+            parser.exit(1, f"{path}: {error} Nothing is removed before every config is valid.\n")
     stale = stale_folders(plans, arguments.results)
     for path in stale:
         print(path)

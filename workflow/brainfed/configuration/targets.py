@@ -1,17 +1,17 @@
-"""What may be asked for by name: every experiment, all of the paper's, and each again with one repeat."""
+"""Targets: every experiment, all of the paper's, and each again with one repeat."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from brainfed.configuration.names import PAPER, TWIN
+from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan
-from brainfed.configuration.planning.stages import Experiment
 from brainfed.configuration.planning.sweeps import swept_values
 
 
 def targets_of(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Target -> the experiments that it stands for: one, a sweep of splits, or all that no plain run has in it."""
+    """Target -> its experiments: one, a sweep of splits, or all that a plain run leaves out."""
     targets: dict[str, tuple[str, ...]] = {}
     for group in dict.fromkeys(experiment.group for experiment in plan.experiments.values()):
         targets[group] = tuple(experiment.name for experiment in plan.group(group))
@@ -43,6 +43,6 @@ def config_of(plan: Plan, experiments: Sequence[Experiment]) -> dict[str, Any]:
 
 
 def swept_split(plan: Plan, experiment: Experiment) -> dict[str, Any]:
-    """Where the split of its group is swept: the keys, and the values that this experiment has of them."""
+    """The swept keys of its group's split, with this experiment's values; empty without a sweep."""
     written = plan.project.experiments[experiment.group.removesuffix(TWIN)].split
     return {key: experiment.settings.split[key] for key in swept_values(written)}

@@ -1,4 +1,4 @@
-"""Which variants of an experiment are a federated variant's twins: the same model, alone and on pooled data.
+"""The twins of a federated variant in its experiment: the same model, trained alone and on pooled data.
 
 A twin reads the same features, compares people in the same graph but for its scope, and has the same settings of the
 model. Settings of the federation (rounds, noise, selection) are no part of a model. A variant without a twin in
@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Literal
 
-from brainfed.configuration.planning.stages import Experiment, Variant
+from brainfed.configuration.planning.experiments import Experiment, Variant
+from brainfed.configuration.stages.registry import kinds_of
 from brainfed.federation.schedule import FederationSettings
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 
@@ -87,7 +86,7 @@ def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: 
 
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
-    """The settings that a twin must share, and what it cannot be set to; empty where it can be set to all."""
+    """The settings that a twin must share, and those that it lacks; empty where it has all."""
     federation = {field.name for field in fields(FederationSettings)} - OPTIMISER
     known, usual = {field.name for field in fields(method.settings)}, asdict(variant.method.settings())
     model = {key: value for key, value in variant.settings.items() if key not in federation}
@@ -99,17 +98,10 @@ def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     return {key: value for key, value in model.items() if key in known}, ", ".join(cannot)
 
 
-def _stages(variant: Variant, twin: Method) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of the features, and those of the graph that a twin of this method shares."""
-    stages = variant.stages()
-    return stages["features"], _shared(stages["graph"], twin)
-
-
-def _shared(graph: Mapping[str, Any], twin: Method) -> dict[str, Any]:
-    """All settings of a graph for a twin inside institutions; all but the scope for one over everybody."""
-    if twin.graph == "none":
-        return {}
-    return {key: value for key, value in graph.items() if key != "scope" or twin.graph == "local"}
+def _stages(variant: Variant, twin: Method) -> dict[str, dict[str, Any]]:
+    """Settings of the stages that a twin of this method shares."""
+    held = variant.stage_settings()
+    return {kind.key: kind.shared(held[kind.key], twin) for kind in kinds_of(twin)}
 
 
 def _epochs(variant: Variant) -> int:
@@ -131,7 +123,7 @@ def _definition(
     settings: Mapping[str, Any],
     own: Mapping[str, Any],
 ) -> str:
-    """What to write into a config: the shipped variant, or a line that defines one."""
+    """The entry to add to a config: the name of the shipped variant, or a line that defines one."""
     usual = asdict(method.settings())
     changed = {key: value for key, value in own.items() if usual[key] != value}
     stages = _changed_stages(variant, plain, method)
@@ -141,14 +133,13 @@ def _definition(
 
 
 def _changed_stages(variant: Variant, plain: Variant | None, twin: Method) -> dict[str, dict[str, Any]]:
-    """Settings of the features and of the graph that differ from the plain variant's, or from the defaults."""
+    """Settings of the shared stages that differ from the plain variant's, or from the defaults."""
     found: dict[str, dict[str, Any]] = {}
-    for stage, kind in (("features", FeatureSettings), ("graph", GraphSettings)):
-        usual = plain.stages()[stage] if plain else asdict(kind())
-        own = variant.stages()[stage]
-        shared = own if stage == "features" else _shared(own, twin)
+    for kind in kinds_of(twin):
+        usual = plain.stage_settings()[kind.key] if plain else asdict(kind.settings_class(twin)())
+        shared = kind.shared(variant.stage_settings()[kind.key], twin)
         changed = {key: value for key, value in shared.items() if value != usual[key]}
-        found |= {stage: changed} if changed else {}
+        found |= {kind.key: changed} if changed else {}
     return found
 
 

@@ -1,21 +1,24 @@
-"""Typed validation of settings dataclasses, with sentences that a person can act on.
+"""Typed validation of settings dataclasses, with sentences that name the remedy.
 
-The only place that knows pydantic: models are derived from the rooms' own dataclasses.
+The only module that imports pydantic, which validates the rooms' own dataclasses and reads bounds and descriptions from
+the metadata of their fields (`runtime.settings.setting`).
 """
 
 import difflib
-import types
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, PydanticKnownError, SchemaValidator, core_schema
 
 from brainfed.runtime.errors import UserError
 
 Settings = TypeVar("Settings")
+
+CONFIG = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 
 
 def validate(kind: type[Settings], values: Any, where: str) -> Settings:
@@ -23,32 +26,24 @@ def validate(kind: type[Settings], values: Any, where: str) -> Settings:
 
     Args:
         kind: a settings dataclass.
-        values: what the YAML file held.
-        where: how the message names the place, for example `config.yaml: variants.fedgcn`.
+        values: the content of the YAML file.
+        where: the place, as the message names it, for example `config.yaml: variants.fedgcn`.
 
     Raises:
-        UserError: names the key, the value found, what is allowed and the nearest valid name.
+        UserError: names the key, the value found, the allowed ones and the nearest valid name.
     """
     try:
-        parsed = model_of(cast(Any, kind)).model_validate(values)
+        return cast(Settings, _validator(cast(type, kind)).validate_python([values])[0])
     except ValidationError as error:
-        raise UserError(f"{where}: {_sentence(kind, error.errors()[0])}") from None
-    try:
-        return cast(Settings, _to_dataclass(kind, parsed))
-    except (ValueError, UserError) as error:
-        raise UserError(f"{where}: {str(error).rstrip('.')}.") from None
+        raise UserError(f"{where}: {_sentences(kind, error)[0]}") from None
 
 
 def mistakes(kind: type, values: Any, where: str) -> list[str]:
     """Every sentence with which `validate` would refuse plain `values`, not the first alone."""
     try:
-        validate(kind, values, where)
-    except UserError as first:
-        try:
-            model_of(kind).model_validate(values)
-        except ValidationError as error:
-            return [f"{where}: {_sentence(kind, problem)}" for problem in error.errors()]
-        return [str(first)]
+        _validator(kind).validate_python([values])
+    except ValidationError as error:
+        return [f"{where}: {sentence}" for sentence in _sentences(kind, error)]
     return []
 
 
@@ -59,31 +54,47 @@ def type_hints(kind: type) -> dict[str, Any]:
 
 
 @cache
-def model_of(kind: Any) -> type[BaseModel]:
-    """The pydantic model of a settings dataclass, nested ones included."""
-    hints = type_hints(kind)
-    definitions: dict[str, Any] = {}
-    for field in fields(kind):
-        metadata = field.metadata
-        default: Any = ...
-        if field.default is not MISSING:
-            default = field.default
-        keywords: dict[str, Any] = {"description": metadata.get("description", "")}
-        if field.default_factory is not MISSING:
-            keywords["default_factory"] = field.default_factory
-            default = MISSING
-        for bound, name in (("minimum", "ge"), ("maximum", "le")):
-            if metadata.get(bound) is not None:
-                keywords[name] = metadata[bound]
-        annotation = _model_type(hints[field.name])
-        info = Field(**keywords) if default is MISSING else Field(default, **keywords)
-        definitions[field.name] = (annotation, info)
-    return create_model(
-        kind.__name__,
-        __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False),
-        __doc__=kind.__doc__,
-        **definitions,
-    )
+def adapter(kind: type) -> TypeAdapter[list[Any]]:
+    """Pydantic's adapter of a list of settings: a dataclass takes no config itself, but that of the list around it."""
+    return TypeAdapter(list[kind], config=CONFIG)  # type: ignore[valid-type]
+
+
+@cache
+def _validator(kind: type) -> SchemaValidator:
+    return SchemaValidator(_reading_yaml(adapter(kind).core_schema))
+
+
+def _reading_yaml(schema: Any) -> Any:
+    """A core schema that accepts YAML's words `none`, `off` and `true`, and no booleans as numbers."""
+    if isinstance(schema, list):
+        return [_reading_yaml(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    read: Any = {key: _reading_yaml(part) for key, part in schema.items()}
+    reader = _reader(schema)
+    return read if reader is None else core_schema.no_info_before_validator_function(reader, read)
+
+
+def _reader(schema: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+    """The function that turns YAML's reading of a word into the value that this part of a core schema expects."""
+    match schema:
+        case {"type": "int"}:
+            return lambda value: _no_boolean(value, "int_type")
+        case {"type": "float"}:
+            return lambda value: 0.0 if value is False or value == "off" else _no_boolean(value, "float_type")
+        case {"type": "nullable", "schema": {"type": "float"}}:
+            return lambda value: None if value is False or value in ("none", "off") else value
+        case {"type": "nullable"}:
+            return lambda value: None if value == "none" else value
+        case {"type": "literal", "expected": choices} if "true" in choices:
+            return lambda value: "true" if value is True else value
+    return None
+
+
+def _no_boolean(value: Any, category: Any) -> Any:
+    if isinstance(value, bool):
+        raise PydanticKnownError(category)
+    return value
 
 
 def nearest(name: str, allowed: Sequence[str]) -> str:
@@ -92,65 +103,20 @@ def nearest(name: str, allowed: Sequence[str]) -> str:
     return f"; did you mean {match[0]!r}?" if match else "."
 
 
-def _model_type(hint: Any) -> Any:
-    """Replace dataclasses by their models, and allow for the words that YAML reads in its own way."""
-    if is_dataclass(hint):
-        return model_of(cast(type, hint))
-    if hint in (int, float):
-        return _number(hint)
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Literal and "true" in arguments:
-        return Annotated[hint, BeforeValidator(lambda value: "true" if value is True else value)]
-    if origin in (Union, types.UnionType):
-        union: Any = Union[tuple(_model_type(argument) for argument in arguments)]  # noqa: UP007
-        words = ("none", "off", False) if float in arguments else ("none",)
-        return Annotated[union, BeforeValidator(lambda value: None if _is_one_of(value, words) else value)]
-    if origin is tuple:
-        return tuple[tuple(_model_type(a) if a is not Ellipsis else a for a in arguments)]  # type: ignore[misc]
-    if origin in (dict, Mapping):
-        return dict[str, _model_type(arguments[1])]  # type: ignore[misc]
-    return hint
-
-
-def _is_one_of(value: Any, words: tuple[Any, ...]) -> bool:
-    """Equality that tells False from 0."""
-    return any(value == word and type(value) is type(word) for word in words)
-
-
-def _number(kind: type) -> Any:
-    """YAML's `off` is the number 0.0; no other boolean is a number."""
-
-    def refuse_booleans(value: Any) -> Any:
-        if kind is float and (value is False or value == "off"):
-            return 0.0
-        if isinstance(value, bool):
-            raise PydanticCustomError(f"{kind.__name__}_type", "a boolean is no number")
-        return value
-
-    return Annotated[kind, BeforeValidator(refuse_booleans)]
-
-
-def _to_dataclass(kind: Any, value: Any) -> Any:
-    if is_dataclass(kind) and isinstance(value, BaseModel):
-        hints = type_hints(cast(type, kind))
-        built = {field.name: _to_dataclass(hints[field.name], getattr(value, field.name)) for field in fields(kind)}
-        return cast(Any, kind)(**built)
-    if isinstance(value, dict):
-        inner = get_args(kind)[1] if get_args(kind) else Any
-        return {key: _to_dataclass(inner, item) for key, item in value.items()}
-    if isinstance(value, BaseModel):
-        for argument in get_args(kind):
-            if is_dataclass(argument) and argument.__name__ == type(value).__name__:  # type: ignore[union-attr]
-                return _to_dataclass(argument, value)
-    return value
+def _sentences(kind: type, error: ValidationError) -> list[str]:
+    """A sentence a problem; those of settings that contradict each other come last."""
+    problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] == "value_error")
+    return [_sentence(kind, problem) for problem in problems]
 
 
 def _sentence(kind: type, problem: ErrorDetails) -> str:
-    parts = problem["loc"][:-1] if problem["loc"][-1:] == ("str",) else problem["loc"]
-    place = [str(part) for part in parts if part != "[key]"]
+    place = [str(part) for part in problem["loc"][1:] if part != "[key]"]
+    place = place[:-1] if place[-1:] == ["str"] else place
     location, found, category = ".".join(place), _shown(problem["input"]), problem["type"]
-    if category == "extra_forbidden":
-        allowed = _fields_at(kind, problem["loc"][:-1])
+    if category == "value_error":
+        return f"{str(problem['ctx']['error']).rstrip('.')}."
+    if category == "unexpected_keyword_argument":
+        allowed = _fields_at(kind, place[:-1])
         return f"unknown key {location!r}{nearest(place[-1], allowed)} Allowed here: {', '.join(allowed)}."
     if category == "literal_error":
         choices = _choices(problem)
@@ -174,9 +140,9 @@ EXPECTED = {
     "bool": "true or false",
     "tuple": "a list",
     "dict": "keys with values",
-    "model": "keys with values",
+    "dataclass": "keys with values",
 }
-"""What the first word of pydantic's error type means."""
+"""First word of pydantic's error type -> the expected value."""
 
 
 def _expected(problem: ErrorDetails) -> str:
@@ -203,22 +169,12 @@ def _shown(value: Any) -> str:
 
 
 def _choices(problem: ErrorDetails) -> list[str]:
-    text = str(problem.get("ctx", {})["expected"])
-    return [part.strip().strip("'") for part in text.replace(" or ", ", ").split(",") if part.strip()]
+    return re.findall("'(.*?)'", problem["ctx"]["expected"])
 
 
-def _fields_at(kind: Any, location: Sequence[int | str]) -> list[str]:
-    here: Any = kind
-    for part in location:
-        if is_dataclass(here):
-            here = type_hints(cast(type, here)).get(str(part), Any)
-        elif get_origin(here) in (dict, Mapping):
-            here = get_args(here)[1]
-        if get_origin(here) in (Union, types.UnionType):
-            here = next((argument for argument in get_args(here) if is_dataclass(argument)), here)
-    return [field.name for field in fields(here)] if is_dataclass(here) else []
-
-
-def literal_choices(hint: Any) -> tuple[Any, ...]:
-    """The allowed values of a Literal, else nothing."""
-    return get_args(hint) if get_origin(hint) is Literal else ()
+def _fields_at(kind: Any, place: Sequence[str]) -> list[str]:
+    """The keys that settings have at a place inside of `kind`: under a field, or under a name in a mapping."""
+    here = kind
+    for part in place:
+        here = type_hints(cast(type, here))[part] if is_dataclass(here) else get_args(here)[1]
+    return [field.name for field in fields(here)]

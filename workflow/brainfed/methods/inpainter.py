@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brainfed.methods.method import Method
+
 
 @dataclass(frozen=True)
 class Inpainter:
@@ -23,3 +25,10 @@ class Inpainter:
     load: str
     shared_tensors: Mapping[str, tuple[str, ...]]
     max_generated: str = ""
+
+
+def inpainter_of(method: Method) -> Inpainter | None:
+    """What trains the generator whose nodes a method needs; None where it needs none."""
+    found = method.options.get("inpainting")
+    assert found is None or isinstance(found, Inpainter)
+    return found

@@ -1,11 +1,10 @@
-"""What a method declares: its settings, the artefacts it needs, what it lets cross institutions."""
+"""What a method declares: its settings, the stages it needs, what it lets cross institutions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from brainfed.federation.schedule import Topology
-from brainfed.methods.inpainter import Inpainter
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,9 @@ class Method:
         topology: where it trains: `local`, every institution a model of its own; `federated`; `central`, on pooled
             data; `setting`, as its setting `training` says.
         twins: of a federated method, the same or the nearest model trained alone and on pooled data.
-        features: whether it reads imaging features.
-        graph: the population graph that it needs: `local`, inside institutions (cut out of one over everybody, unless
-            the config has them built apart); `global`, over everybody; or `none`.
-        inpainter: what trains the generator whose nodes it needs; then it reads the fused graph in place of the graph.
-        fusing: settings of fusing that differ from the project's for this method.
+        needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
+            `fused`); what these are made of follows.
+        options: stage -> what the method declares for it, as the stage's kind has it: an inpainter, settings of fusing.
         gpu: whether a GPU helps.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
@@ -57,10 +54,8 @@ class Method:
     family: Literal["baseline", "linear", "graph", "federated"]
     topology: Topology | Literal["setting"]
     twins: Twins | None = None
-    features: bool = True
-    graph: Literal["none", "local", "global"] = "none"
-    inpainter: Inpainter | None = None
-    fusing: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ("features",)
+    options: Mapping[str, Any] = field(default_factory=dict)
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

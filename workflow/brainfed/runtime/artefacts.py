@@ -24,14 +24,14 @@ from brainfed.runtime.parts import part_of, remove_left_over
 
 METADATA_KEY = "brainfed"
 FORMULA = "=+-@\t\r"
-"""First characters of what a spreadsheet runs as a formula."""
+"""First characters of text that a spreadsheet runs as a formula."""
 MINUS_NAME = re.compile(r"-[^\W\d][\w .-]*")
 """A name such as -L: a spreadsheet shows an error for it, but has nothing in it to run."""
 
 
 @dataclass(frozen=True)
 class ArrayFile:
-    """Named arrays and what is known about them."""
+    """Named arrays with their metadata."""
 
     arrays: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
@@ -44,14 +44,14 @@ class ArrayFile:
 
 @contextmanager
 def atomic(path: str | Path, size: int = 0) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it takes its place, on failure it is gone.
+    """Yield a temporary path beside `path`, which replaces `path` on success and is deleted on failure.
 
-    The bytes are on the disk before the name is: not even a power cut leaves an empty file that looks whole. What a
-    process that was killed left of writing the same file is removed.
+    The bytes are on the disk before the name exists: not even a power cut leaves an empty file that looks whole. Parts
+    of the same file that killed processes left are deleted.
 
     Args:
         path: of the file.
-        size: its bytes where they are known, for the sentence that says that they do not fit.
+        size: of the file in bytes where it is known, for the error about a full disk.
 
     Raises:
         FullDiskError: there is no room.
@@ -155,7 +155,7 @@ def write_tsv(path: str | Path, frame: pd.DataFrame, *, keep_names: bool = False
         frame: the table.
         keep_names: write text as it is, for files that programs read by name; else text that a spreadsheet would run
             as a formula gets an apostrophe in front.
-        layout: what `DataFrame.to_csv` is to do otherwise.
+        layout: further arguments of `DataFrame.to_csv`.
     """
     written = frame if keep_names else _without_formulas(frame)
     write_text(path, written.to_csv(sep="\t", index=False, lineterminator="\n", **layout))
@@ -172,7 +172,7 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 def _without_formula(cell: Any) -> Any:
     """A cell as it is; text that begins like a formula and is no number gets an apostrophe in front.
 
-    A spreadsheet runs `=1+1`, `+x`, `@x` and `-cmd|...`, whoever wrote them into a table of phenotypes.
+    A spreadsheet runs `=1+1`, `+x`, `@x` and `-cmd|...`, which a downloaded table of phenotypes may hold.
     """
     if not isinstance(cell, str) or len(cell) < 2 or cell[0] not in FORMULA or MINUS_NAME.fullmatch(cell):
         return cell

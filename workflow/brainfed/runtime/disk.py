@@ -1,4 +1,4 @@
-"""A disk that is full: what is recognised as that, and the one sentence that says so."""
+"""A full disk: how it is recognised, and the sentence that reports it."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class FullDiskError(UserError):
-    """A file that there was no room for; nothing of it is left."""
+    """No room for a file; no part of it is left."""
 
 
 def is_full(error: BaseException) -> bool:
@@ -32,7 +32,7 @@ def full_disk(path: Path, needed: int, written: int) -> FullDiskError:
 
     Args:
         path: of the file, which is not there.
-        needed: its size in bytes, 0 where nobody knew.
+        needed: its size in bytes, 0 where it is unknown.
         written: bytes that did fit; they have been removed.
     """
     standing = next(folder for folder in path.absolute().parents if folder.exists())

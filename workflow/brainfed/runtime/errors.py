@@ -1,4 +1,4 @@
-"""The one exception for mistakes that a user can fix, and what is done with it."""
+"""The exception for mistakes that a user can fix, and two ways to handle it."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 class UserError(Exception):
     """One sentence: what, where (subject, file, row), expected against found, what to do.
 
-    A job that ends in it prints the sentence alone; any other exception is ours and leaves its
+    A job that ends in it prints the sentence alone; any other exception is a bug and leaves its
     full traceback in the rule's log.
     """
 
 
 Refuse = Callable[[UserError], None]
-"""What a reader does with a row that it cannot use; if this returns, the reader goes on with the next row."""
+"""Called with the error of a row that cannot be used; if it returns, the reader goes on with the next row."""
 
 
 def raise_at_once(error: UserError) -> None:
@@ -21,4 +21,4 @@ def raise_at_once(error: UserError) -> None:
 
 
 def pass_over(error: UserError) -> None:
-    """Let a mistake be that concerns nobody: a row that is read for its id alone."""
+    """Ignore a mistake in a row that is read for its id alone."""

@@ -1,4 +1,4 @@
-"""Where a job writes what it does: everything into its rule's log, the little that a person needs to stderr."""
+"""Logging of a job: all messages go to the rule's log; progress, warnings and errors go to stderr too."""
 
 import logging
 import sys
@@ -20,10 +20,10 @@ class TerseFormatter(logging.Formatter):
 
 
 class LogFile(logging.FileHandler):
-    """A log that falls silent where its disk is full: the job may still end well, and its errors reach stderr too."""
+    """A log file that ends where its disk is full: the job may still succeed, and its errors reach stderr too."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Tell of a record that could not be written, unless the disk refused it."""
+        """Report a record that could not be written, unless the disk refused it."""
         if not isinstance(sys.exception(), OSError):
             super().handleError(record)
 
@@ -43,7 +43,7 @@ def configure(log_path: Path | str | None) -> None:
     logging.basicConfig(level=logging.INFO, format=FILE_FORMAT, handlers=handlers, force=True)
     if log_path is not None:
         console.setFormatter(TerseFormatter())
-    # Python's warnings come from libraries: they belong into the file.
+    # Python's warnings come from libraries: they belong in the file.
     logging.captureWarnings(True)
 
 
@@ -57,10 +57,10 @@ def _for_a_person(record: logging.LogRecord) -> bool:
 class Progress:
     """Lines like `fedni, repeat 0: round 12 of 100, loss 0.1230, about 4 min left`.
 
-    Called with (done, total, what) after each unit of work; `what` ends in the unit, and says before it what is
-    to be told: `loss 0.1230, round`. One line goes to the log and to the terminal every `every` seconds; the last
-    goes to the log, and to the terminal where others went before it: a short job only fills the screen. The rate is
-    that of the units that this process did: those of a resumed checkpoint took it no time.
+    Called with (done, total, what) after each unit of work; `what` is values to report and the unit: `loss 0.1230,
+    round`. A line goes to the log and to the terminal every `every` seconds. The last line goes to the log, and to the
+    terminal only after others, so that short jobs do not fill the screen. The rate counts the units of this process
+    alone: those of a resumed checkpoint took it no time.
 
     Attributes:
         name: of the job.
@@ -73,11 +73,11 @@ class Progress:
     clock: Callable[[], float] = time.monotonic
     _first: tuple[int, float] = field(default=(0, 0.0), init=False)
     _last: tuple[int, int] = field(default=(0, 0), init=False)
-    _spoken: float = field(init=False)
+    _reported: float = field(init=False)
     _shown: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._spoken = self.clock()
+        self._reported = self.clock()
 
     def __call__(self, done: int, total: int, what: str) -> None:
         """Note that `done` of `total` units are finished."""
@@ -85,19 +85,19 @@ class Progress:
         if total != self._last[1] or done <= self._last[0]:
             self._first = done, now
         self._last = done, total
-        due = now - self._spoken >= self.every
+        due = now - self._reported >= self.every
         if not due and done < total:
             return
-        told, _, unit = what.rpartition(", ")
-        parts = [f"{unit} {done} of {total}", told, self._left(now)]
+        values, _, unit = what.rpartition(", ")
+        parts = [f"{unit} {done} of {total}", values, self._left(now)]
         line = ", ".join(part for part in parts if part)
         if due:
-            self._spoken, self._shown = now, True
-        speaker = logging.getLogger(PROGRESS if self._shown else __name__)
-        speaker.info(f"{self.name}: {line}" if self.name else line)
+            self._reported, self._shown = now, True
+        logger = logging.getLogger(PROGRESS if self._shown else __name__)
+        logger.info(f"{self.name}: {line}" if self.name else line)
 
     def report(self, sentence: str) -> None:
-        """Say something to the person at the terminal, and in the log."""
+        """Write a sentence to the terminal and to the log."""
         logging.getLogger(PROGRESS).info(sentence)
 
     def _left(self, now: float) -> str:

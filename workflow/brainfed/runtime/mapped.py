@@ -1,4 +1,4 @@
-"""Arrays of an artefact without a copy in memory: pages of the file, read as they are touched."""
+"""Arrays of an artefact without a copy in memory: pages of the file are read when they are used."""
 
 import json
 from pathlib import Path
@@ -21,9 +21,9 @@ def map_array(path: Path | str, name: str) -> ArrayFile:
     metadata = read_arrays(path, []).metadata
     with Path(path).open("rb") as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
-        told = json.loads(file.read(length)).get(name)
-    if told is None or told["dtype"] not in DTYPES or 0 in told["shape"]:
+        header = json.loads(file.read(length)).get(name)
+    if header is None or header["dtype"] not in DTYPES or 0 in header["shape"]:
         return read_arrays(path, [name])
-    offset = LENGTH_BYTES + length + told["data_offsets"][0]
-    mapped = np.memmap(path, DTYPES[told["dtype"]], mode="r", offset=offset, shape=tuple(told["shape"]))
+    offset = LENGTH_BYTES + length + header["data_offsets"][0]
+    mapped = np.memmap(path, DTYPES[header["dtype"]], mode="r", offset=offset, shape=tuple(header["shape"]))
     return ArrayFile({name: np.asarray(mapped)}, metadata)

@@ -1,4 +1,4 @@
-"""Files that are being written: their names tell who does it, so what a killed process began can be removed."""
+"""Files that are being written: their names hold host and process, so that parts of killed processes can be deleted."""
 
 import os
 import platform
@@ -11,12 +11,12 @@ PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[^.]*)\.(?P<pid>\d+)\.[0-9a-f]{8}\.
 
 
 def part_of(target: Path) -> Path:
-    """A new hidden name beside `target`, for what is written of it until it is whole."""
+    """A new hidden path beside `target`, to write to until the file is whole."""
     return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{os.urandom(4).hex()}.part")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a small file that lies beside results, or remembers something between runs: whole or not at all.
+    """Write a small text file, a record beside results or a cache between runs, whole or not at all.
 
     Raises:
         OSError: it cannot be written.
@@ -32,10 +32,10 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def being_written(path: Path) -> bool:
-    """Whether a file is a part that somebody may still be writing.
+    """Whether a file is a part that a process may still be writing.
 
-    Who lives on another host is not known here: its parts are left over a day after their last change, by the clock of
-    the file system.
+    Processes of another host cannot be seen here: their parts count as left over a day after their last change, by the
+    clock of the file system.
     """
     part = PART.fullmatch(path.name)
     if not part:
@@ -44,7 +44,7 @@ def being_written(path: Path) -> bool:
 
 
 def remove_left_over(target: Path) -> None:
-    """Delete what processes that are gone began to write of `target`."""
+    """Delete the parts of `target` that ended processes left."""
     for path in _begun(target.parent.absolute()).get(target.name, ()):
         if not being_written(path):
             path.unlink(missing_ok=True)
@@ -66,7 +66,7 @@ def _host() -> str:
 
 
 def _lives(pid: int) -> bool:
-    """Whether there is such a process here; the dead that nobody buried are gone."""
+    """Whether the process runs here; a zombie does not."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -78,7 +78,7 @@ def _lives(pid: int) -> bool:
 
 
 def _age(path: Path) -> float:
-    """Seconds since the last change, as a new file beside it tells the time; 0 where that cannot be told."""
+    """Seconds since the last change, by the time of a new file beside it; 0 where none can be written."""
     clock = part_of(path.with_name("clock"))
     try:
         clock.touch()

@@ -1,4 +1,4 @@
-"""What a result was made with: versions, machine type, contents of files. No host, user or folder names."""
+"""Provenance of a result: versions, machine type, contents of files. No host, user or folder names."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ PACKAGES = {
 }  # fmt: skip
 """Package -> the module that it installs."""
 NOT_COMPUTING = frozenset({"brainfed", "snakemake", "pydantic"})
-"""Our own code has a digest of its own, and how jobs are planned changes no number."""
+"""Packages without influence on numbers: brainfed has digests of its own, the others plan jobs."""
 
 
 def versions() -> dict[str, str]:
@@ -32,7 +32,7 @@ def versions() -> dict[str, str]:
 
 
 def imported_versions() -> dict[str, str]:
-    """The same of Python and of what this process has imported and computes with."""
+    """Versions of Python and of the computing packages that this process has imported."""
     return {
         name: known
         for name, known in versions().items()

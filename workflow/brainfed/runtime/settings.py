@@ -1,7 +1,7 @@
-"""Fields of the settings dataclasses: a default, what it means, what is allowed.
+"""Fields of the settings dataclasses: default, description, bounds.
 
 Each room of the package keeps its settings as frozen standard dataclasses, so that jobs need no
-pydantic. `brainfed.configuration` turns them into the typed config, its JSON schema and its manual.
+pydantic. `brainfed.configuration` derives the typed config, its JSON schema and its manual from them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,15 +19,16 @@ def setting(
     maximum: float | None = None,
     factory: Callable[[], Any] | None = None,
 ) -> Any:
-    """A dataclass field with its description and inclusive bounds (no default: required)."""
-    metadata = {"description": description, "minimum": minimum, "maximum": maximum}
+    """A dataclass field with description and inclusive bounds, named as pydantic names them (no default: required)."""
+    bounds = {"ge": minimum, "le": maximum}
+    metadata = {"description": description} | {name: bound for name, bound in bounds.items() if bound is not None}
     if factory is not None:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
 def restore(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """A settings dataclass from what `dataclasses.asdict` made of it; absent keys take their defaults."""
+    """A settings dataclass from its `dataclasses.asdict`; absent keys take their defaults."""
     hints = get_type_hints(kind)
     return kind(**{name: _restored(hints[name], value) for name, value in values.items()})
 

@@ -1,7 +1,7 @@
-"""Random streams keyed by what they are for, never by the name of a variant.
+"""Random streams keyed by their purpose, never by the name of a variant.
 
-Two variants that draw the same thing (the first weights of fold 3, the noise of round 7) draw the
-same numbers, whatever else either of them does, and in whatever order the jobs run.
+Two variants that draw the same quantity (the first weights of fold 3, the noise of round 7) draw the
+same numbers, whatever else either of them draws, and in whatever order the jobs run.
 """
 
 import hashlib

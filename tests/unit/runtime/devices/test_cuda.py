@@ -1,4 +1,4 @@
-"""What a person is told when CUDA does not work, at the start of a job or in the middle of it."""
+"""Errors of CUDA at the start of a job or in the middle of it: each names the remedy."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def jobs(tmp_path: Path) -> Jobs:
     return Jobs(tmp_path)
 
 
-def torch_that_says(sentence: str) -> SimpleNamespace:
+def failing_torch(sentence: str) -> SimpleNamespace:
     def zeros(*_: object, **__: object) -> None:
         raise RuntimeError(f"{sentence}\nCUDA kernel errors might be asynchronously reported at some other API call.")
 
@@ -81,7 +81,7 @@ def test_a_torch_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "remedy"),
+    ("message", "remedy"),
     [
         (
             "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver",
@@ -110,12 +110,14 @@ def test_a_torch_without_cuda_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ("CUDA error: something new", "install a CUDA build of torch that the driver supports"),
     ],
 )
-def test_cuda_that_does_not_start_says_what_to_do(monkeypatch: pytest.MonkeyPatch, said: str, remedy: str) -> None:
-    monkeypatch.setitem(sys.modules, "torch", torch_that_says(said))
+def test_an_error_at_the_start_of_cuda_names_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, message: str, remedy: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", failing_torch(message))
     with pytest.raises(UserError) as caught:
         check_cuda([UUID])
     sentence = str(caught.value)
-    assert sentence.startswith(f"GPU {UUID}: the installed torch 2.13.0+cu130 cannot use it ({said});")
+    assert sentence.startswith(f"GPU {UUID}: the installed torch 2.13.0+cu130 cannot use it ({message});")
     assert remedy in sentence
     assert sentence.endswith(", or run with --resources gpu=0 to use the CPU.")
     assert "\n" not in sentence
@@ -130,7 +132,7 @@ def test_cuda_that_does_not_start_says_what_to_do(monkeypatch: pytest.MonkeyPatc
         (RuntimeError("CUDA error: no CUDA-capable device is detected"), "restart the machine if it is not listed"),
     ],
 )
-def test_a_device_that_fails_at_work_says_what_to_do(error: RuntimeError, remedy: str) -> None:
+def test_an_error_of_a_failing_device_names_the_remedy(error: RuntimeError, remedy: str) -> None:
     sentence = lost_device(error, [UUID]) or ""
     assert sentence.startswith(f"GPU {UUID}: {str(error).splitlines()[0]}; ")
     assert remedy in sentence
@@ -152,7 +154,7 @@ def test_a_device_that_fails_at_work_says_what_to_do(error: RuntimeError, remedy
         RuntimeError(),
     ],
 )
-def test_what_a_program_does_wrong_is_not_blamed_on_the_device(error: RuntimeError) -> None:
+def test_a_bug_of_a_program_is_not_blamed_on_the_device(error: RuntimeError) -> None:
     assert lost_device(error, [UUID]) is None
 
 
@@ -180,7 +182,7 @@ def test_a_job_on_a_broken_cuda_never_begins(jobs: Jobs) -> None:
     assert "Traceback" not in jobs.log
 
 
-def test_timing_tells_the_memory_of_the_gpu(jobs: Jobs) -> None:
+def test_timing_includes_the_memory_of_the_gpu(jobs: Jobs) -> None:
     done = jobs.run("print(json.dumps(running.timing()))")
     timing = json.loads(done.stdout)
     assert timing["peak_gpu_memory_mb"] == 3.0
@@ -188,7 +190,7 @@ def test_timing_tells_the_memory_of_the_gpu(jobs: Jobs) -> None:
     assert done.stderr == ""
 
 
-def test_who_waits_is_told_the_log_of_the_holder(jobs: Jobs) -> None:
+def test_a_waiting_job_names_the_log_of_the_holder(jobs: Jobs) -> None:
     done = jobs.run("""
         import os, pathlib
         (place,) = pathlib.Path(os.environ["BRAINFED_LOCKS"]).glob("*.0.lock")

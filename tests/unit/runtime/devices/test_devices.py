@@ -107,9 +107,9 @@ def test_a_killed_job_gives_its_device_back(fake: FakeDriver) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         waiting.wait(timeout=1)
     os.kill(holder.pid, signal.SIGKILL)
-    said, complained = waiting.communicate(timeout=60)
-    assert said == "GPU-aaaa-1\n"
-    assert f"waiting for 1 of 1 GPU(s), other jobs hold them: GPU-aaaa-1 pid {holder.pid} (holder)" in complained
+    output, errors = waiting.communicate(timeout=60)
+    assert output == "GPU-aaaa-1\n"
+    assert f"waiting for 1 of 1 GPU(s), other jobs hold them: GPU-aaaa-1 pid {holder.pid} (holder)" in errors
     holder.communicate()
 
 
@@ -182,7 +182,7 @@ def test_memory_that_jobs_of_ours_use_is_waited_for(fake: FakeDriver) -> None:
     assert waiting.communicate(timeout=60)[0] == "GPU-aaaa-1\n"
 
 
-def test_memory_that_the_driver_does_not_tell_is_not_held_against_it(fake: FakeDriver) -> None:
+def test_a_device_whose_memory_is_not_reported_may_be_leased(fake: FakeDriver) -> None:
     fake.uses("[N/A]", 0)
     with lease(1) as leased:
         assert leased.uuids == ("GPU-aaaa-1",)
@@ -241,7 +241,7 @@ def test_a_slurm_allocation_needs_no_driver_that_answers(bare: None, monkeypatch
         assert os.environ[VISIBLE] == "1"
 
 
-def test_what_is_said_before_a_run_in_an_allocation_is_what_its_jobs_meet(
+def test_the_warning_before_a_run_in_an_allocation_is_the_error_of_its_jobs(
     bare: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "12")
@@ -288,7 +288,7 @@ def test_devices_of_two_slurm_jobs_have_equal_numbers_and_are_others(
             assert one.uuids == other.uuids == ("0",)
 
 
-def test_an_allocation_of_the_past_leaves_no_lock_files(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_past_allocation_leaves_no_lock_files(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     def names() -> set[str]:
         return {path.name for path in lock_folder().iterdir()}
 
@@ -311,8 +311,8 @@ def test_a_slurm_allocation_that_is_too_small_is_an_error(
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     if visible is not None:
         monkeypatch.setenv(VISIBLE, visible)
-    told = r"SLURM job 12: the rule asks for 2 GPU\(s\), SLURM allocated [01] .* with BRAINFED_GPUS=none in"
-    with pytest.raises(UserError, match=told), lease(2):
+    message = r"SLURM job 12: the rule asks for 2 GPU\(s\), SLURM allocated [01] .* with BRAINFED_GPUS=none in"
+    with pytest.raises(UserError, match=message), lease(2):
         pass
 
 

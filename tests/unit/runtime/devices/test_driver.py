@@ -1,4 +1,4 @@
-"""What the driver says, and what is said of a driver that is broken, hangs, or has lost a device."""
+"""Answers of the driver, and errors of a driver that is broken, hangs, or has lost a device."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ def fake(tmp_path: Path) -> FakeDriver:
 
 def test_devices_come_in_the_driver_s_order_with_their_memory(fake: FakeDriver) -> None:
     fake.uses(10, "[N/A]", 30)
-    told = [(gpu.index, gpu.uuid, gpu.used, gpu.total) for gpu in query(str(fake.program))]
-    assert told == [("0", UUIDS[0], 10, 80_000), ("1", UUIDS[1], 0, 0), ("2", UUIDS[2], 30, 80_000)]
+    listed = [(gpu.index, gpu.uuid, gpu.used, gpu.total) for gpu in query(str(fake.program))]
+    assert listed == [("0", UUIDS[0], 10, 80_000), ("1", UUIDS[1], 0, 0), ("2", UUIDS[2], 30, 80_000)]
 
 
 def test_memory_of_a_process_is_summed_over_its_entries(fake: FakeDriver) -> None:
@@ -29,7 +29,7 @@ def test_memory_of_a_process_is_summed_over_its_entries(fake: FakeDriver) -> Non
     assert memory_of_processes(str(fake.program)) == {(UUIDS[0], 7): 120, (UUIDS[1], 7): 3}
 
 
-def test_a_driver_that_tells_of_no_process_is_no_error(fake: FakeDriver) -> None:
+def test_a_driver_that_lists_no_process_is_no_error(fake: FakeDriver) -> None:
     fake.breaks("1, 2, 3", 6)
     assert memory_of_processes(str(fake.program)) == memory_of_processes("/absent/nvidia-smi") == {}
 
@@ -48,9 +48,9 @@ def test_a_driver_that_hangs_is_an_error(fake: FakeDriver, monkeypatch: pytest.M
         query(str(fake.program))
 
 
-@pytest.mark.parametrize(("said", "problem"), [("", "lists no device;"), ("no such field", "expected index, uuid")])
-def test_a_driver_that_answers_otherwise_is_an_error(fake: FakeDriver, said: str, problem: str) -> None:
-    fake.breaks(said, 0)
+@pytest.mark.parametrize(("answer", "problem"), [("", "lists no device;"), ("no such field", "expected index, uuid")])
+def test_a_driver_that_answers_otherwise_is_an_error(fake: FakeDriver, answer: str, problem: str) -> None:
+    fake.breaks(answer, 0)
     with pytest.raises(UserError, match=problem):
         query(str(fake.program))
 

@@ -10,8 +10,8 @@ from brainfed.runtime.devices.gpu_limit import VARIABLE, announce, gpus
 
 
 @pytest.fixture(autouse=True)
-def untold(monkeypatch):
-    """Nothing is told at first; what a test tells is forgotten after it."""
+def unannounced(monkeypatch):
+    """No limit is set before a test, nor after it."""
     monkeypatch.setenv(VARIABLE, "")
     monkeypatch.delenv(VARIABLE)
 
@@ -24,8 +24,8 @@ def test_a_job_has_its_gpus_unless_the_run_has_none():
     assert (gpus(0), gpus(1)) == (0, 0)
 
 
-def test_a_process_that_is_started_later_knows():
+def test_a_process_that_is_started_later_inherits_the_limit():
     announce(False)
     source = "from brainfed.runtime.devices.gpu_limit import gpus; print(gpus(2))"
-    told = subprocess.run([sys.executable, "-c", source], env=os.environ, capture_output=True, text=True, check=True)
-    assert told.stdout == "0\n"
+    done = subprocess.run([sys.executable, "-c", source], env=os.environ, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"

@@ -1,4 +1,4 @@
-"""The lease on a machine that has GPUs: what is trained under it, and whose memory is whose as the driver tells it."""
+"""The lease on a machine with GPUs: training under it, and the memory of its processes as the driver reports it."""
 
 import json
 import os
@@ -39,11 +39,11 @@ from method_inputs import diagnosis_of, method_inputs
 
 inputs = method_inputs(240, 400, effect=0.3)
 outcome = train(inputs, FedGCNSettings(rounds=10, local_epochs=5, learning_rate=0.001), Run(running.device))
-told = [
+results = [
     metrics(diagnosis_of(inputs)[mask], outcome.scores[..., 1][fold][mask], 0.5)
     for fold, mask in ((fold, inputs.tested(fold)) for fold in range(inputs.folds))
 ]
-print(json.dumps({"metrics": told, "uuids": running.lease.uuids, "timing": running.timing()}))
+print(json.dumps({"metrics": results, "uuids": running.lease.uuids, "timing": running.timing()}))
 """
 HOLD = """
 share = float(sys.stdin.readline())
@@ -81,15 +81,15 @@ def one_gpu(tmp_path: Path) -> dict[str, str]:
 
 
 def test_fedgcn_on_a_leased_gpu_has_the_cpu_s_metrics(one_gpu: dict[str, str]) -> None:
-    told = {}
+    results = {}
     for gpus in (0, 1):
-        said, complained = start_job(TRAIN, gpus, one_gpu).communicate(timeout=300)
-        assert said, complained
-        told[gpus] = json.loads(said.splitlines()[-1])
-    assert (len(told[0]["uuids"]), len(told[1]["uuids"])) == (0, 1)
-    assert "peak_gpu_memory_mb" not in told[0]["timing"]
-    assert told[1]["timing"]["peak_gpu_memory_mb"] > 0
-    for cpu, gpu in zip(told[0]["metrics"], told[1]["metrics"], strict=True):
+        output, errors = start_job(TRAIN, gpus, one_gpu).communicate(timeout=300)
+        assert output, errors
+        results[gpus] = json.loads(output.splitlines()[-1])
+    assert (len(results[0]["uuids"]), len(results[1]["uuids"])) == (0, 1)
+    assert "peak_gpu_memory_mb" not in results[0]["timing"]
+    assert results[1]["timing"]["peak_gpu_memory_mb"] > 0
+    for cpu, gpu in zip(results[0]["metrics"], results[1]["metrics"], strict=True):
         assert gpu == pytest.approx(cpu, abs=1e-3)
 
 
@@ -100,22 +100,22 @@ def test_two_jobs_share_a_gpu_though_the_first_has_most_of_its_memory(one_gpu: d
             jobs.append(start_job(HOLD, 1, one_gpu))
             jobs[-1].stdin.write(f"{share}\n")
             jobs[-1].stdin.flush()
-            told = json.loads(jobs[-1].stdout.readline())
-            assert (len(told["uuids"]), told["devices"]) == (1, 1)
+            results = json.loads(jobs[-1].stdout.readline())
+            assert (len(results["uuids"]), results["devices"]) == (1, 1)
     finally:
         for job in jobs:
             job.kill()
             job.communicate()
 
 
-def test_memory_of_a_stranger_is_told(one_gpu: dict[str, str]) -> None:
+def test_memory_of_a_stranger_is_an_error(one_gpu: dict[str, str]) -> None:
     stranger = start(STRANGER, environment=one_gpu)
     try:
         assert stranger.stdout.readline() == "\n"
         job = start_job("print('begun')", 1, one_gpu)
-        said, complained = job.communicate(timeout=300)
-        assert (job.returncode, said) == (1, "")
-        assert "more than 50% of the memory is taken by other programs" in complained
+        output, errors = job.communicate(timeout=300)
+        assert (job.returncode, output) == (1, "")
+        assert "more than 50% of the memory is taken by other programs" in errors
     finally:
         stranger.kill()
         stranger.communicate()

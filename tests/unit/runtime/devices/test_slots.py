@@ -1,4 +1,4 @@
-"""Jobs that share a GPU: how many, who they are, and whose memory is whose, on fake devices."""
+"""Jobs that share a GPU: their number, names and memory, on fake devices."""
 
 import os
 import subprocess
@@ -84,13 +84,13 @@ def test_one_job_never_gets_two_places_on_one_device(fake: FakeDriver) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
-def test_a_job_that_shares_with_nobody_is_alone_whoever_came_first(fake: FakeDriver, first: int, second: int) -> None:
+def test_a_job_that_shares_with_none_is_alone_in_either_order(fake: FakeDriver, first: int, second: int) -> None:
     fake.uses(0)
     with holding(purpose="tables.log", jobs=first) as before:
         assert first_word(before) == UUIDS[0]
         with holding(jobs=second) as after:
-            told = f"waiting for 1 of 1 GPU(s), other jobs hold them: {UUIDS[0]} pid {before.pid} (tables.log)"
-            assert complaint(after) == told
+            message = f"waiting for 1 of 1 GPU(s), other jobs hold them: {UUIDS[0]} pid {before.pid} (tables.log)"
+            assert complaint(after) == message
             before.kill()
             assert first_word(after) == UUIDS[0]
 
@@ -99,9 +99,9 @@ def test_of_many_holders_some_are_named(fake: FakeDriver) -> None:
     with ExitStack() as running:
         for _ in range(6):
             first_word(running.enter_context(holding(jobs=3)))
-        told = complaint(running.enter_context(holding(jobs=3)))
-        assert told.count(" pid ") == 4
-        assert told.endswith(" and 2 more")
+        message = complaint(running.enter_context(holding(jobs=3)))
+        assert message.count(" pid ") == 4
+        assert message.endswith(" and 2 more")
 
 
 def test_memory_of_a_job_that_shares_is_no_stranger_s(fake: FakeDriver) -> None:
@@ -134,7 +134,7 @@ def test_where_the_driver_names_no_process_memory_is_the_holders(fake: FakeDrive
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 4}', '{"pid": "x", "purpose": "", "jobs_per_gpu": 2}'])
-def test_a_holder_that_could_not_write_who_it_is_shares_with_nobody(fake: FakeDriver, text: str) -> None:
+def test_a_holder_without_a_name_shares_with_no_job(fake: FakeDriver, text: str) -> None:
     fake.locks.mkdir()
     with ExitStack() as held:
         take(UUIDS[0], fake.locks, Holder(1, "", 2), held)
@@ -146,13 +146,13 @@ def test_a_holder_that_could_not_write_who_it_is_shares_with_nobody(fake: FakeDr
     assert holders_of(UUIDS[0], fake.locks) == ()
 
 
-def test_what_nobody_sets_is_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_is_one_job_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(JOBS_PER_GPU, raising=False)
     assert jobs_per_gpu() == 1
 
 
 @pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "two", " 2", "²"])
-def test_a_number_of_jobs_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_wrong_number_of_jobs_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv(JOBS_PER_GPU, value)
     sentence = f"BRAINFED_JOBS_PER_GPU: expected a whole number from 1, .* found {value!r}; correct it or unset it"
     with pytest.raises(UserError, match=sentence):
@@ -173,6 +173,6 @@ def test_locks_lie_in_one_folder_whatever_the_temporary_folder_is(
 
 def test_a_lock_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "gate.lock").mkdir()
-    told = r"gate\.lock: this lock file .* name a folder of your own in BRAINFED_LOCKS"
-    with pytest.raises(UserError, match=told), locked(tmp_path / "gate.lock"):
+    message = r"gate\.lock: this lock file .* name a folder of your own in BRAINFED_LOCKS"
+    with pytest.raises(UserError, match=message), locked(tmp_path / "gate.lock"):
         pass

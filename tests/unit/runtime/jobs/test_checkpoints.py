@@ -1,4 +1,4 @@
-"""Checkpoints: a job resumes from exactly the state it left, and never from somebody else's."""
+"""Checkpoints: a job resumes from exactly the state it left, and never from another job's."""
 
 import hashlib
 import os
@@ -60,7 +60,7 @@ def test_without_a_path_nothing_is_kept(tmp_path: Path) -> None:
     assert nowhere.load() is None
 
 
-def test_what_the_states_of_a_job_took_is_that_of_the_longest(output: Path) -> None:
+def test_the_time_of_a_jobs_states_is_that_of_the_longest(output: Path) -> None:
     assert checkpoint(output).spent() == 0
     now = [0.0]
     mine = replace(checkpoint(output), seconds=lambda: now[0])
@@ -96,7 +96,7 @@ def test_a_damaged_file_is_ignored_and_replaced(output: Path, keep: float, caplo
     assert kept[0] == 2
 
 
-def test_saving_deletes_what_no_job_can_resume(output: Path) -> None:
+def test_saving_deletes_states_that_no_job_can_resume(output: Path) -> None:
     checkpoint(output, "aaaa").save(5, {"w": np.ones(1)}, {})
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

@@ -100,7 +100,7 @@ def test_a_user_s_mistake_is_one_sentence(scripts: Scripts) -> None:
     assert "Traceback" not in ended.log
 
 
-def test_a_mistake_of_ours_leaves_its_traceback_in_the_log(scripts: Scripts) -> None:
+def test_a_bug_leaves_its_traceback_in_the_log(scripts: Scripts) -> None:
     ended = scripts.run("with job(snakemake): raise ValueError('shapes\\n(3,) and (4,)')")
     assert ended.code == 1
     assert ended.stderr == f"ValueError: shapes (3,) and (4,); the traceback is in {scripts.log}\n"
@@ -145,7 +145,7 @@ def test_a_gpu_that_was_full_before_the_job_is_not_the_job_s_memory(scripts: Scr
     assert "Traceback" not in ended.log
 
 
-def test_the_memory_that_a_job_asked_for_decides_what_it_is_advised(scripts: Scripts) -> None:
+def test_the_memory_that_a_job_asked_for_decides_the_advice(scripts: Scripts) -> None:
     scripts.given["resources"] = {"mem_mb": 9000}
     ended = scripts.run("with job(snakemake): raise MemoryError")
     assert "mem_mb=18000)" in ended.stderr
@@ -219,7 +219,7 @@ def test_a_gpu_job_holds_a_device_before_torch_is_imported(scripts: Scripts, tmp
     assert ended.stderr.endswith("or run with --resources gpu=0 to use the CPU.\n")
 
 
-def test_a_job_that_waits_for_a_device_hears_a_stop(scripts: Scripts, tmp_path: Path) -> None:
+def test_a_job_that_waits_for_a_device_can_be_stopped(scripts: Scripts, tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 0, GPU-aaaa-1, 0, 80000\n")
     program.chmod(0o755)
@@ -269,9 +269,7 @@ def test_timing_measures_seconds_and_memory_and_names_no_host(scripts: Scripts) 
     assert after["peak_memory_mb"] >= before["peak_memory_mb"] + 60
 
 
-def test_what_a_stopped_process_took_counts_and_the_next_one_says_where_it_goes_on(
-    scripts: Scripts, tmp_path: Path
-) -> None:
+def test_the_time_of_a_stopped_process_counts_and_the_next_names_its_start(scripts: Scripts, tmp_path: Path) -> None:
     begin = f"""
         import time
         import numpy as np
@@ -291,7 +289,7 @@ def test_what_a_stopped_process_took_counts_and_the_next_one_says_where_it_goes_
     assert second.stderr.strip() in second.log
 
 
-def test_progress_and_warnings_of_ours_reach_a_person_and_the_rest_the_log(scripts: Scripts) -> None:
+def test_progress_and_own_warnings_reach_the_terminal_and_the_rest_the_log(scripts: Scripts) -> None:
     ended = scripts.run("""
         import logging, warnings
         with job(snakemake) as running:

@@ -1,4 +1,4 @@
-"""What a training job imports before its first round: seconds that each of hundreds of jobs pays."""
+"""Imports of a training job before its first round: seconds that each of hundreds of jobs pays."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import brainfed
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 
 LINEAR = ("majority", "phenotype", "motion", "ridge", "svm", "logistic")
@@ -31,7 +32,7 @@ print(json.dumps(imported))
 def test_a_training_job_imports_nothing_that_it_does_not_use():
     linear = [METHODS[name].entry for name in LINEAR]
     rest = [method.entry for name, method in METHODS.items() if name not in LINEAR]
-    generators = [method.inpainter.train for method in METHODS.values() if method.inpainter]
+    generators = [inpainter.train for method in METHODS.values() if (inpainter := inpainter_of(method))]
     done = subprocess.run(
         [sys.executable, "-c", IMPORTS, SCRIPT, json.dumps([linear, rest, generators])],
         capture_output=True,

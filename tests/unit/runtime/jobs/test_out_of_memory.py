@@ -33,16 +33,16 @@ def torch_s() -> Exception:
     "error",
     [numpy_s, torch_s, lambda: CUDA, MemoryError, lambda: RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED")],
 )
-def test_memory_that_ran_out_is_recognised_whoever_asked_for_it(error) -> None:  # type: ignore[no-untyped-def]
+def test_memory_that_ran_out_is_recognised_in_every_library(error) -> None:  # type: ignore[no-untyped-def]
     assert is_out_of_memory(error())
 
 
 @pytest.mark.parametrize("error", [ValueError("shapes"), UserError("sub-01: no age."), RuntimeError("CUDA error: x")])
-def test_nothing_else_is(error: Exception) -> None:
+def test_other_errors_are_not_out_of_memory(error: Exception) -> None:
     assert not is_out_of_memory(error)
 
 
-def test_on_the_cpu_it_says_how_much_was_held_and_how_to_run_it() -> None:
+def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy() -> None:
     sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train_fedgcn:train", 1234.5)
     assert sentence.startswith("train_method: memory has run out (Unable to allocate 7.11 PiB for an array")
     for part in (
@@ -55,12 +55,12 @@ def test_on_the_cpu_it_says_how_much_was_held_and_how_to_run_it() -> None:
 
 
 @pytest.mark.parametrize(("peak", "asked", "more"), [(1234.5, 0, 3000), (23_000.0, 24_000, 48_000), (10.0, 0, 2000)])
-def test_the_memory_that_it_advises_is_more_than_the_job_had(peak: float, asked: int, more: int) -> None:
+def test_the_advised_memory_is_more_than_the_job_had(peak: float, asked: int, more: int) -> None:
     sentence = out_of_memory(numpy_s(), "fuse_graph", "", peak, asked)
     assert f"--set-resources fuse_graph:mem_mb={more})" in sentence
 
 
-def test_on_a_gpu_it_names_the_cpu_as_a_way_out() -> None:
+def test_on_a_gpu_the_sentence_offers_the_cpu() -> None:
     sentence = out_of_memory(CUDA, "train_generator", "brainfed.inpainting.fedni.training:train", 1.0)
     for part in (
         "(CUDA out of memory, Tried to allocate 2.00 GiB)",

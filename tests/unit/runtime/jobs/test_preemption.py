@@ -19,7 +19,7 @@ OURS = "rule_train_method_wildcards_demo"
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What a made-up scontrol was asked, a line a question."""
+    """The calls of a fake scontrol, one a line."""
     questions, former = tmp_path / "questions", signal.getsignal(signal.SIGTERM)
     program = tmp_path / "scontrol"
     program.write_text(f'#!/bin/sh\necho "$@" >> {questions}\n[ "$1" = show ] && cat {tmp_path}/shown || true\n')
@@ -39,13 +39,13 @@ def test_a_preempted_job_goes_back_into_the_queue(asked: Path, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize(("preempted", "comment"), [(NEVER, OURS), (AT_A_TIME, "(null)"), (AT_A_TIME, "mine")])
-def test_a_job_that_was_cancelled_or_is_somebody_s_own_does_not(asked: Path, preempted: str, comment: str) -> None:
+def test_a_cancelled_job_or_a_users_own_does_not_return(asked: Path, preempted: str, comment: str) -> None:
     (asked.parent / "shown").write_text(SHOWN.format(preempted=preempted, comment=comment))
     return_to_queue()
     assert asked.read_text().splitlines() == ["show job 7"]
 
 
-def test_outside_of_slurm_nobody_is_asked(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_slurm_no_command_runs(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLURM_JOB_ID")
     return_to_queue()
     assert asked.read_text() == ""
@@ -64,7 +64,7 @@ def test_a_slurm_that_does_not_answer_leaves_the_job_to_snakemake(
     assert ("Unable to contact" in caplog.text) == ("Unable" in program)
 
 
-def test_the_end_that_the_request_brings_does_not_come_before_it_is_made(asked: Path) -> None:
+def test_the_request_is_made_before_it_ends_the_job(asked: Path) -> None:
     (asked.parent / "scontrol").write_text(
         f"#!/bin/sh\nkill -TERM $PPID\nsleep 0.2\necho $1 >> {asked}\ncat {asked.parent}/shown\n"
     )
@@ -74,7 +74,7 @@ def test_the_end_that_the_request_brings_does_not_come_before_it_is_made(asked: 
     assert asked.read_text().split() == ["show", "requeue"]
 
 
-def test_a_stopped_job_returns_after_its_last_words(asked: Path, tmp_path: Path) -> None:
+def test_a_stopped_job_returns_after_its_last_message(asked: Path, tmp_path: Path) -> None:
     body = f"""
 import sys
 from types import SimpleNamespace
@@ -91,7 +91,7 @@ with job(given):
         running.send_signal(signal.SIGTERM)
         time.sleep(0.005)
         running.send_signal(signal.SIGTERM)
-        _, said = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert [line.split()[0] for line in said.splitlines()] == ["stopped", "SLURM"]
+    assert [line.split()[0] for line in errors.splitlines()] == ["stopped", "SLURM"]
     assert asked.read_text().splitlines() == ["show job 7", "requeue 7"]

@@ -1,4 +1,4 @@
-"""Progress: how far a job is, what it has reached, and how long it still takes."""
+"""Progress: rounds done, values reached, and time left."""
 
 import logging
 
@@ -15,11 +15,11 @@ def progress_at(*seconds: float) -> Progress:
 
 
 def shown(records: list[logging.LogRecord]) -> list[str]:
-    """What goes to the terminal too."""
+    """The lines that go to the terminal too."""
     return [record.getMessage() for record in records if record.name == PROGRESS]
 
 
-def test_progress_tells_the_time_left_from_what_this_process_did(caplog: pytest.LogCaptureFixture) -> None:
+def test_progress_estimates_the_time_left_from_the_work_of_this_process(caplog: pytest.LogCaptureFixture) -> None:
     progress = progress_at(2.0, 6.0, 14.0, 15.0, 16.0)
     with caplog.at_level("INFO"):
         for done, loss in ((37, 0.9), (38, 0.8), (40, 0.75), (41, 0.7), (100, 0.1)):
@@ -41,7 +41,7 @@ def test_progress_counts_anew_for_the_next_stack_of_folds(caplog: pytest.LogCapt
     assert caplog.messages[-1] == "fedgcn, repeat 0: round 2 of 4, about 20 s left"
 
 
-def test_a_short_job_tells_its_end_in_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_short_job_reports_its_end_in_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
     progress = progress_at(1.0, 2.0)
     with caplog.at_level("INFO"):
         progress(1, 2, "fold")
@@ -59,5 +59,5 @@ def test_a_short_job_tells_its_end_in_the_log_alone(caplog: pytest.LogCaptureFix
         ({"cohort": "abide", "shard": "shard-00"}, ""),
     ],
 )
-def test_a_job_is_called_by_its_wildcards(wildcards: dict[str, str], name: str) -> None:
+def test_a_job_is_named_by_its_wildcards(wildcards: dict[str, str], name: str) -> None:
     assert job_name(wildcards) == name

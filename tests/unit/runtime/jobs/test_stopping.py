@@ -1,4 +1,4 @@
-"""Where a job that is told to stop does so, and that it goes on to the same bytes."""
+"""A stopped job: where it stops, and that it goes on to the same bytes."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ from inpainting_inputs import inpainting_inputs
 
 @pytest.fixture(autouse=True)
 def no_signal_is_ignored() -> Iterator[None]:
-    """Under nohup, or in a shell's background, some would be, and stay so."""
+    """Under nohup, or in a shell's background, some would be ignored, and stay so."""
     former = {number: signal.signal(number, signal.default_int_handler) for number in SIGNALS}
     yield
     for number, handler in former.items():
@@ -47,7 +47,7 @@ def test_outside_of_a_round_a_job_stops_at_once() -> None:
     assert (reached, stopped_by()) == ([], "SIGTERM")
 
 
-def test_a_round_is_let_end_and_no_other_begins(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_round_ends_and_no_other_begins(capfd: pytest.CaptureFixture[str]) -> None:
     begun, ended = [], []
     with pytest.raises(KeyboardInterrupt), stoppable():
         for number in whole(range(5)):
@@ -93,7 +93,7 @@ def test_after_a_round_that_failed_a_job_stops_at_once() -> None:
         pytest.fail("it went on")
 
 
-def test_the_former_handlers_come_back_and_what_is_ignored_stays_ignored() -> None:
+def test_the_former_handlers_come_back_and_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     former = [signal.getsignal(number) for number in SIGNALS]
     with stoppable():
@@ -103,7 +103,7 @@ def test_the_former_handlers_come_back_and_what_is_ignored_stays_ignored() -> No
     signal.signal(signal.SIGHUP, before)
 
 
-def test_a_state_is_due_when_a_stop_is_asked_for_however_recent_the_last() -> None:
+def test_a_state_is_due_after_a_stop_request_however_recent_the_last() -> None:
     pace = Pace(least=1e6)
     with pytest.raises(KeyboardInterrupt), stoppable():
         for _ in whole([1]):
@@ -169,7 +169,7 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
     script = tmp_path / ".snakemake" / "scripts" / "job.py"
     script.parent.mkdir(parents=True)
     script.write_text(job)
-    # What Snakemake is to a job: a process of that name that waits for a shell that waits for the job.
+    # Snakemake as a job sees it: a process of that name that waits for a shell that waits for the job.
     (tmp_path / "snakemake").write_text(
         f"import subprocess; subprocess.run(['bash', '-c', 'set -euo pipefail; {sys.executable} {script}; true'])"
     )
@@ -199,7 +199,7 @@ def test_a_job_whose_workflow_was_killed_stops(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_snakemake_is_known_by_what_runs_not_by_a_path_that_names_it(words: str, expected: bool) -> None:
+def test_snakemake_is_recognised_by_its_program_not_by_a_path_that_names_it(words: str, expected: bool) -> None:
     assert _runs_snakemake(b"\0".join(word.encode() for word in words.split())) == expected
 
 

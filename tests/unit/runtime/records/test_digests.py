@@ -1,4 +1,4 @@
-"""Code digests: they move with the meaning of what a rule runs, and with nothing else."""
+"""Code digests: they change with the meaning of the code that a rule runs, and with nothing else."""
 
 import os
 import shutil
@@ -96,7 +96,7 @@ def test_several_roots_are_a_union_whatever_their_order(base: Path) -> None:
         ("brainfed/models/__init__.py", "", "import os\n"),
     ],
 )
-def test_an_edit_of_what_runs_changes_the_digest(base: Path, place: str, old: str, new: str) -> None:
+def test_an_edit_of_code_that_runs_changes_the_digest(base: Path, place: str, old: str, new: str) -> None:
     before = train_digest(base)
     rewrite(base / place, old, new)
     assert train_digest(base) != before
@@ -115,7 +115,7 @@ def test_an_edit_of_what_runs_changes_the_digest(base: Path, place: str, old: st
         ("scripts/report.py", "import", "import sys\nimport"),
     ],
 )
-def test_an_edit_of_words_or_of_other_code_does_not(base: Path, place: str, old: str, new: str) -> None:
+def test_an_edit_of_text_or_of_other_code_does_not(base: Path, place: str, old: str, new: str) -> None:
     before = train_digest(base)
     rewrite(base / place, old, new)
     assert train_digest(base) == before

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.records.digests import import_closure
 
@@ -41,7 +42,7 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("relate_motion", COMPARES | {"quality/qc_fc"}),
     ],
 )
-def test_a_script_imports_what_it_runs(script, modules):
+def test_a_script_imports_the_modules_that_it_runs(script, modules):
     files = closure_of(f"scripts/{script}.py")
     assert {file.removeprefix("imaging/") for file in files if file.startswith("imaging/")} == modules
 
@@ -69,12 +70,12 @@ def test_an_edit_of_inpainting_builds_no_graph_and_scores_nothing_anew():
 
 
 def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
-    trains = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
-    asks = closure_of("scripts/fuse_graph.py", METHODS["fedni"].inpainter.load)
+    trains = closure_of("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train)
+    asks = closure_of("scripts/fuse_graph.py", inpainter_of(METHODS["fedni"]).load)
     assert {"inpainting/fusing/fuse", "inpainting/fusing/allotment", "inpainting/fedni/drawing"} <= asks - trains
     assert {"inpainting/fedni/training", "inpainting/fedni/clients"} <= trains - asks
 
 
 def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():
-    fedni = closure_of("scripts/train_generator.py", METHODS["fedni"].inpainter.train)
+    fedni = closure_of("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train)
     assert not {file for file in fedni if "fedsage" in file}

@@ -1,4 +1,4 @@
-"""What made a result: its record, and whether the result is current."""
+"""The record of a result, and whether the result is current."""
 
 import os
 from dataclasses import replace
@@ -23,7 +23,7 @@ GIVEN = {"code": "abc", "seed": 1, "threads": 2, "settings": {"rounds": 3, "hidd
 
 @pytest.fixture
 def made(tmp_path: Path):
-    """A job that read two files and wrote two, and what it was given."""
+    """The record of a job that read two files and wrote two."""
     inputs = (("features", (str(tmp_path / "a"),)), ("graphs", (str(tmp_path / "b"),)))
     outputs = [str(tmp_path / "predictions"), str(tmp_path / "cost")]
     for name, text in (("a", "features"), ("b", "graph")):
@@ -158,7 +158,7 @@ def test_every_output_finds_the_record_of_its_job(made, tmp_path):
     assert record_of(tmp_path / "a") is None
 
 
-def test_a_record_keeps_all_that_it_was_given(made):
+def test_a_record_keeps_all_its_values(made):
     held = replace(read(made[1][0]), adopted=True)
     write(held)
     assert read(made[1][0]) == held
@@ -176,7 +176,7 @@ def test_a_folder_has_the_content_of_its_files(tmp_path):
     assert signature(folder / "none") is None
 
 
-def test_contents_are_read_once_and_remembered_between_runs(tmp_path, monkeypatch):
+def test_contents_are_read_once_and_cached_between_runs(tmp_path, monkeypatch):
     (tmp_path / "scan").write_text("voxels")
     memory, path = tmp_path / "memory.json", str(tmp_path / "scan")
     unknown = Content("", (0, 0, 0, 0))

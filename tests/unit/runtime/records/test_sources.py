@@ -1,4 +1,4 @@
-"""What is remembered of parsed files between two runs: the same digests, sooner, and never an old one."""
+"""The cache of parsed files between two runs: the same digests, sooner, and never an old one."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from brainfed.runtime.records.digests import SourceTree, code_digest
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """A script that imports a module, and a module that nobody imports."""
+    """A script that imports a module, and a module that none imports."""
     folder = tmp_path / "workflow"
     for name, text in {
         "scripts/train.py": "from pack.layers import SLOPE\nprint(SLOPE)\n",
@@ -34,12 +34,12 @@ def memory(tmp_path: Path) -> Path:
 
 
 def digest(base: Path, memory: Path | None = None) -> str:
-    """The digest in a new process: nothing is known but what the memory holds."""
+    """The digest in a new process, which knows only the cache."""
     sources.meaning_of.cache_clear()
     return code_digest("scripts/train.py", base=SourceTree(base, memory))
 
 
-def test_what_is_remembered_is_not_parsed_again(base: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_file_is_not_parsed_again(base: Path, memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = digest(base)
     assert digest(base, memory) == plain
     with monkeypatch.context() as patched:
@@ -60,14 +60,14 @@ def test_an_edit_is_seen_though_time_and_size_stay(base: Path, memory: Path) -> 
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", '{"by": "another Python", "meanings": {}}', '{"by": null, "meanings": {"a": [1]}}']
 )
-def test_a_memory_that_is_damaged_or_of_another_python_is_made_anew(base: Path, memory: Path, content: str) -> None:
+def test_a_cache_that_is_damaged_or_of_another_python_is_made_anew(base: Path, memory: Path, content: str) -> None:
     memory.parent.mkdir()
     memory.write_text(content)
     assert digest(base, memory) == digest(base)
     assert len(json.loads(memory.read_text())["meanings"]) == 4
 
 
-def test_what_another_parser_remembered_does_not_count(base: Path, memory: Path) -> None:
+def test_a_cache_of_another_parser_does_not_count(base: Path, memory: Path) -> None:
     plain = digest(base, memory)
     kept = json.loads(memory.read_text())
     kept["meanings"] = {key: ["wrong", [], False] for key in kept["meanings"]}
@@ -77,7 +77,7 @@ def test_what_another_parser_remembered_does_not_count(base: Path, memory: Path)
     assert digest(base, memory) == plain
 
 
-def test_what_a_killed_process_began_of_a_memory_is_removed(base: Path, memory: Path) -> None:
+def test_a_cache_half_written_by_a_killed_process_is_removed(base: Path, memory: Path) -> None:
     memory.parent.mkdir()
     source = (
         "import os; from pathlib import Path; from brainfed.runtime.records import sources\n"
@@ -100,12 +100,12 @@ def test_two_nodes_with_the_same_process_number_write_apart(memory: Path, monkey
     assert len(set(written)) == 2
 
 
-def test_a_memory_that_cannot_be_written_costs_nothing_but_time(base: Path, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(base: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert digest(base, tmp_path / "file" / "sources.json") == digest(base)
 
 
-def test_a_file_that_is_not_valid_stops_those_who_import_it_alone(base: Path, memory: Path) -> None:
+def test_an_invalid_file_stops_its_importers_alone(base: Path, memory: Path) -> None:
     (base / "pack" / "other.py").write_text("def")
     assert digest(base, memory) == digest(base)
     (base / "pack" / "layers.py").write_text("def")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.configuration.planning.stages import Variant
+from brainfed.configuration.planning.experiments import Variant
 from brainfed.configuration.project import ExperimentSettings
 from brainfed.configuration.validation import nearest
 from brainfed.runtime.errors import UserError
@@ -67,7 +67,7 @@ def check_dose(
                 f"centralgcn, found {', '.join(held) or 'none'} of {method}; name one."
             )
     _check_cut(where, variants)
-    if not any(variant.fused for variant in variants):
+    if not any(variant.stage("fused") for variant in variants):
         raise UserError(
             f"{where}.variants: `dose` shows what new nodes recover, found no variant with any; add fedni or another."
         )
@@ -75,15 +75,14 @@ def check_dose(
 
 def _check_cut(where: str, variants: Sequence[Variant]) -> None:
     """New nodes stand for subjects that a cut took away, from the graph that the lower end of the gap is trained on."""
-    (cut,) = (variant.graph for variant in variants if variant.method.name == BETWEEN[0])
-    assert cut is not None
+    (cut,) = (variant.stages["graph"] for variant in variants if variant.method.name == BETWEEN[0])
     if cut.settings.scope != "global_cut":
         raise UserError(
             f"{where}.variants: `dose` measures what a cut costs, found a fedgcn with graph.scope: "
             f"{cut.settings.scope}; use global_cut."
         )
     for variant in variants:
-        if variant.fused and variant.graph is not None and variant.graph.name != cut.name:
+        if variant.stage("fused") and variant.stages["graph"].name != cut.name:
             raise UserError(
                 f"{where}.variants: `dose` compares new nodes in one graph, found {variant.name!r} with another graph "
                 "than fedgcn; give both the same `graph` and `features`."

@@ -7,8 +7,10 @@ from typing import Any
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.planning.dose import check_dose
-from brainfed.configuration.planning.stages import GraphStage, Variant
+from brainfed.configuration.planning.experiments import Variant
 from brainfed.configuration.project import ExperimentSettings
+from brainfed.configuration.stages.inpainting import trained_by
+from brainfed.configuration.stages.stage import Stage
 from brainfed.configuration.validation import nearest
 from brainfed.runtime.errors import UserError
 
@@ -56,7 +58,7 @@ def check_figure(
                 f"{where}.figure: expected clients or none for a sweep of splits ({', '.join(swept)}), found {kind}, "
                 "which is of one split; change it."
             )
-    if kind == "distribution" and not any(variant.fused for variant in variants):
+    if kind == "distribution" and not any(variant.stage("fused") for variant in variants):
         raise UserError(
             f"{where}.figure: `distribution` is of generated nodes, which no variant has; add one that has."
         )
@@ -78,22 +80,23 @@ def _has_readings(variants: Sequence[Variant]) -> bool:
 
 def knows_truth(variant: Variant) -> bool:
     """Whether true neighbours of a variant's generated nodes are known, and these have a phenotype to compare."""
-    if variant.fused is None:
+    fused = variant.stage("fused")
+    if fused is None:
         return False
-    inpainting = variant.fused.inpainting
-    generates = inpainting.inpainter.name == "fedni" and variant.fused.settings.nodes == "generated"
-    return generates and inpainting.graph.settings.scope == "global_cut"
+    generates = trained_by(fused.parent("inpainting")).name == "fedni" and fused.settings.nodes == "generated"
+    return generates and bool(fused.parent("graph").settings.scope == "global_cut")
 
 
-def scopes_of(variants: Sequence[Variant]) -> tuple[GraphStage | None, GraphStage | None]:
+def scopes_of(variants: Sequence[Variant]) -> tuple[Stage | None, Stage | None]:
     """The graph that is cut between institutions, and the same built inside each (`graph.scope`); None where absent.
 
     Of several the first that has both.
     """
-    graphs = [variant.graph for variant in variants if variant.graph and not variant.graph.settings.shuffle]
+    held = [graph for variant in variants if (graph := variant.stage("graph")) is not None]
+    graphs = [graph for graph in held if not graph.settings.shuffle]
     cut = [graph for graph in graphs if graph.settings.scope == "global_cut"]
     pairs = [(graph, own) for graph in cut for own in graphs if own.settings == replace(graph.settings, scope="local")]
-    return next(((one, own) for one, own in pairs if one.features == own.features), (cut[0] if cut else None, None))
+    return next(((one, own) for one, own in pairs if one.parents == own.parents), (cut[0] if cut else None, None))
 
 
 def _check_clients(
@@ -157,5 +160,7 @@ def _check_values(where: str, kind: str, axis: str, variants: Sequence[Variant])
 
 def _settings_of(variant: Variant) -> dict[str, Any]:
     """Every setting of a variant, those of a stage with its name before them."""
-    staged = {f"{stage}.{key}": value for stage, held in variant.stages().items() for key, value in held.items()}
+    staged = {
+        f"{stage}.{key}": value for stage, held in variant.stage_settings().items() for key, value in held.items()
+    }
     return staged | variant.settings

@@ -1,26 +1,21 @@
 """From a validated config to named stages: what runs, under which name, with which settings."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.names import TWIN, check_name, check_names, known
+from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import check_figure
-from brainfed.configuration.planning.stages import (
-    Experiment,
-    FeatureStage,
-    FusingStage,
-    GraphStage,
-    InpaintingStage,
-    Regime,
-    Variant,
-    stage_name,
-)
 from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
-from brainfed.configuration.planning.variants import check_definition, completes_graph, resolve_variant
+from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
+from brainfed.configuration.stages import registry
+from brainfed.configuration.stages.regime import Regime
+from brainfed.configuration.stages.resolving import with_parents
+from brainfed.configuration.stages.stage import Stage, stage_name
 from brainfed.configuration.validation import nearest, validate
 from brainfed.methods.registry import SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
@@ -28,16 +23,17 @@ from brainfed.runtime.errors import UserError
 
 @dataclass(frozen=True)
 class Plan:
-    """All stages of a project by name."""
+    """All stages of a project: kind -> name -> stage; its splits, regimes and experiments by name."""
 
     project: ProjectSettings
     splits: Mapping[str, SplitSettings]
-    features: Mapping[str, FeatureStage]
-    graphs: Mapping[str, GraphStage]
-    inpaintings: Mapping[str, InpaintingStage]
-    fused: Mapping[str, FusingStage]
+    stages: Mapping[str, Mapping[str, Stage]]
     regimes: Mapping[str, Regime]
     experiments: Mapping[str, Experiment]
+
+    def stage(self, kind: str, name: str) -> Stage:
+        """The stage of this kind and name."""
+        return self.stages[kind][name]
 
     def variant(self, regime: str, name: str) -> Variant:
         """The variant of this name under this regime."""
@@ -69,35 +65,23 @@ def make_plan(project: ProjectSettings) -> Plan:
     for name in experiments:
         check_name("experiments", name)
     variants = [variant for experiment in experiments.values() for variant in experiment.variants]
-    fused = [variant.fused for variant in variants if variant.fused]
     return Plan(
         project,
         {experiment.regime.split: experiment.split for experiment in experiments.values()},
-        _by_name(_features_of(variants)),
-        _by_name(variant.graph for variant in variants),
-        _by_name(stage.inpainting for stage in fused),
-        _by_name(fused),
+        _stages(variants),
         {experiment.regime.name: experiment.regime for experiment in experiments.values()},
         experiments,
     )
 
 
-def _features_of(variants: Iterable[Variant]) -> Iterator[FeatureStage]:
-    """The features of all variants, and before them what is harmonised or selected from."""
-    for stage in (variant.features for variant in variants if variant.features):
-        yield from (stage.whole, stage) if stage.whole else (stage,)
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-Stage = TypeVar("Stage", bound=_Named)
-
-
-def _by_name(stages: Iterable[Stage | None]) -> dict[str, Stage]:
-    return {stage.name: stage for stage in stages if stage is not None}
+def _stages(variants: Iterable[Variant]) -> dict[str, dict[str, Stage]]:
+    """Kind -> name -> stage: all that variants rest on, each after what it is made of."""
+    found: dict[str, dict[str, Stage]] = {kind.name: {} for kind in registry.KINDS}
+    for variant in variants:
+        for held in variant.stages.values():
+            for stage in with_parents(held):
+                found[stage.kind.name][stage.name] = stage
+    return found
 
 
 def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str, Experiment]:
@@ -156,10 +140,11 @@ def _experiment(
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
     """Region series have no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
-        if variant.features is not None and variant.features.settings.kind != cohort.kind:
+        features = variant.stage("features")
+        if features is not None and features.settings.kind != cohort.kind:
             raise UserError(
                 f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
-                f"{cohort.source!r}, found {variant.name!r} with {variant.features.settings.kind}; set features.kind: "
+                f"{cohort.source!r}, found {variant.name!r} with {features.settings.kind}; set features.kind: "
                 f"{cohort.kind}, or name other `cohorts` in the experiment."
             )
 
@@ -182,8 +167,7 @@ def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
     return [
         name
         for name, members in definitions.members.items()
-        if name in SHIPPED_VARIANTS
-        and (regime.generates or not any(completes_graph(definitions.single[member]) for member in members))
+        if name in SHIPPED_VARIANTS and all(is_allowed(definitions.single[member], regime) for member in members)
     ]
 
 
@@ -191,7 +175,7 @@ def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
     """Two names for one thing would be trained twice and counted twice by Holm's correction."""
     held: dict[str, str] = {}
     for variant in variants:
-        stages = [stage.name if stage else "" for stage in (variant.features, variant.graph, variant.fused)]
+        stages = [stage.name for stage in variant.stages.values()]
         content = stage_name(variant.method.name, [variant.settings, stages])
         if content in held:
             raise UserError(

@@ -10,31 +10,12 @@ from dataclasses import dataclass, fields
 from typing import Any, get_origin
 
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.stages.registry import stage_keys, stage_settings
 from brainfed.configuration.validation import type_hints
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 
 Definition = dict[str, Any]
-
-STAGE_KEYS = ("features", "graph", "inpainting", "fusing")
-"""Keys of a variant that hold the settings of a stage that differ."""
-
-
-def stage_settings(method: Method) -> dict[str, type]:
-    """The stages that a method reads, and what their settings are."""
-    settings: dict[str, type] = {}
-    if method.features:
-        settings["features"] = FeatureSettings
-    if method.graph != "none":
-        settings["graph"] = GraphSettings
-    if method.inpainter is not None:
-        settings["inpainting"] = method.inpainter.settings
-        settings["fusing"] = FusingSettings
-    return settings
 
 
 @dataclass(frozen=True)
@@ -104,7 +85,7 @@ class _Axis:
 
 def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
     where = f"variants.{name}"
-    for stage in STAGE_KEYS:
+    for stage in stage_keys():
         held = definition.get(stage) or {}
         if not isinstance(held, Mapping):
             raise UserError(f"{where}.{stage}: expected keys with values, found {held!r}; change it.")

@@ -20,7 +20,7 @@ METHOD = Method(
     entry="brainfed.methods.baselines.train:majority",
     family="baseline",
     topology="local",
-    features=False,
+    needs=(),
     shared_tensors={"prevalence": ()},
     variants={"majority": {}},
 )

@@ -23,7 +23,7 @@ METHOD = Method(
     entry="brainfed.methods.baselines.train:motion",
     family="baseline",
     topology="central",
-    features=False,
+    needs=(),
     shared_tensors={"mean_fd": ("subjects",), "labels": ("subjects",)},
     variants={"motion": {}},
 )

@@ -23,7 +23,7 @@ METHOD = Method(
     entry="brainfed.methods.baselines.train:phenotype",
     family="baseline",
     topology="central",
-    features=False,
+    needs=(),
     shared_tensors=dict.fromkeys(("site", "sex", "age", "labels"), ("subjects",)),
     variants={"phenotype": {}},
 )

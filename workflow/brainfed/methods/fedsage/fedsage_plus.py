@@ -52,9 +52,8 @@ METHOD = Method(
         "Their model is another one: FedSage+ trains GraphSAGE, and its twins are graph convolutional networks.",
         other_model="another model",
     ),
-    graph="local",
-    inpainter=FEDSAGE,
-    fusing={"cap": None, "rounding": "truncate", "edges": "binary"},
+    needs=("features", "fused"),
+    options={"inpainting": FEDSAGE, "fused": {"cap": None, "rounding": "truncate", "edges": "binary"}},
     gpu=True,
     shared_tensors={
         **NETWORK_TENSORS,

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 
-from brainfed.runtime.errors import UserError
-
 
 def check_grid(key: str, values: Sequence[float]) -> None:
-    """Raise `UserError` unless `values` are positive and ascending without repetition."""
+    """Raise `ValueError` unless `values` are positive and ascending without repetition."""
     if not values or min(values) <= 0 or list(values) != sorted(set(values)):
-        raise UserError(
+        raise ValueError(
             f"{key}: expected one or more positive numbers in ascending order, found {list(values)}; "
             "leave the key out for the default grid."
         )

@@ -1,4 +1,4 @@
-"""What can be wrong with CUDA once a GPU is leased, in one sentence each, and the memory that torch takes there."""
+"""Errors of CUDA on a leased GPU, in one sentence each, and torch's peak memory there."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -8,13 +8,13 @@ from brainfed.runtime.devices.driver import ON_CPU
 from brainfed.runtime.devices.slots import JOBS_PER_GPU
 from brainfed.runtime.errors import UserError
 
-# What CUDA and torch say -> what to do. The first that is found in the message counts.
+# Phrase in a message of CUDA or torch -> remedy. The first match counts.
 REMEDIES = (
     (
         "busy or unavailable",
-        f"it serves one process at a time: unset {JOBS_PER_GPU}, see who is there (nvidia-smi)",
+        f"it serves one process at a time: unset {JOBS_PER_GPU}, list its processes (nvidia-smi)",
     ),
-    ("out of memory", f"its memory is full: lower {JOBS_PER_GPU}, see who is there (nvidia-smi)"),
+    ("out of memory", f"its memory is full: lower {JOBS_PER_GPU}, list its processes (nvidia-smi)"),
     ("display driver / cuda driver combination", "the driver was changed under a running system: restart it"),
     ("forward compatibility was attempted", "the driver was changed under a running system: restart it"),
     (
@@ -30,7 +30,7 @@ REMEDIES = (
 )
 FAILED = "CUDA error"
 BROKEN = "the device or its driver failed: see nvidia-smi and the kernel's log (dmesg, lines with Xid)"
-# Mistakes of a program, which need their traceback, and want of memory, which is no failure of the device.
+# Bugs of a program need their traceback, and full memory is no failure of the device.
 NOT_THE_DEVICE = (
     "illegal memory access",
     "device-side assert",
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class UnusableGpuError(UserError):
-    """CUDA cannot use a leased GPU at all, be it that others have filled it; no job was too large for it yet."""
+    """CUDA cannot use a leased GPU at all; other programs may have filled its memory."""
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def using_cuda(uuids: Sequence[str]) -> Iterator[None]:
 
 
 def check_cuda(uuids: Sequence[str]) -> None:
-    """Use the leased GPU once, before hours are spent.
+    """Run one small operation on the leased GPU, before hours are spent.
 
     Raises:
         UnusableGpuError: torch is built without CUDA, or CUDA cannot use the device.
@@ -85,31 +85,31 @@ def check_cuda(uuids: Sequence[str]) -> None:
     try:
         torch.zeros(1, device="cuda:0").add_(1).cpu()
     except (RuntimeError, AssertionError) as error:
-        said = _first_line(error)
-        remedy = _remedy(said) or "install a CUDA build of torch that the driver supports"
-        raise UnusableGpuError(f"{named} cannot use it ({said}); {remedy}, or {ON_CPU}.") from error
+        message = _first_line(error)
+        remedy = _remedy(message) or "install a CUDA build of torch that the driver supports"
+        raise UnusableGpuError(f"{named} cannot use it ({message}); {remedy}, or {ON_CPU}.") from error
 
 
 def lost_device(error: RuntimeError, uuids: Sequence[str]) -> str | None:
     """The sentence for an error that a failing GPU raised in the middle of a job; None for any other error."""
-    said = _first_line(error)
-    if not said.startswith(FAILED) or any(phrase in said.lower() for phrase in NOT_THE_DEVICE):
+    message = _first_line(error)
+    if not message.startswith(FAILED) or any(phrase in message.lower() for phrase in NOT_THE_DEVICE):
         return None
     return (
-        f"GPU {', '.join(uuids)}: {said}; {_remedy(said) or BROKEN}, then run again (training resumes from its last "
-        f"checkpoint), name other devices in CUDA_VISIBLE_DEVICES, or {ON_CPU}."
+        f"GPU {', '.join(uuids)}: {message}; {_remedy(message) or BROKEN}, then run again (training resumes from its "
+        f"last checkpoint), name other devices in CUDA_VISIBLE_DEVICES, or {ON_CPU}."
     )
 
 
 def peak_gpu_memory() -> float:
-    """The most memory that torch has taken from the leased GPU so far, what it keeps in store included, MiB."""
+    """Peak memory that torch has reserved on the leased GPU so far, MiB."""
     import torch
 
     return float(torch.cuda.max_memory_reserved("cuda:0")) / 1024**2
 
 
-def _remedy(said: str) -> str | None:
-    return next((remedy for phrase, remedy in REMEDIES if phrase in said.lower()), None)
+def _remedy(message: str) -> str | None:
+    return next((remedy for phrase, remedy in REMEDIES if phrase in message.lower()), None)
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What the NVIDIA driver says of this machine's GPUs, asked through `nvidia-smi`."""
+"""GPUs of this machine, as the NVIDIA driver lists them through `nvidia-smi`."""
 
 import logging
 import os
@@ -27,9 +27,9 @@ class Gpu:
 
     Attributes:
         index: its number in the driver's order.
-        uuid: its name for life.
-        used, total: its memory, MiB; 0 where the driver does not tell (memory shared with the CPU,
-            divided devices).
+        uuid: its permanent name.
+        used, total: its memory, MiB; 0 where the driver does not report it (memory shared with the
+            CPU, divided devices).
     """
 
     index: str
@@ -39,7 +39,7 @@ class Gpu:
 
 
 def installed(nvidia_smi: str | None = None) -> bool:
-    """Whether there is a driver to ask: one that was named, one on PATH, or one in the kernel."""
+    """Whether there is a driver: a named nvidia-smi, one on PATH, or a module in the kernel."""
     named = nvidia_smi or os.environ.get("BRAINFED_NVIDIA_SMI")
     return bool(named or shutil.which("nvidia-smi") or DRIVER_FOLDER.exists())
 
@@ -55,7 +55,7 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
     """
     program = _program(nvidia_smi)
     try:
-        code, answer, complaint = _ask(program, QUERY)
+        code, answer, errors = _ask(program, QUERY)
     except OSError as error:
         raise UserError(
             f"{program}: the GPUs cannot be listed ({error.strerror}); put nvidia-smi on PATH or name it in "
@@ -67,24 +67,24 @@ def query(nvidia_smi: str | None = None) -> tuple[Gpu, ...]:
             f"the machine), or {ON_CPU}."
         ) from error
     if code != 0:
-        said = " ".join((answer + complaint).split())
+        output = " ".join((answer + errors).split())
         raise UserError(
-            f"{program}: the NVIDIA driver is broken (exit code {code}: {said}); have the driver mended, or {ON_CPU}."
+            f"{program}: the NVIDIA driver is broken (exit code {code}: {output}); have the driver mended, or {ON_CPU}."
         )
     listed = [line for line in answer.splitlines() if line.strip()]
     lost = [line for line in listed if _is_lost(line)]
     if len(listed) == len(lost):
-        told = f"no device that works ({'; '.join(lost)})" if lost else "no device"
-        raise UserError(f"{program}: the NVIDIA driver lists {told}; have the driver mended, or {ON_CPU}.")
+        found = f"no device that works ({'; '.join(lost)})" if lost else "no device"
+        raise UserError(f"{program}: the NVIDIA driver lists {found}; have the driver mended, or {ON_CPU}.")
     for line in lost:
         logger.info("left out, the driver has lost it: %s", line)
     return tuple(_gpu(line) for line in listed if line not in lost)
 
 
 def memory_of_processes(nvidia_smi: str | None = None) -> dict[tuple[str, int], float]:
-    """Memory that processes use, MiB, by (UUID, process); those that the driver does not tell are left out.
+    """Memory that processes use, MiB, by (UUID, process), as far as the driver reports it.
 
-    Inside a container it tells of none, or numbers them as the host does.
+    Inside a container it lists none, or numbers them as the host does.
     """
     try:
         code, answer, _ = _ask(_program(nvidia_smi), PROCESSES)
@@ -105,19 +105,19 @@ def _program(nvidia_smi: str | None) -> str:
 
 
 def _ask(program: str, question: Sequence[str]) -> tuple[int, str, str]:
-    """Exit code, answer and complaint of the driver's program."""
+    """Exit code, answer and errors of the driver's program."""
     process = subprocess.Popen([program, *question], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        answer, complaint = process.communicate(timeout=ANSWER_SECONDS)
+        answer, errors = process.communicate(timeout=ANSWER_SECONDS)
     except BaseException:
-        # Of a broken driver the program may hang in the kernel, where no signal ends it: nobody waits for its end.
+        # With a broken driver the program may hang in the kernel, where no signal ends it: do not wait for its end.
         process.kill()
         raise
-    return process.returncode, answer, complaint
+    return process.returncode, answer, errors
 
 
 def _is_lost(line: str) -> bool:
-    """Whether a device has fallen off the bus: the driver lists it still, with its complaint in place of numbers."""
+    """Whether a device has fallen off the bus: the driver still lists it, with an error in place of numbers."""
     fields = [field.strip() for field in line.split(",")]
     return any(field in LOST for field in fields) or (len(fields) == 4 and fields[1].startswith("["))
 

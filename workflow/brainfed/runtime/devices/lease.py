@@ -1,7 +1,7 @@
-"""Leases of GPUs: two jobs on one machine never share a card, and nothing leaks when a job is killed.
+"""Leases of GPUs: two jobs on one machine never share a device by accident, and a killed job frees its own.
 
 Snakemake's `--resources gpu=N` only counts. A job leases concrete devices here before it imports torch:
-a lock file for each place on a device (`runtime.devices.slots`), one place unless BRAINFED_JOBS_PER_GPU says more.
+a lock file for each place on a device (`runtime.devices.slots`), one place unless BRAINFED_JOBS_PER_GPU allows more.
 `CUDA_VISIBLE_DEVICES` then names what it holds, and the job uses `cuda:0`.
 """
 
@@ -47,14 +47,14 @@ class Lease:
 
 @dataclass(frozen=True)
 class Patience:
-    """How a job waits for devices, in seconds, and when it calls a device taken.
+    """How a job waits for devices, in seconds, and when a device counts as taken.
 
     Attributes:
         poll: between two tries while other jobs of this user hold the devices.
         remind: between two messages while waiting.
-        grace: how long memory taken by strangers is looked at again; what a job of ours held is
-            given back a moment after its lock.
-        taken: share of a device's memory above which it is taken.
+        grace: how long memory taken by strangers is checked again; a job of ours frees its memory
+            a moment after its lock.
+        taken: share of a device's memory above which it counts as taken.
     """
 
     poll: float = 5.0
@@ -72,11 +72,11 @@ def lease(
     locks: Path | None = None,
     patience: Patience = Patience(),
 ) -> Iterator[Lease]:
-    """Hold `requested` GPUs for the body of the `with`, or say why it runs on the CPU.
+    """Hold `requested` GPUs for the body of the `with`; without a GPU, the lease gives the reason for the CPU.
 
     Args:
         requested: number of GPUs; 0 asks for the CPU.
-        purpose: what they are for, for those who wait; a job's log file.
+        purpose: shown to jobs that wait; a job's log file.
         nvidia_smi: the driver's query program; default BRAINFED_NVIDIA_SMI, else `nvidia-smi` on PATH.
         locks: folder of the lock files; default that of `locks.lock_folder`.
         patience: how to wait.
@@ -122,7 +122,7 @@ def missing_gpu(nvidia_smi: str | None = None) -> str | None:
 
 
 def unusable_gpu(nvidia_smi: str | None = None) -> str | None:
-    """Why a job that asks for a GPU will fail here, in the sentence that it will end in; None where it may get one."""
+    """The error of a job that asks for a GPU here; None where it may get one."""
     try:
         if "SLURM_JOB_ID" in os.environ:
             _allocation(1)
@@ -146,9 +146,9 @@ def _allocation(requested: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Pool:
-    """The devices to choose from, for whom, and how to look at them.
+    """The devices to choose from, the job that asks, and how to query them.
 
-    A SLURM `allocation` numbers its devices for itself, and nobody else's memory is on them.
+    A SLURM `allocation` numbers its devices by itself, and no other job uses them.
     """
 
     candidates: tuple[str, ...]
@@ -159,11 +159,11 @@ class _Pool:
     allocation: str | None
 
     def key(self, device: str) -> str:
-        """What the device's locks are named by on this machine."""
+        """The name of the device's locks on this machine."""
         return device if self.allocation is None else f"{OF_SLURM}{self.allocation}-{device}"
 
     def taken_by_strangers(self, holders: Mapping[str, Sequence[Holder]]) -> Collection[str]:
-        """The devices whose memory others have taken."""
+        """The devices whose memory other programs have taken."""
         if self.allocation is not None:
             return ()
         return taken_by_strangers(holders, self.patience.taken, self.nvidia_smi)
@@ -171,7 +171,7 @@ class _Pool:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """What one try gave: the devices leased, or none; those that strangers have taken; who holds which."""
+    """Result of one try: the devices leased, or none; those taken by strangers; the holders of each."""
 
     leased: tuple[str, ...]
     taken: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Locks on files: the kernel gives them back when the process that holds them ends, however it ends."""
+"""Locks on files: the kernel releases them when the process that holds them ends, however it ends."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
     """Hold the file's lock: True, or False where another process has it (never when waiting for it).
 
     Raises:
-        UserError: the file cannot be opened; somebody else's in a folder that users share, for example.
+        UserError: the file cannot be opened, for example another user's in a shared folder.
     """
     try:
         file = path.open("a")
@@ -42,7 +42,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds the file's lock."""
+    """Whether no process holds the file's lock."""
     with locked(path) as free:
         return free
 
@@ -54,7 +54,7 @@ def lock_folder(named: Path | None = None) -> Path:
     under /tmp, whatever TMPDIR says: two workflows with temporary folders of their own share the devices.
 
     Raises:
-        UserError: nothing can be written there, or the default folder belongs to somebody else.
+        UserError: nothing can be written there, or the default folder belongs to another user.
     """
     chosen = named or os.environ.get("BRAINFED_LOCKS")
     own = TEMPORARY / f"brainfed-{os.getuid()}"

@@ -1,8 +1,8 @@
-"""Places on a GPU: how many jobs may share one, who holds them now, and taking one more.
+"""Places on a GPU: how many jobs may share it, which jobs hold places now, and taking one more.
 
-A place is a file `UUID.NUMBER.lock` (`runtime.devices.locks`). Its lock is the truth; its text says who holds it, for a
-person who waits and for the job that comes next. Everything here is called under the gate of `runtime.devices.lease`,
-so nobody mistakes another's look for a lease.
+A place is a file `UUID.NUMBER.lock` (`runtime.devices.locks`). Its lock decides; its text names the holder, for people
+who wait and for the next job. All functions are called under the gate of `runtime.devices.lease`, so that a test of a
+lock is never mistaken for a lease.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ JOBS_PER_GPU = "BRAINFED_JOBS_PER_GPU"
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a place.
+    """A job that holds a place.
 
     Attributes:
-        pid: its process; 0 where it could not write down who it is.
-        purpose: what it does, as its log file names it.
-        jobs_per_gpu: the most jobs that it bears on its device, itself included.
+        pid: its process; 0 where it is unknown.
+        purpose: its log file.
+        jobs_per_gpu: the most jobs that it accepts on its device, itself included.
     """
 
     pid: int
@@ -35,8 +35,8 @@ class Holder:
     jobs_per_gpu: int
 
     def __str__(self) -> str:
-        who = f"pid {self.pid}" if self.pid else "a job"
-        return f"{who} ({self.purpose})" if self.purpose else who
+        job = f"pid {self.pid}" if self.pid else "a job"
+        return f"{job} ({self.purpose})" if self.purpose else job
 
 
 UNKNOWN = Holder(0, "", 1)
@@ -58,12 +58,12 @@ def jobs_per_gpu() -> int:
 
 
 def has_room(holders: Sequence[Holder], own: int) -> bool:
-    """Whether one more job, which bears `own` jobs on its device, fits: the strictest of all decides."""
+    """Whether one more job fits, which accepts `own` jobs on its device: the strictest of all decides."""
     return len(holders) < min([own, *(holder.jobs_per_gpu for holder in holders)])
 
 
 def holders_of(uuid: str, folder: Path) -> tuple[Holder, ...]:
-    """Who holds places on a device now."""
+    """The jobs that hold places on a device now."""
     return tuple(_read(path) for path in sorted(folder.glob(f"{_stem(uuid)}.*.lock")) if not is_free(path))
 
 
@@ -79,7 +79,7 @@ def take(uuid: str, folder: Path, holder: Holder, held: ExitStack) -> None:
 
 
 def forget(beginning: str, folder: Path) -> None:
-    """Delete the files of free places whose names begin so: of devices as an allocation of the past numbered them."""
+    """Delete the files of free places whose names begin with `beginning`: devices of past allocations."""
     for path in folder.glob(f"{beginning}*.lock"):
         if is_free(path):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""GPUs whose memory other people's programs have taken."""
+"""GPUs whose memory other programs have taken."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,9 +9,9 @@ from brainfed.runtime.devices.slots import Holder
 def taken_by_strangers(
     holders: Mapping[str, Sequence[Holder]], share: float, nvidia_smi: str | None = None
 ) -> set[str]:
-    """The devices of which programs other than our holders use more than a share of the memory.
+    """Devices on which programs other than our holders use more than a share of the memory.
 
-    Where the driver names none of a device's holders (inside a container), all that is used there counts
+    Where the driver names none of a device's holders (inside a container), all memory in use there counts
     as theirs: the first of them found the device free.
 
     Args:

@@ -1,4 +1,4 @@
-"""CUDA_VISIBLE_DEVICES: which devices it names, and naming those that a job holds."""
+"""CUDA_VISIBLE_DEVICES: reading the devices that it names, and setting those that a job holds."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,8 @@
 """The state after the last finished round, kept beside a job's output so that a killed job resumes.
 
 The file is hidden and undeclared: Snakemake neither waits for it nor deletes it. Its name holds the digest
-of everything that the state depends on (settings, code, inputs), so a state is never resumed by a job
-that means something else.
+of everything that the state depends on (settings, code, inputs), so a state is never resumed by a
+different job.
 """
 
 import hashlib
@@ -35,9 +35,9 @@ class Checkpoint:
 
     Attributes:
         path: the file, as `checkpoint_path` names it; None keeps nothing.
-        key: what the state belongs to; a file with another key is not loaded.
-        job: what a person calls the job.
-        seconds: what the job has taken so far, in all its processes.
+        key: identifies the job of the state; a file with another key is not loaded.
+        job: its name in messages.
+        seconds: time that the job has taken so far, in all its processes.
     """
 
     path: Path | None
@@ -55,14 +55,14 @@ class Checkpoint:
     def save(self, round: int, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
         """Keep the state after `round` in place of any earlier one, atomically.
 
-        States beside the same output that another digest names can never be resumed again and are deleted. On a full
-        disk the earlier state stays and the job goes on: its outputs may be smaller, or find room later.
+        States of the same output with another digest can never be resumed again and are deleted. On a full disk the
+        earlier state stays and the job goes on: its outputs may be smaller, or find room later.
         """
         if self.path is None:
             return
         try:
-            about = {"key": self.key, "round": round, "seconds": self.seconds(), "metadata": dict(metadata)}
-            write_arrays(self.path, arrays, about)
+            header = {"key": self.key, "round": round, "seconds": self.seconds(), "metadata": dict(metadata)}
+            write_arrays(self.path, arrays, header)
         except FullDiskError as error:
             logger.warning("the state after round %d is not kept: %s", round + 1, error)
             return
@@ -73,11 +73,11 @@ class Checkpoint:
     def load(self, unit: str = "round", of: int = 0) -> tuple[int, dict[str, NDArray[Any]], dict[str, Any]] | None:
         """The kept (round, arrays, metadata), or None where nothing whole is kept under this key.
 
-        `round` is the last one finished, from 0. The person at the terminal is told that the job goes on from there.
+        `round` is the last one finished, from 0. A line at the terminal names it.
 
         Args:
-            unit: what a round of this job is called.
-            of: how many there are, where that is known; of a state after the last there is nothing to tell.
+            unit: name of a round of this job.
+            of: number of rounds where it is known; a state after the last round is loaded without that line.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -97,19 +97,19 @@ class Checkpoint:
         return finished, kept.arrays, kept.metadata["metadata"]
 
     def spent(self) -> float:
-        """Seconds that earlier processes took for what is kept here, parts among it; 0 where nothing is."""
+        """Seconds that earlier processes took for the states kept here, parts included; 0 without any."""
         if self.path is None:
             return 0.0
         seconds = [0.0]
         for path in _of_same_output(self.path):
             if _digest(path.name) == _digest(self.path.name) and path.name.endswith(SUFFIX):
-                # What is damaged is told, and left out, by whoever loads it.
+                # `load` warns of a damaged file and ignores it.
                 with suppress(UserError):
                     seconds.append(float(read_arrays(path, ()).metadata.get("seconds", 0)))
         return max(seconds)
 
     def remove(self) -> None:
-        """Forget the state and all its parts: the job has written its outputs."""
+        """Delete the state and all its parts: the job has written its outputs."""
         if self.path is not None:
             for path in _of_same_output(self.path):
                 path.unlink(missing_ok=True)
@@ -122,7 +122,7 @@ def checkpoint_path(output: Path | str, digest: str) -> Path:
 
 
 def inputs_digest(params: Mapping[str, Any], files: Iterable[Path | str]) -> str:
-    """Digest of all that a job's result depends on, as 16 hexadecimal characters.
+    """Digest of parameters and inputs of a job, as 16 hexadecimal characters.
 
     Args:
         params: the rule's parameters, its code digest among them; JSON-able.
@@ -133,7 +133,7 @@ def inputs_digest(params: Mapping[str, Any], files: Iterable[Path | str]) -> str
 
 
 def _of_same_output(path: Path) -> set[Path]:
-    """The checkpoints beside `path` for the same output, and what a killed job left of writing one."""
+    """The checkpoints of the same output beside `path`, and half-written ones of killed jobs."""
     output = _output(path.name)
     files = path.parent.glob(f"*{SUFFIX}*") if output else ()
     return {file for file in files if _output(file.name) == output and not being_written(file)}

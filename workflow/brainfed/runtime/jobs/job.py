@@ -1,4 +1,4 @@
-"""What every script does around its one call: log, threads, device, and how it ends.
+"""The frame of every script around its one call: log, threads, device, and the end of the job.
 
 A script reads:
 
@@ -45,7 +45,7 @@ THREAD_VARIABLES = (
 )
 INTERRUPTED = 130
 NAMING = ("variant", "inpainting", "fused")
-"""Wildcards that tell the jobs with progress apart."""
+"""Wildcards that distinguish the jobs with progress."""
 
 logger = logging.getLogger(__name__)
 
@@ -91,11 +91,11 @@ class Job:
 
     Attributes:
         lease: the devices that it holds.
-        started: seconds of the monotonic clock when it had its devices; waiting for them is no work.
+        started: seconds of the monotonic clock when it got its devices; waiting for them does not count.
         threads: compute threads.
         params: the rule's parameters by name.
         progress: called with (done, total, what) after each unit of work.
-        earlier: seconds that processes took which were stopped before it, and whose work it goes on with.
+        earlier: seconds of stopped processes that it continues.
     """
 
     lease: Lease
@@ -111,11 +111,11 @@ class Job:
         return self.lease.device
 
     def seconds(self) -> float:
-        """What the job has taken so far."""
+        """Seconds that the job has taken so far."""
         return self.earlier + time.monotonic() - self.started
 
     def checkpoint(self, output: str, digest: str) -> "Checkpoint":
-        """Where the state of the job that `digest` describes is kept, beside `output`."""
+        """The checkpoint beside `output` of the job that `digest` describes."""
         from brainfed.runtime.jobs.checkpoints import (  # imports numpy, which counts its threads
             Checkpoint,
             checkpoint_path,
@@ -128,7 +128,7 @@ class Job:
     def timing(self) -> dict[str, float | str]:
         """Seconds so far, the largest memory so far (MiB; of a GPU too), and the device with its model.
 
-        The seconds are those of all processes whose rounds are in the result, the memory is this one's.
+        The seconds count all processes with rounds in the result, the memory this process alone.
         """
         measured: dict[str, float | str] = {
             "seconds": round(self.seconds(), 3),
@@ -164,10 +164,10 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-                told = Progress(job_name(getattr(snakemake, "wildcards", {})))
+                progress = Progress(job_name(getattr(snakemake, "wildcards", {})))
                 making = Making(given, roles_of(snakemake.input), list(snakemake.output))
                 with using_cuda(leased.uuids):
-                    yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), told)
+                    yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
             making.finish(imported_versions())
     except KeyboardInterrupt:
         logger.error(
@@ -177,7 +177,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         return_to_queue()
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        logger.error("%s", _last_words(error, snakemake, log), exc_info=_is_ours(error))
+        logger.error("%s", _error_message(error, snakemake, log), exc_info=_is_bug(error))
         raise SystemExit(1) from None
 
 
@@ -187,7 +187,7 @@ def _given(snakemake: SnakemakeScript) -> dict[str, Any]:
 
 
 def _open_log(log: str | None) -> None:
-    """Begin the rule's log; where there is no room for one, say so and tell everything on stderr."""
+    """Open the rule's log; on a full disk, warn and log to stderr alone."""
     try:
         configure(log)
     except OSError as error:
@@ -197,15 +197,15 @@ def _open_log(log: str | None) -> None:
         logger.warning("%s", full_disk(Path(log), 0, 0))
 
 
-def _is_ours(error: Exception) -> bool:
-    """Whether nobody but a programmer can fix it, who needs the traceback."""
+def _is_bug(error: Exception) -> bool:
+    """Whether only a programmer can fix it, with the traceback."""
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 
-def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
+def _error_message(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
     if isinstance(error, UnusableGpuError):
         return str(error)
-    # A reader that found no memory calls its file damaged.
+    # A reader that ran out of memory reports its file as damaged.
     for cause in (error, error.__cause__):
         if cause is not None and is_out_of_memory(cause):
             entry = str(_given(snakemake).get("entry", ""))
@@ -221,7 +221,7 @@ def _last_words(error: Exception, snakemake: SnakemakeScript, log: str | None) -
 
 
 def job_name(wildcards: Any) -> str:
-    """What a line of progress calls the job with these wildcards: `fedgcn, repeat 0`."""
+    """The name of the job with these wildcards in lines of progress: `fedgcn, repeat 0`."""
     name = next((wildcards.get(kind) for kind in NAMING if wildcards.get(kind)), "")
     repeat, part = wildcards.get("repeat"), wildcards.get("part")
     further = [f"repeat {repeat}" if repeat else "", part if part != "all" else ""]
@@ -229,7 +229,7 @@ def job_name(wildcards: Any) -> str:
 
 
 def _limit_threads(threads: int) -> None:
-    """Set the threads of the numerical libraries, imported or yet to come."""
+    """Set the threads of the numerical libraries, imported now or later."""
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
     if "numpy" in sys.modules:
         from threadpoolctl import threadpool_limits
@@ -254,7 +254,7 @@ def _peak_memory() -> float:
     """The largest resident memory of this process so far, MiB."""
     status = Path("/proc/self/status")
     if status.exists():
-        # getrusage would count what the process that started this one held when it did so.
+        # getrusage would include the memory that the parent process held when it started this one.
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024

@@ -1,6 +1,6 @@
-"""Memory that has run out: what is recognised as that, and the setting that makes this job smaller.
+"""Memory that has run out: how it is recognised, and the settings that make a job smaller.
 
-The kernel's own OOM killer sends SIGKILL, of which a job can say nothing; SLURM then reports OUT_OF_MEMORY.
+The kernel's own OOM killer sends SIGKILL, which a job cannot report; SLURM then reports OUT_OF_MEMORY.
 """
 
 import math
@@ -45,7 +45,7 @@ SMALLER: Mapping[str, str] = {
     "draw_": "fewer variants in the experiment",
     "write_report": "fewer experiments in the config",
 }
-"""Rule, or the beginning of its name, or with it the room of its entry point -> what makes its job smaller."""
+"""Rule (also with the package of its entry point), or the beginning of its name -> how to make its job smaller."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -87,6 +87,6 @@ def _smaller(rule: str, entry: str) -> str:
 
 
 def _first_words(error: BaseException) -> str:
-    """The library's first two sentences, which say how much it asked for."""
+    """The library's first two sentences, which name the amount that it asked for."""
     first = (str(error).splitlines() or [type(error).__name__])[0]
     return ", ".join(first.split(". ")[:2]).rstrip(".")[:200]

@@ -1,8 +1,7 @@
 """A job that SLURM preempts with notice goes back into the queue, at no cost of Snakemake's `retries`.
 
-SLURM sends a preempted job SIGTERM and lets it go on for the partition's GraceTime. One that ends in that time counts
-as failed, unless it asks for its own return. `scancel` sends the same signal; of a preemption alone SLURM notes the
-time.
+SLURM sends a preempted job SIGTERM and lets it go on for the partition's GraceTime. A job that ends in that time counts
+as failed, unless it asks for its own return. `scancel` sends the same signal; only a preemption sets PreemptTime.
 """
 
 import logging
@@ -20,14 +19,14 @@ logger = logging.getLogger(__name__)
 
 
 def return_to_queue() -> None:
-    """Ask SLURM to start this job anew, if SLURM preempts it and Snakemake submitted it; a job does this last.
+    """Ask SLURM to start this job anew, if SLURM preempts it and Snakemake submitted it; the last step of a job.
 
-    A workflow that was started inside an allocation is left to whoever submitted that.
+    A workflow that was started inside an allocation is left to the user who submitted that.
     """
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return
-    # The request ends the job's processes, this one too, once it is granted: not while it is made.
+    # A granted request ends the job's processes; this one must not end while it makes the request.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     described = _scontrol("show", "job", job)
     if not (PREEMPTED.search(described) and SUBMITTED_BY_SNAKEMAKE.search(described)):
@@ -37,7 +36,7 @@ def return_to_queue() -> None:
 
 
 def _scontrol(*arguments: str) -> str:
-    """What SLURM's command says; nothing where it fails, for which the log has its reason."""
+    """Output of SLURM's command; empty where it fails, with the reason in the log."""
     try:
         done = subprocess.run(["scontrol", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True)
     except (OSError, subprocess.SubprocessError) as error:

@@ -1,4 +1,4 @@
-"""How a method job runs: where, in what precision, where it keeps its checkpoint."""
+"""How a method job runs: device, precision, checkpoint, progress."""
 
 import logging
 from collections.abc import Callable

@@ -1,11 +1,10 @@
-"""How a job hears that it must stop, and where it does: at once, or after the round that runs.
+"""Stopping a job by a signal: at once, or after the round that runs.
 
 A scheduler that takes a machine back sends SIGTERM and kills half a minute later (SLURM's KillWait); a person presses
-Ctrl-C, or loses the connection to the terminal (SIGHUP); a workflow that is killed outright says nothing, so a job
-also looks in /proc whether the one that started it lives. Outside of a round a job stops at once: it writes nothing
-but whole files. A round is let end, so that its state can be kept; a second signal stops that too, unless it is an echo
-(SLURM tells a job that it preempts twice, itself and through srun, 5 ms apart). A SIGKILL in the meantime costs what
-was not kept yet.
+Ctrl-C, or loses the connection to the terminal (SIGHUP). A killed workflow sends no signal, so a job also checks in
+/proc that its workflow runs. Outside of a round a job stops at once: it writes nothing but whole files. A round may
+end, so that its state can be kept; a second signal stops it too, unless it is an echo (SLURM signals a preempted job
+twice, itself and through srun, 5 ms apart). A SIGKILL loses the work since the last checkpoint.
 """
 
 import os
@@ -21,79 +20,79 @@ from typing import TypeVar
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 LOOK_EVERY, ECHO = 1.0, 1.0
-"""Seconds between two looks at the workflow; within which a further signal says no more than the first."""
+"""Seconds between two checks of the workflow; seconds after a signal in which a further one is its echo."""
 SNAKEMAKE = re.compile(rb"(.*/)?snakemake(\.[\w.]+)?")
 
 Unit = TypeVar("Unit")
 
 
-class _Ears:
-    """What has been heard. Signals reach the main thread of a process, so one object is enough."""
+class _StopRequest:
+    """The request to stop. Signals reach the main thread of a process, so one object is enough."""
 
     def __init__(self) -> None:
-        self.asked = self.in_unit = False
-        self.name, self.heard = "an interrupt", 0.0
+        self.made = self.in_unit = False
+        self.signal, self.time = "an interrupt", 0.0
 
-    def hear(self, number: int, _frame: FrameType | None) -> None:
-        again, now = self.asked, time.monotonic()
-        if again and now - self.heard < ECHO:
+    def receive(self, number: int, _frame: FrameType | None) -> None:
+        again, now = self.made, time.monotonic()
+        if again and now - self.time < ECHO:
             return
-        self.asked, self.heard, self.name = True, now, signal.Signals(number).name
+        self.made, self.time, self.signal = True, now, signal.Signals(number).name
         if not self.in_unit or again:
             raise KeyboardInterrupt
         # Neither logging nor print may be entered a second time from a signal's handler; the terminal may be gone.
         with suppress(OSError):
-            os.write(2, f"{self.name}: stopping after this round; once more stops at once\n".encode())
+            os.write(2, f"{self.signal}: stopping after this round; once more stops at once\n".encode())
 
 
-_ears = _Ears()
+_request = _StopRequest()
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
     """Turn the signals, and the end of the workflow that started this job, into KeyboardInterrupt in the body.
 
-    A signal that is ignored stays so: `nohup` and a shell's background mean it.
+    Ignored signals stay ignored: `nohup` and a shell's background jobs rely on it.
     """
-    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    former = {number: signal.signal(number, _ears.hear) for number in heard}
+    handled = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    former = {number: signal.signal(number, _request.receive) for number in handled}
     ended = threading.Event()
-    threading.Thread(target=_look_up, args=(_line_to_workflow(), ended), daemon=True).start()
+    threading.Thread(target=_watch_workflow, args=(_line_to_workflow(), ended), daemon=True).start()
     try:
         yield
     finally:
         ended.set()
-        _ears.asked = _ears.in_unit = False
+        _request.made = _request.in_unit = False
         for number, handler in former.items():
             signal.signal(number, handler)
 
 
 def stop_asked() -> bool:
-    """Whether the job is to stop after the unit that runs."""
-    return _ears.asked
+    """Whether the job has to stop after the unit that runs."""
+    return _request.made
 
 
 def stopped_by() -> str:
-    """The name of the signal that was heard, for the job's last sentence."""
-    return _ears.name
+    """The name of the signal received, for the job's last sentence."""
+    return _request.signal
 
 
 def whole(units: Iterable[Unit]) -> Iterator[Unit]:
-    """Iterate over units of work (rounds) that a stop lets end; it raises KeyboardInterrupt between two of them.
+    """Iterate over units of work (rounds); a stop lets a unit end and raises KeyboardInterrupt after it.
 
-    Where a stop has been asked for, the unit is to keep its state before it ends.
+    A unit must keep its state before it ends where `stop_asked`.
     """
-    _ears.in_unit = True
+    _request.in_unit = True
     try:
         for unit in units:
             yield unit
             if stop_asked():
                 raise KeyboardInterrupt
     finally:
-        _ears.in_unit = False
+        _request.in_unit = False
 
 
-def _look_up(line: tuple[int, ...], ended: threading.Event) -> None:
+def _watch_workflow(line: tuple[int, ...], ended: threading.Event) -> None:
     """Ask for a stop as soon as a process between this one and its workflow is gone."""
     while line and not ended.wait(LOOK_EVERY):
         if tuple(_ancestors(len(line))) != line:
@@ -103,10 +102,10 @@ def _look_up(line: tuple[int, ...], ended: threading.Event) -> None:
 
 
 def _line_to_workflow() -> tuple[int, ...]:
-    """The processes from this one's parent up to the nearest Snakemake; none where /proc tells of no such line.
+    """The processes from this one's parent up to the nearest Snakemake; none where /proc shows no such line.
 
-    So it is for a job whose workflow died while Python started. It is not stopped: in a container that numbers its
-    processes anew, or under a program that calls Snakemake as a library, a healthy job finds the same.
+    A job whose workflow died while Python started finds none, and is not stopped: a healthy job finds none either in a
+    container that numbers its processes anew, or under a program that calls Snakemake as a library.
     """
     line = []
     for pid in _ancestors():

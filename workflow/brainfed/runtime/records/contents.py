@@ -1,7 +1,7 @@
-"""What is in a file: its digest, taken again only where the file system says that the file may have changed.
+"""Digests of files' contents, taken again only where the file system shows that a file may have changed.
 
-A time of change can be set to anything (`touch -d`, `cp -p`, `rsync -a`), the time at which the file system noted a
-change (ctime) cannot. So a file whose size, both times and inode are as they were has the content that it had.
+The mtime can be set to anything (`touch -d`, `cp -p`, `rsync -a`), the time at which the file system noted a change
+(ctime) cannot. So a file with the size, both times and the inode that it had still has the content that it had.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 from brainfed.runtime.parts import write_whole
 
 Signature = tuple[int, int, int, int]
-"""Size in bytes, mtime and ctime in ns, inode; of a folder the sum, the latest and a check sum of its files'."""
+"""Size in bytes, mtime and ctime in ns, inode; for a folder the sum, the latest and a check sum over its files."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Content:
     """The digest of a file, and the signature that the file had when it was taken.
 
     Attributes:
-        digest: SHA-256 as 64 hexadecimal characters; empty where the content was not the same throughout a job.
+        digest: SHA-256 as 64 hexadecimal characters; empty where the content changed during a job.
         signature: see `Signature`.
     """
 
@@ -34,7 +34,7 @@ class Content:
 
 
 def signature(path: str | Path) -> Signature | None:
-    """What the file system says of a file (the one that a link points to) or of a folder; None where there is none."""
+    """The signature of a file (the target of a link) or of a folder; None where there is none."""
     try:
         found = os.stat(path)  # noqa: PTH116, as it is asked for every scan at every start
         if stat.S_ISDIR(found.st_mode):
@@ -60,9 +60,9 @@ def content(path: str | Path) -> Content | None:
 
 
 class Contents:
-    """The contents of many files, remembered in a file from one start to the next.
+    """The contents of many files, cached in a file from one start to the next.
 
-    A file that is not remembered is read. A memory that cannot be read or written costs time and nothing else.
+    A file that is not in the cache is read. A cache that cannot be read or written costs time and nothing else.
     """
 
     def __init__(self, memory: Path) -> None:
@@ -77,11 +77,11 @@ class Contents:
         return self._signature(path) is not None
 
     def is_still(self, path: str, known: Content) -> bool:
-        """Whether a file that exists has the content that is known of it."""
+        """Whether a file that exists still has a known content."""
         return self.now(path, known).digest == known.digest
 
     def now(self, path: str, known: Content | None = None) -> Content:
-        """The content of a file that exists; `known` is what a record says of it."""
+        """The content of a file that exists; `known` is its content by a record."""
         found = self._signature(path)
         if known is not None and found == known.signature:
             return known
@@ -93,14 +93,14 @@ class Contents:
         return remembered
 
     def remember(self, path: str, held: Content) -> None:
-        """Take a file that may have got another time since for one that has this content."""
+        """Cache this content of a file that may have got another time since."""
         found = signature(path)
         if found is not None and (found[0], found[3]) == (held.signature[0], held.signature[3]):
             self._memory()[path] = Content(held.digest, found)
             self._changed = True
 
     def save(self) -> None:
-        """Remember what was read."""
+        """Write the cache."""
         if self._changed and self._remembered is not None:
             _write(
                 self.memory,
@@ -123,7 +123,7 @@ def from_list(values: list[str | int]) -> Content:
     """The content that `as_list` wrote.
 
     Raises:
-        ValueError, TypeError: it is another list.
+        ValueError, TypeError: the list has another form.
     """
     digest, size, changed, noted, inode = values
     return Content(str(digest), (int(size), int(changed), int(noted), int(inode)))

@@ -1,4 +1,4 @@
-"""Digests of code: what makes a job rerun when, and only when, the code behind it means something else.
+"""Digests of code: a job reruns if, and only if, the meaning of its code changes.
 
 Snakemake does not see edits in imported modules. So each rule carries, as a parameter, the digest of
 the import closure of its script and of the training entry point that it calls. The digest is taken of
@@ -16,7 +16,7 @@ from brainfed.runtime.records.sources import Meaning, Memory, meaning_of
 
 Place = tuple[str, ...]
 
-# They decide where a job runs and what it says on the way, never the numbers that it writes.
+# These decide where a job runs and what it logs, never the numbers that it writes.
 NEUTRAL_MODULES = frozenset(
     f"brainfed.runtime.{name}"
     for name in (
@@ -99,12 +99,12 @@ def _closure(roots: Sequence[Path | str], tree: "SourceTree", exclude: Collectio
 
 
 class SourceTree:
-    """The Python files below a folder as they are when it is made; where each lies, and what it imports.
+    """The Python files below a folder when the tree is made: their places and imports.
 
     Args:
         folder: the folder that is on the import path.
-        memory: a file that keeps what was parsed from one run to the next; without it each file is parsed
-            when a digest asks for it.
+        memory: a file that caches parsed files from one run to the next; without it each file is parsed
+            when a digest needs it.
     """
 
     def __init__(self, folder: Path | str, memory: Path | None = None) -> None:
@@ -117,7 +117,7 @@ class SourceTree:
         self.imported = cache(self._imported)
 
     def meaning(self, place: Place) -> Meaning:
-        """What a file means.
+        """The meaning of a file.
 
         Raises:
             UserError: it is not valid Python.

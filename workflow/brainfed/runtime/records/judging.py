@@ -1,13 +1,13 @@
-"""Whether a result is what the present config, code and data would make of it, by the record that lies beside it."""
+"""Whether a result is current under today's config, code and data, by the record beside it."""
 
 from collections.abc import Mapping, Sequence
 
 from brainfed.runtime.records.contents import Contents
 from brainfed.runtime.records.made import Made, Roles
 
-NO_RECORD = "no record says what made them"
+NO_RECORD = "no record lies beside them"
 CHANGED = "they were changed, or exchanged, after they were made"
-OTHER_INPUT = "what they were made from has another content now"
+OTHER_INPUT = "the content of their inputs has changed"
 OTHER_PARTS = "other settings or other code made them"
 OTHER_ROLES = "other inputs made them"
 OTHER_VERSIONS = "other versions of the libraries made them"
@@ -27,10 +27,10 @@ def verdict(
     Args:
         made: the record beside them, if there is one.
         parts: digests of the parameters of today.
-        inputs: what the job would read today, by role.
-        outputs: what it writes; one that does not exist was deleted after it was used.
+        inputs: the job's inputs of today, by role.
+        outputs: its outputs; one that does not exist was deleted after it was used.
         contents: of the files as they are.
-        deleted: the digests of inputs that do not exist any more, as far as records say.
+        deleted: the digests of inputs that do not exist any more, as far as records have them.
         versions: those of today where a result of other versions is not current; empty: versions do not count.
     """
     if made is None or set(made.outputs) != set(outputs):

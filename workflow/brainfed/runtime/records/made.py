@@ -1,8 +1,8 @@
-"""What made a result, written beside it by the job that made it.
+"""The record of how a result was made, written beside it by its job.
 
-One record a job, hidden beside its first output (`.predictions.parquet.made`): digests of the job's parameters, what it
-read and wrote with a digest of every content, and the versions of the libraries that computed it. Snakemake keeps such
-a memory in `.snakemake` alone; this one travels with the results.
+One record a job, hidden beside its first output (`.predictions.parquet.made`): digests of the job's parameters, its
+inputs and outputs with a digest of every content, and the versions of the libraries that computed it. Snakemake keeps
+such records in `.snakemake` alone; this one travels with the results.
 """
 
 import hashlib
@@ -25,15 +25,15 @@ Roles = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class Made:
-    """What made the outputs of one job.
+    """How the outputs of one job were made.
 
     Attributes:
         parts: parameter -> digest of its value; `code` is one of them.
-        inputs: what was read, by its role.
+        inputs: the paths read, by role.
         contents: input path -> its content.
         outputs: output path -> its content.
-        versions: package -> the version that computed the outputs; empty where nobody knows.
-        adopted: whether somebody asked to take the outputs for those of these parameters and inputs.
+        versions: package -> the version that computed the outputs; empty where unknown.
+        adopted: whether a user had the outputs taken for those of these parameters and inputs.
     """
 
     parts: Mapping[str, str]
@@ -64,12 +64,12 @@ def roles_of(inputs: Any) -> Roles:
 
 
 class Making:
-    """Watches over what a job reads, from its start to its end.
+    """Watches the inputs of a job from its start to its end.
 
     Args:
         given: the job's parameters by name.
-        inputs: what it reads, by role.
-        outputs: what it writes; the first names the record, and without any none is kept.
+        inputs: the paths that it reads, by role.
+        outputs: the paths that it writes; the first names the record, and without any none is kept.
     """
 
     def __init__(self, given: Mapping[str, Any], inputs: Roles, outputs: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ def read(output: str | Path) -> Made | None:
 
 
 def record_of(output: str | Path) -> Made | None:
-    """The record of the job that wrote a file, wherever among its outputs the file stands; None where none says so."""
+    """The record of the job that wrote a file, as its first output or another; None where there is none."""
     path = Path(output)
     own = read(path)
     if own is not None:

@@ -1,4 +1,4 @@
-"""The records of the jobs of one run: which results are current, which are taken to be, and what is said of them."""
+"""The records of the jobs of one run: current and adopted results, and the messages about them."""
 
 import os
 import sys
@@ -13,12 +13,12 @@ from brainfed.runtime.records.judging import CHANGED, NO_RECORD, OTHER_INPUT, OT
 from brainfed.runtime.records.made import Made, Roles, contents_of, parts_of, read, record_path, roles_of, write
 
 ADOPT = "BRAINFED_ADOPT"
-"""Set to 1: results are taken for those of today's config, code and data, whatever made them."""
+"""Set to 1: existing results are adopted as those of today's config, code and data."""
 GIVEN = "given"
 """The one parameter of a rule: a mapping of names to values."""
-ADOPTED = "results behind them are taken as they are"
+ADOPTED = "they are made of adopted results"
 UNEXPECTED = (NO_RECORD, CHANGED, OTHER_INPUT, OTHER_VERSIONS)
-"""Reasons that no edit of the config shows."""
+"""Reasons other than an edit of the config."""
 
 
 class Records:
@@ -26,9 +26,9 @@ class Records:
 
     Args:
         memory: a file for the digests of contents that were read.
-        versions: the libraries' versions where a result of others is computed again; empty where it is kept.
+        versions: the libraries' versions, where a result of other versions is computed again; empty where it is kept.
         writing: whether this run may write; a dry run adopts nothing.
-        pages: rules whose outputs say what was adopted: they are adopted never, and run where anything was.
+        pages: rules whose outputs list adopted results: they are never adopted, and run where anything was.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Records:
         return GIVEN in dict(job.params.items()) and bool(job.output) and self._stands(job)
 
     def judge(self, job: Any) -> str:
-        """Why the outputs of a job are not current; empty where they are, or are taken to be."""
+        """Why the outputs of a job are not current; empty where they are current or adopted."""
         return self._judge(job)[1]
 
     def checksum(self, job: Any, path: str) -> str | None:
@@ -64,13 +64,13 @@ class Records:
         return held.digest if held and held.digest else None
 
     def finished(self, job: Any) -> None:
-        """Remember what a job has just written: Snakemake gives its outputs another time when it takes them over."""
+        """Cache the outputs that a job has just written: Snakemake gives them another time when it takes them over."""
         made = read(str(job.output[0])) if job.output else None
         for path, held in (made.outputs if made else {}).items():
             self.contents.remember(path, held)
 
     def announce(self) -> None:
-        """Say once what is computed again, or kept, for reasons that no edit of the config shows."""
+        """Print once which results are computed again, or kept, for reasons other than an edit of the config."""
         self.contents.save()
         for reason in UNEXPECTED:
             files = self.stale.pop(reason, [])
@@ -85,7 +85,7 @@ class Records:
             done = "kept as they are" if self.writing() else "would be kept as they are"
             print(
                 f"{len(self.adopted)} result(s) {done} because {ADOPT} is set, the first is {self.adopted[0]}; "
-                "a report of them counts them.",
+                "the report counts them.",
                 file=sys.stderr,
             )
             self.adopted = []

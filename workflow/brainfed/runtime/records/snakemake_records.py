@@ -1,9 +1,9 @@
-"""Snakemake's memory of what made a file, replaced by the record that lies beside it.
+"""Snakemake's metadata of a file, replaced by the record beside it.
 
 Snakemake compares parameters as a set of values without names, inputs by their times, and nothing at all where
-`.snakemake` is gone. Its own questions (is there a memory of this job, did parameters or inputs change, which check
-sum had this input) are answered here from `runtime.records.records`; how it plans is untouched, and
-`--rerun-triggers` keeps its sense.
+`.snakemake` is gone. Its queries (does metadata exist, did parameters or inputs change, which check sum had this
+input) are answered here from `runtime.records.records`; its planning is untouched, and `--rerun-triggers` works as
+before.
 """
 
 import atexit
@@ -18,8 +18,8 @@ from brainfed.runtime.records.records import Records
 
 
 def install(records: Records) -> None:
-    """Answer Snakemake's questions about jobs with a named mapping of parameters from these records."""
-    questions = (
+    """Answer Snakemake's queries about jobs with a named mapping of parameters from these records."""
+    queries = (
         "has_metadata",
         "has_outdated_metadata",
         "params_changed",
@@ -27,7 +27,7 @@ def install(records: Records) -> None:
         "input_checksums",
         "finished",
     )
-    theirs = {name: getattr(PersistenceBase, name) for name in questions}
+    theirs = {name: getattr(PersistenceBase, name) for name in queries}
 
     def judged(job: Any) -> str:
         try:

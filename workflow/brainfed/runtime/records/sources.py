@@ -1,7 +1,7 @@
-"""What each Python file of the workflow means, parsed once for all runs.
+"""The meaning of each Python file of the workflow, parsed once for all runs.
 
-A file is remembered under the digest of its bytes, so what is remembered is never out of date. Reading every
-file takes milliseconds, parsing them all the better part of a second of every start of Snakemake.
+A meaning is cached under the digest of the file's bytes, so the cache is never out of date. Reading all files
+takes milliseconds; parsing them would take most of a second at every start of Snakemake.
 """
 
 import ast
@@ -18,7 +18,7 @@ from typing import Any
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.parts import write_whole
 
-# Of `runtime.settings.setting(...)` only the default reaches a job; its description and bounds are the manual's.
+# Of `runtime.settings.setting(...)` only the default reaches a job, not its description and bounds.
 SETTING = "setting"
 VALUES_OF_A_SETTING = frozenset({"default", "factory"})
 
@@ -34,7 +34,7 @@ class ImportStatement:
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a Python file does: the digest of its code, what it imports, whether there is any code in it."""
+    """The meaning of a Python file: the digest of its code, its imports, whether it is empty of code."""
 
     digest: str
     imports: tuple[ImportStatement, ...]
@@ -42,9 +42,9 @@ class Meaning:
 
 
 class Memory:
-    """What Python files mean, by the digest of their bytes, kept in a file from one run to the next.
+    """Meanings of Python files by the digest of their bytes, cached in a file from one run to the next.
 
-    A file that cannot be read or written costs time and nothing else.
+    A cache that cannot be read or written costs time and nothing else.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class Memory:
 
 @lru_cache(maxsize=4096)
 def meaning_of(content: bytes, path: Path) -> Meaning:
-    """What the content of a Python file means, without docstrings, comments and line numbers.
+    """The meaning of a Python file's content, without docstrings, comments and line numbers.
 
     Raises:
         UserError: it is not valid Python.
@@ -121,5 +121,5 @@ def _write(path: Path, meanings: Mapping[str, Meaning]) -> None:
 
 
 def _by() -> str:
-    """What decides the meaning of equal bytes: Python's grammar, and this file."""
+    """A key of the two that decide the meaning of equal bytes: Python's grammar, and this file."""
     return f"{platform.python_version()} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}"

@@ -1,0 +1,159 @@
+"""What the settings of a cohort and its listing say to the rules that read scans, series and phenotypes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.freesurfer.files import measure_files
+from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
+from brainfed.cohort.sources.listed import ListedSubject, Listing
+from brainfed.cohort.sources.scan_run import BidsRun
+
+
+@dataclass(frozen=True)
+class CohortInputs:
+    """One cohort, as rules read it; parameters are builtins.
+
+    Attributes:
+        name: as in the config.
+        settings: as in the config.
+        listing: its subjects and their files.
+    """
+
+    name: str
+    settings: CohortSettings
+    listing: Listing
+
+    def shard_files(self, suffix: str) -> list[str]:
+        """The time series artefacts of all shards, or the one of its FreeSurfer measures."""
+        if self.settings.kind == "morphometry":
+            return [f"results/{self.name}/morphometry/measures{suffix}"]
+        folder = f"results/{self.name}/timeseries/{self.listing.atlas}"
+        return [f"{folder}/{shard}{suffix}" for shard in self.listing.shards]
+
+    def series_files(self) -> list[str]:
+        """The region series; a cohort of FreeSurfer measures has none."""
+        return [] if self.settings.kind == "morphometry" else self.shard_files(".safetensors")
+
+    def settings_of(self, *names: str) -> dict[str, Any]:
+        """The part of the settings that a rule uses."""
+        settings = asdict(self.settings)
+        return {name: settings[name] for name in names}
+
+    def images(self, shard: str) -> list[str | None]:
+        """The image, or the series file, of every subject of a shard."""
+        return [subject.series for subject in self.listing.members(shard)]
+
+    def confounds(self, shard: str) -> list[str]:
+        """The confound tables of a shard, of those who have one."""
+        return [subject.confounds for subject in self.listing.members(shard) if subject.confounds]
+
+    def motion_tables(self) -> list[str]:
+        """Every table that motion is read from."""
+        return [table for tables in self.listing.motion_tables.values() for table in tables]
+
+    def shard_subjects(self, shard: str) -> list[list[Any]]:
+        """Subject, series file, confound file (or none) and site's TR (or none) of a shard, in order."""
+        return [
+            [subject.subject, subject.series, subject.confounds, self.settings.tr.get(subject.site)]
+            for subject in self.listing.members(shard)
+        ]
+
+    def shard_runs(self, shard: str) -> list[list[Any]]:
+        """Subject, its runs and its site's TR (or none) of a shard of BIDS images, in order."""
+        return [
+            [subject.subject, [asdict(run) for run in subject.runs], self.settings.tr.get(subject.site)]
+            for subject in self.listing.members(shard)
+        ]
+
+    def run_files(self, shard: str, name: str) -> list[str]:
+        """One kind of file of all runs of a shard."""
+        return [file for run in self._runs(shard) if (file := getattr(run, name))]
+
+    def sidecars(self, shard: str) -> list[str]:
+        """The json files that hold for the images of a shard, each once."""
+        return list(dict.fromkeys(sidecar for run in self._runs(shard) for sidecar in run.sidecars))
+
+    def extraction_settings(self) -> dict[str, Any]:
+        """What decides the series of BIDS images, beside their files."""
+        settings = self.settings_of("atlas", "extraction", "bids", "min_timepoints", "on_invalid")
+        return settings | {"bids": {name: settings["bids"][name] for name in ("runs", "confounds")}}
+
+    def subjects_not_in_the_table(self) -> list[str]:
+        """The subjects of a BIDS derivative that the phenotype table does not name."""
+        return list(self.listing.unlisted) if self.settings.source == "bids" else []
+
+    def averages_runs(self) -> bool:
+        """Whether a subject's connectivity is the mean over its runs."""
+        return self.settings.source == "bids" and self.settings.bids.runs == "average"
+
+    def images_of_runs(self) -> dict[str, list[str]]:
+        """Subject -> the images of its runs, for those that have a series."""
+        return {subject.subject: [run.image for run in subject.runs] for subject in self._with_series()}
+
+    def phenotype_settings(self) -> dict[str, Any]:
+        """What decides how a phenotype table is read; a simulated one has columns and codes of its own."""
+        if self.settings.source == "simulate":
+            return self.settings_of("source", "target")
+        return self.settings_of("source", "rows", "columns", "codes", "missing", "target", "classes")
+
+    def stats_files(self) -> list[str]:
+        """What FreeSurfer wrote: tables, or those of the stats files that exist of every subject."""
+        return measure_files(self.settings.freesurfer, [str(subject.series) for subject in self._with_series()])
+
+    def measured_subjects(self) -> list[list[str | None]]:
+        """Subject and FreeSurfer's id of it, of everybody who has one, in order."""
+        return [[subject.subject, subject.series] for subject in self._with_series()]
+
+    def atlas_file(self, kind: Literal["parcellation", "labels"]) -> str | list[str]:
+        """The parcellation or its region table, where the regions are known to be those of the parcellation."""
+        fits = self.listing.labels or self.settings.source != "timeseries"
+        found = getattr(self.listing, kind) if self.listing.parcellation and fits else None
+        return found or []
+
+    def simulation(self, shard: str | None = None) -> dict[str, Any]:
+        """Settings of a simulation. For a shard the number of subjects is that of its own last one: one more subject
+        elsewhere changes nothing in it.
+        """
+        settings = self.settings_of("source", "simulate")
+        if shard is not None:
+            numbers = [int(subject.subject.removeprefix("sub-")) for subject in self.listing.members(shard)]
+            settings["simulate"]["subjects"] = max(numbers)
+        return settings
+
+    def simulated_atlas(self) -> dict[str, Any]:
+        """The settings that decide the parcellation: no subject does."""
+        settings = asdict(self.settings.simulate)
+        return {name: settings[name] for name in ("seed", "regions", "grid", "voxel_size")}
+
+    def _runs(self, shard: str) -> list[BidsRun]:
+        return [run for subject in self.listing.members(shard) for run in subject.runs]
+
+    def _with_series(self) -> list[ListedSubject]:
+        return [subject for subject in self.listing.subjects if subject.has_series]
+
+
+def cohorts_from(cohorts: Mapping[str, CohortSettings], *sources: str) -> list[str]:
+    """The cohorts of these sources."""
+    return [name for name, cohort in cohorts.items() if cohort.source in sources]
+
+
+def cohorts_yielding(cohorts: Mapping[str, CohortSettings], kind: str) -> list[str]:
+    """The cohorts with this kind of features."""
+    return [name for name, cohort in cohorts.items() if cohort.kind == kind]
+
+
+def exported_folders(cohorts: Mapping[str, CohortSettings], asked: bool = False) -> list[str]:
+    """Where cohorts of BIDS images are written as BIDS files: all, or those whose config asks for it."""
+    return [
+        f"results/{name}/bids"
+        for name, cohort in cohorts.items()
+        if cohort.source == "bids" and (cohort.bids.export or not asked)
+    ]
+
+
+def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:
+    """The known atlases that the cohorts name; all where none does."""
+    named = {cohort.atlas for cohort in cohorts.values() if by_name(cohort)}
+    return sorted(named) or list(KNOWN_ATLASES)

@@ -1,0 +1,106 @@
+"""Which files the jobs of a plan read: how many parts a stage has, and where each lies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from brainfed.cohort.sources.listed import Listing
+from brainfed.configuration.layout.paths import cohort_file, method_file, split_file, stage_file
+from brainfed.configuration.planning.experiments import Experiment, Variant
+from brainfed.configuration.planning.plan import Plan
+from brainfed.configuration.stages.stage import Stage
+
+Roles = dict[str, str | list[str]]
+"""Name of an input of a rule -> its file or files."""
+
+PARTICIPANTS = "participants.parquet"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a plan.
+
+    Attributes:
+        plan: named stages and experiments.
+        listings: the cohorts' subjects by cohort; a split by sites has as many folds as the cohort has sites.
+    """
+
+    plan: Plan
+    listings: Mapping[str, Listing]
+
+    def folds(self, cohort: str, split: str) -> int:
+        """Number of folds of a split: its setting, or the number of the cohort's sites that can be scored."""
+        settings = self.plan.splits[split]
+        if settings.validation == "leave_one_site_out":
+            return len(self.listings[cohort].labelled_sites)
+        return settings.folds
+
+    def parts(self, stage: Stage, cohort: str) -> list[str]:
+        """All folds in one part, or one a fold."""
+        return [f"fold-{fold}" for fold in range(self.folds(cohort, stage.split))] if stage.by_fold else ["all"]
+
+    def files_of(self, stage: Stage | None, cohort: str, repeat: int | str) -> list[str]:
+        """All parts of a stage in one repeat; none where there is no stage."""
+        if stage is None:
+            return []
+        return [stage_file(stage, cohort, repeat, part) for part in self.parts(stage, cohort)]
+
+    def files_of_repeats(self, stage: Stage | None, cohort: str, repeats: int) -> list[str]:
+        """All parts of a stage in all repeats, each file once."""
+        return unique(lambda repeat: self.files_of(stage, cohort, repeat), repeats)
+
+    def stage_inputs(self, stage: Stage, cohort: str, repeat: int | str, part: str) -> Roles:
+        """What the job of one part of a stage reads: subjects, and the same part of the stages above."""
+        return self._subjects(cohort, stage.split, repeat) | {
+            above.kind.role: stage_file(above, cohort, repeat, part) for above in stage.parents
+        }
+
+    def fitting_inputs(
+        self, stage: Stage, cohort: str, repeat: int | str, fold: int | str, series: Callable[[], list[str]]
+    ) -> Roles:
+        """What features are fitted on in one fold: features of all subjects where a fold starts from them, else series.
+
+        Participants are read where diagnoses, or sites, ages and sexes count.
+        """
+        settings = stage.settings
+        subjects = settings.reads_labels or settings.harmonise != "none"
+        none: list[str] = []
+        return {
+            "series": [] if stage.parents else series(),
+            "whole": next((stage_file(whole, cohort, repeat, f"fold-{fold}") for whole in stage.parents), none),
+            "split": split_file(cohort, stage.split, repeat),
+            "participants": cohort_file(cohort, PARTICIPANTS) if subjects else none,
+        }
+
+    def fidelity_inputs(self, fused: Stage, cohort: str, repeat: int | str) -> Roles:
+        """What a fused graph is compared with: the first part of the repeat."""
+        part = self.parts(fused, cohort)[0]
+        read = self.stage_inputs(fused, cohort, repeat, part)
+        del read["generator"]
+        return read | {"fused": stage_file(fused, cohort, repeat, part)}
+
+    def method_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
+        """What a method reads in one repeat: subjects, and all parts of the stages that it needs."""
+        return self._subjects(cohort, self.plan.regimes[regime].split, repeat) | {
+            variant.stages[name].kind.folder: self.files_of(variant.stages[name], cohort, repeat)
+            for name in variant.method.needs
+        }
+
+    def method_files(self, cohort: str, experiment: Experiment, name: str) -> list[str]:
+        """One file of every variant and repeat of an experiment."""
+        return [
+            method_file(cohort, experiment.regime.name, variant.name, repeat, name)
+            for variant in experiment.variants
+            for repeat in range(experiment.repeats)
+        ]
+
+    def splits(self, cohort: str, experiment: Experiment) -> list[str]:
+        """The split of every repeat of an experiment."""
+        return [split_file(cohort, experiment.regime.split, repeat) for repeat in range(experiment.repeats)]
+
+    def _subjects(self, cohort: str, split: str, repeat: int | str) -> Roles:
+        return {"split": split_file(cohort, split, repeat), "participants": cohort_file(cohort, PARTICIPANTS)}
+
+
+def unique(files: Callable[[int], list[str]], repeats: int) -> list[str]:
+    """What `files` gives for every repeat, each file once."""
+    return list(dict.fromkeys(path for repeat in range(repeats) for path in files(repeat)))

@@ -1,0 +1,47 @@
+"""Where each artefact lies: paths from names, as the rules write them."""
+
+from pathlib import PurePosixPath
+
+from brainfed.configuration.stages.registry import kind_of
+from brainfed.configuration.stages.stage import Stage
+
+ARTEFACT = ".safetensors"
+TIMING = "-timing.json"
+
+
+def cohort_file(cohort: str, name: str) -> str:
+    """An artefact that describes a cohort, such as `participants.parquet`."""
+    return f"results/{cohort}/cohort/{name}"
+
+
+def split_file(cohort: str, split: str, repeat: int | str) -> str:
+    """Institutions and folds of one repeat."""
+    return f"results/{cohort}/splits/{split}/repeat-{repeat}.parquet"
+
+
+def stage_file(stage: Stage, cohort: str, repeat: int | str, part: str = "all") -> str:
+    """One part of a stage; `part` counts where every fold has one, the repeat where a split is behind the stage."""
+    own = stage.kind.file.format(part=part if stage.by_fold else "all")
+    return f"results/{cohort}/{stage.kind.folder}/{stage.name}/{f'repeat-{repeat}/' if stage.split else ''}{own}"
+
+
+def stage_pattern(kind: str, *, part: str = "{part}", repeat: str = "repeat-{repeat}/", name: str = "") -> str:
+    """Where a rule writes the stages of a kind, with its wildcards; with a name, another file of the part's folder."""
+    declared = kind_of(kind)
+    path = f"results/{{cohort}}/{declared.folder}/{{{kind}}}/{repeat}{declared.file.replace('{part}', part)}"
+    return beside(path, name) if name else path
+
+
+def beside(path: str, name: str) -> str:
+    """Another file of the folder that an artefact lies in."""
+    return str(PurePosixPath(path).with_name(name))
+
+
+def timing_of(path: str) -> str:
+    """The time that an artefact took, written beside it."""
+    return path.removesuffix(ARTEFACT) + TIMING
+
+
+def method_file(cohort: str, regime: str, variant: str, repeat: int | str, name: str) -> str:
+    """One result of a variant."""
+    return f"results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/{name}"

@@ -1,0 +1,32 @@
+"""Which figures there are: of a cohort, of its graphs, of an experiment, and those of the paper."""
+
+COHORT_FIGURES = ("flow", "sites", "ages", "series", "motion", "quality")
+MEASURED_COHORT_FIGURES = ("flow", "sites", "ages")
+"""Of a cohort without scans: FreeSurfer's measures have no time points."""
+
+CONNECTIVITY_FIGURES = ("means", "effects", "strongest")
+MEASURE_FIGURES = ("measures",)
+GRAPH_FIGURES = ("graph", "homophily", "degrees")
+EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
+PAPER_FIGURES = {
+    "bars": "scores side by side",
+    "line": "scores against a setting",
+    "surface": "scores against two settings",
+    "rounds": "loss and accuracy by round",
+    "distribution": "real and generated features",
+    "clients": "scores against the number of institutions",
+    "cost": "what training takes",
+    "fidelity": "generated and true neighbours",
+    "dose": "scores against the dose of a simulation",
+    "readings": "readings of the paper",
+}
+
+
+def figures_of(kind: str, graphs: bool) -> list[str]:
+    """The figures of a cohort with this kind of features, and whether graphs of its subjects are drawn."""
+    scanned = kind == "connectivity"
+    return [
+        *(COHORT_FIGURES if scanned else MEASURED_COHORT_FIGURES),
+        *(CONNECTIVITY_FIGURES if scanned else MEASURE_FIGURES),
+        *(GRAPH_FIGURES if graphs else ()),
+    ]

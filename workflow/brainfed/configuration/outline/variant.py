@@ -1,0 +1,65 @@
+"""One row of a table, as the report reads it: builtins only."""
+
+from typing import Any
+
+from brainfed.configuration.layout.layout import Layout
+from brainfed.configuration.layout.paths import beside, method_file, timing_of
+from brainfed.configuration.planning.experiments import Experiment, Variant
+from brainfed.configuration.planning.figures import knows_truth
+from brainfed.configuration.shipped import shipped_settings
+from brainfed.configuration.stages import registry
+from brainfed.configuration.twins import find_twins, topology_of
+
+
+def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
+    """What a figure says of a variant."""
+    return {
+        "name": variant.name,
+        "method": variant.method.name,
+        "method_title": variant.method.title,
+        "family": variant.method.family,
+        "topology": topology_of(variant),
+        "twins": find_twins(variant, experiment.variants),
+        "settings": variant.settings,
+        "shipped": shipped_settings(variant.method),
+        "stages": variant.stage_settings(),
+    }
+
+
+def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant: Variant) -> dict[str, Any]:
+    """What a report says of a variant, and the files of its results and stages."""
+
+    def own(name: str) -> list[str]:
+        regime = experiment.regime.name
+        return [method_file(cohort, regime, variant.name, repeat, name) for repeat in range(experiment.repeats)]
+
+    files = {
+        kind.name: layout.files_of_repeats(variant.stage(kind.name), cohort, experiment.repeats)
+        for kind in registry.KINDS
+    }
+    return {
+        **shown_variant(variant, experiment),
+        "costs": own("cost.json"),
+        "timings": own("timing.json"),
+        "histories": own("history.parquet"),
+        **{kind.shown: files[kind.name] for kind in registry.KINDS if kind.shown},
+        **{
+            kind.key: {name: [beside(path, file) for path in files[kind.name]] for name, file in kind.records.items()}
+            for kind in registry.KINDS
+            if kind.records
+        },
+        "preparation": {
+            kind.key: [timing_of(path) for path in files[kind.name] if variant.stages[kind.name].split]
+            for kind in registry.KINDS
+            if kind.timed
+        },
+        "fidelity": _fidelity(cohort, experiment, variant),
+    }
+
+
+def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str]:
+    """How generated compare with true neighbours, in an experiment that shows it, where those are known."""
+    if experiment.settings.figure != "fidelity" or not knows_truth(variant):
+        return []
+    name = variant.stages["fused"].name
+    return [f"results/{cohort}/fidelity/{name}/repeat-{repeat}.json" for repeat in range(experiment.repeats)]

@@ -1,0 +1,36 @@
+"""All kinds of stages, each after its parents. A new kind is one declaration beside these, and one line below."""
+
+from brainfed.configuration.stages.features import FEATURES
+from brainfed.configuration.stages.fused import FUSED
+from brainfed.configuration.stages.graph import GRAPH
+from brainfed.configuration.stages.inpainting import INPAINTING
+from brainfed.configuration.stages.stage import StageKind
+from brainfed.methods.method import Method
+
+KINDS: tuple[StageKind, ...] = (FEATURES, GRAPH, INPAINTING, FUSED)
+
+
+def kind_of(name: str) -> StageKind:
+    """The kind of that name."""
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+def stage_keys() -> tuple[str, ...]:
+    """Keys of a variant that hold the settings of a stage that differ."""
+    return tuple(kind.key for kind in KINDS)
+
+
+def kinds_of(method: Method) -> list[StageKind]:
+    """The kinds that a method reads, and those that they are made of."""
+    found: set[str] = set()
+    waiting = list(method.needs)
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        waiting += kind_of(name).parents
+    return [kind for kind in KINDS if kind.name in found]
+
+
+def stage_settings(method: Method) -> dict[str, type]:
+    """The keys that hold a method's stages, and what their settings are."""
+    return {kind.key: kind.settings_class(method) for kind in kinds_of(method)}

@@ -74,7 +74,8 @@ class Wire:
         """
         leaving = {code: message for code, message in messages.items() if code != self._home}
         self._check(leaving)
-        self._count(number, leaving, to, "download")
+        # An answer is counted with the round that it ends.
+        self._count(number if self._home is not None else max(number - 1, 0), leaving, to, "download")
         if self._home is None or not leaving:
             return messages
         return {**messages, **self.noise.copies(number, self._home, leaving)}

@@ -1,4 +1,4 @@
-"""Telling the site from an embedding: separated sites are told, noise is not, small sites are left out."""
+"""Prediction of the site from an embedding: separated sites are identified, noise is not, small sites are left out."""
 
 from dataclasses import replace
 
@@ -74,7 +74,7 @@ def test_local_embeddings_are_judged_one_by_one():
     assert (row.embeddings, row.sites, row.subjects) == (2, "2", "30")
 
 
-def test_an_embedding_over_everybody_has_one_row_whatever_is_cut_and_in_every_repeat():
+def test_an_embedding_over_all_subjects_has_one_row_before_and_after_the_cut_and_in_every_repeat():
     graphs = [replace(shown(scope), name=scope) for scope in ("global_cut", "global_cut", "global")]
     table = site_trace_table(graphs)
     assert table[["graph", "title", "group"]].to_numpy().tolist() == [["global_cut", "over everybody", "everybody"]]

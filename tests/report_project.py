@@ -296,9 +296,10 @@ def _write_generator(folder: Path, subjects: int) -> None:
 
 
 def _stages(name: str, method: str) -> dict[str, Any]:
-    usual = {"scope": "global"} if KNOWN[method].graph == "global" else {}
-    graph = asdict(GraphSettings(**usual)) if "graph" in stage_settings(KNOWN[method]) else {}
-    features = asdict(FeatureSettings()) if KNOWN[method].features else {}
+    read = stage_settings(KNOWN[method])
+    usual = {"scope": "global"} if KNOWN[method].topology == "central" else {}
+    graph = asdict(GraphSettings(**usual)) if "graph" in read else {}
+    features = asdict(FeatureSettings()) if "features" in read else {}
     return {"features": features, "graph": graph, **GENERATORS.get(name, {})}
 
 

@@ -1,5 +1,6 @@
 """Rooms of the library stay small enough to be looked over, and those of the tests bear their names."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,11 @@ def test_tests_lie_in_rooms_of_the_library():
 def test_only_the_federation_writes_into_the_ledger():
     writers = {file for file in LIBRARY.rglob("*.py") if "ledger.record(" in file.read_text(encoding="utf-8")}
     assert {file.parent for file in writers} == {LIBRARY / "federation"}
+
+
+def test_the_runtime_names_no_rule():
+    rules = "\n".join(file.read_text() for file in (LIBRARY.parent / "rules").glob("*.smk"))
+    names = re.findall(r"^rule (\w+):", rules, re.MULTILINE)
+    sources = "\n".join(file.read_text() for file in (LIBRARY / "runtime").rglob("*.py"))
+    assert len(names) > 20
+    assert [name for name in names if name in sources] == []

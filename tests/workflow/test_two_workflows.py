@@ -39,7 +39,7 @@ rule hold:
 SCRIPT = """
 import json, time
 from pathlib import Path
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 begun = Path("..") / "begun"
 begun.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 """Build the population graph of one repeat, or of one of its folds."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     import numpy as np

@@ -1,6 +1,6 @@
 """Compute the label-free connectivity features of every subject with a usable series."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Write the FreeSurfer measures of every subject that has them as features."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.runtime.artefacts import read_arrays, write_arrays

@@ -1,6 +1,6 @@
 """Draw the population graphs of a cohort."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import class_words

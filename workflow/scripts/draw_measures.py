@@ -1,6 +1,6 @@
 """Draw how the FreeSurfer measures of patients and controls differ."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import class_words

@@ -1,6 +1,6 @@
 """Draw a figure of the paper from one experiment or a sweep of splits."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.reporting.figures.paper.gallery import draw

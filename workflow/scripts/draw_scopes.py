@@ -1,6 +1,6 @@
 """Draw a piece of the population graph in three scopes: whole, cut between institutions, built inside each."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.reporting.figures.graphs.scopes import draw_scopes

@@ -1,6 +1,6 @@
 """Write the series, correlations and coverage of a cohort as BIDS files."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.imaging.bids_export import ExportFiles, export_bids

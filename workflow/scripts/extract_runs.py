@@ -1,6 +1,6 @@
 """Extract the region series of one shard's BIDS images, all runs of each subject."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings

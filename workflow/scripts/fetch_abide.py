@@ -1,6 +1,6 @@
 """Download ABIDE I from the Preprocessed Connectomes Project: CC200 series and the phenotype table."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.sources.abide import fetch_abide

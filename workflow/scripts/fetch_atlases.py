@@ -1,6 +1,6 @@
 """Download known atlases: labels and a region table each."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.sources.atlas_download import fetch_atlases

@@ -1,6 +1,6 @@
 """Compute features that are fitted on the training subjects of one fold."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.splits.acquisition import read_acquisition

@@ -1,6 +1,6 @@
 """Generate missing neighbours and join them to the population graph."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake, gpu=True) as running:
     from dataclasses import fields

@@ -1,6 +1,6 @@
 """Select the included subjects, and find twins."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Read the phenotype table and map its codes."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.phenotype.ingest import ingest

@@ -1,6 +1,6 @@
 """List the issues of a cohort's data."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     import pandas as pd

@@ -1,6 +1,6 @@
 """Join the quality measures of every subject's scan, and compare the subjects' connectivity."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     import pandas as pd

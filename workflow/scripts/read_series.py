@@ -1,6 +1,6 @@
 """Read the region series of one shard's text files."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings

@@ -1,6 +1,6 @@
 """Correlate every connection with motion over the included subjects."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.imaging.quality.qc_fc import relate_motion

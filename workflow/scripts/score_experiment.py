@@ -1,6 +1,6 @@
 """Score every run of an experiment and test every variant against the reference."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.evaluation.experiment import score_experiment

@@ -1,6 +1,6 @@
 """Compare generated neighbours with those that were cut away."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.graphs.settings import GraphSettings

@@ -1,6 +1,6 @@
 """Write the parcellation of a simulated cohort."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Write the phenotype table and the truth of a simulated cohort."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from pathlib import Path

@@ -1,6 +1,6 @@
 """Write the NIfTI images of one shard of a simulated cohort."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.cohort import CohortSettings

@@ -1,6 +1,6 @@
 """Draw the institutions and folds of one repeat."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.settings.splits import SplitSettings

@@ -1,6 +1,6 @@
 """Train a generator of missing neighbours on one repeat, or on one of its folds."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version

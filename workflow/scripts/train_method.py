@@ -1,6 +1,6 @@
 """Train one method on one repeat, all folds, and score every tested subject."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version

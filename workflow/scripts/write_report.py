@@ -1,6 +1,6 @@
 """Write the report: one HTML file."""
 
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.reporting.document import write_report

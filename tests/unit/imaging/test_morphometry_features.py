@@ -131,12 +131,12 @@ CONFIG = {
 
 def test_a_plan_of_measures_scales_its_graphs():
     plan = load_plan(CONFIG | {"features": {"kind": "morphometry"}})
-    (features,) = plan.features.values()
+    (features,) = plan.stages["features"].values()
     assert features.name.startswith("morphometry-")
-    assert not features.fitted
-    assert {stage.settings.scaling for stage in plan.graphs.values()} == {"columns"}
+    assert not features.by_fold
+    assert {stage.settings.scaling for stage in plan.stages["graph"].values()} == {"columns"}
     simulated = load_plan(CONFIG | {"cohorts": {"brains": {"source": "simulate"}}})
-    assert {stage.settings.scaling for stage in simulated.graphs.values()} == {"none"}
+    assert {stage.settings.scaling for stage in simulated.stages["graph"].values()} == {"none"}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_cohort_of_another_kind_may_have_an_experiment_of_its_own():
     }
     cohorts = {"brains": {"source": "freesurfer"}, "scans": {"source": "simulate"}}
     plan = load_plan({"project": "p", "cohorts": cohorts, "variants": variants, "experiments": experiments})
-    assert {stage.settings.kind for stage in plan.features.values()} == {"connectivity", "morphometry"}
+    assert {stage.settings.kind for stage in plan.stages["features"].values()} == {"connectivity", "morphometry"}
 
 
 @pytest.mark.parametrize("setting", [{"connectivity": "tangent"}, {"fisher_z": True}])

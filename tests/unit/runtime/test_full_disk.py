@@ -98,7 +98,7 @@ import json, logging, sys
 from types import SimpleNamespace
 import numpy as np
 from brainfed.runtime.artefacts import write_arrays
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 log, output, size = json.loads(sys.argv[1])
 with job(SimpleNamespace(log=[log], params={}, input={}, output=[], resources={}, scriptdir="/absent")):
     for _ in range(100):
@@ -135,8 +135,8 @@ def configure(path):
     logging.basicConfig(level=logging.INFO, force=True)
 module.configure = configure
 """
-    imports = "from brainfed.runtime.jobs import job as module\njob = module.job" + fails
-    body = JOB.replace("from brainfed.runtime.jobs.job import job", imports)
+    imports = "from brainfed.runtime.jobs import job as module\nfrom brainfed.scripting.job import job" + fails
+    body = JOB.replace("from brainfed.scripting.job import job", imports)
     given = json.dumps(["logs/rule.log", str(tmp_path / "out"), 3])
     ended = subprocess.run([sys.executable, "-c", body, given], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0

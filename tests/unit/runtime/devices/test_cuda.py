@@ -21,7 +21,7 @@ UUID = "GPU-aaaa-1"
 SCRIPT = """
 import json, sys
 from types import SimpleNamespace
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 snakemake = SimpleNamespace(log=["rule.log"], params={}, input={}, output=[],
     resources={"gpu": 1}, scriptdir=sys.argv[1])
 with job(snakemake, gpu=True) as running:

@@ -24,7 +24,7 @@ TESTS = Path(__file__).parents[3]
 SCRIPT = """
 import json, sys
 from types import SimpleNamespace
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 snakemake = SimpleNamespace(log=[], params={}, input={}, output=[],
     resources={"gpu": int(sys.argv[1])}, scriptdir=sys.argv[2])
 with job(snakemake, gpu=True) as running:

@@ -20,7 +20,7 @@ SCRIPTS = Path(brainfed.__file__).parents[1] / "scripts"
 PREAMBLE = """
 import json, os, sys
 from types import SimpleNamespace
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 from brainfed.runtime.errors import UserError
 given = json.loads(sys.argv[1])
 snakemake = SimpleNamespace(

@@ -9,9 +9,16 @@ import torch
 
 import brainfed
 from brainfed.runtime.errors import UserError
-from brainfed.runtime.jobs.memory import SMALLER, is_out_of_memory, out_of_memory
+from brainfed.runtime.jobs.memory import is_out_of_memory, out_of_memory
+from brainfed.scripting.remedies import REMEDIES, smaller
 
 TOO_MUCH = 10**15
+
+
+def message(error: Exception, rule: str, entry: str, *memory: float) -> str:
+    return out_of_memory(error, rule, smaller(rule, entry), *memory)
+
+
 CUDA = torch.OutOfMemoryError(
     "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.00 GiB is free."
 )
@@ -43,7 +50,9 @@ def test_other_errors_are_not_out_of_memory(error: Exception) -> None:
 
 
 def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy() -> None:
-    sentence = out_of_memory(numpy_s(), "train_method", "brainfed.methods.gcn.train:train_fedgcn", 1234.5)
+    sentence = out_of_memory(
+        numpy_s(), "train_method", smaller("train_method", "brainfed.methods.gcn.train:train_fedgcn"), 1234.5
+    )
     assert sentence.startswith("train_method: memory has run out (Unable to allocate 7.11 PiB for an array")
     for part in (
         "this job held 1,23",
@@ -56,12 +65,14 @@ def test_on_the_cpu_the_sentence_names_the_memory_held_and_the_remedy() -> None:
 
 @pytest.mark.parametrize(("peak", "asked", "more"), [(1234.5, 0, 3000), (23_000.0, 24_000, 48_000), (10.0, 0, 2000)])
 def test_the_advised_memory_is_more_than_the_job_had(peak: float, asked: int, more: int) -> None:
-    sentence = out_of_memory(numpy_s(), "fuse_graph", "", peak, asked)
+    sentence = message(numpy_s(), "fuse_graph", "", peak, asked)
     assert f"--set-resources fuse_graph:mem_mb={more})" in sentence
 
 
 def test_on_a_gpu_the_sentence_offers_the_cpu() -> None:
-    sentence = out_of_memory(CUDA, "train_generator", "brainfed.inpainting.fedni.training:train", 1.0)
+    sentence = out_of_memory(
+        CUDA, "train_generator", smaller("train_generator", "brainfed.inpainting.fedni.training:train"), 1.0
+    )
     for part in (
         "(CUDA out of memory, Tried to allocate 2.00 GiB)",
         "`features: ",
@@ -74,7 +85,9 @@ def test_on_a_gpu_the_sentence_offers_the_cpu() -> None:
 
 
 def test_the_entry_point_decides_where_its_rule_runs_several() -> None:
-    sage = out_of_memory(CUDA, "train_generator", "brainfed.inpainting.fedsage.training:train", 1.0)
+    sage = out_of_memory(
+        CUDA, "train_generator", smaller("train_generator", "brainfed.inpainting.fedsage.training:train"), 1.0
+    )
     assert "`inpainting.fgen_width`" in sage and "split.count" not in sage
 
 
@@ -92,5 +105,5 @@ def test_every_rule_has_a_remedy() -> None:
     }
     # Downloads hold one file at a time; export_bids stands for export_cohort of every cohort and has no job.
     rest = named - small - {"fetch_abide", "fetch_atlases", "export_bids"}
-    assert {rule for rule in rest if not rule.startswith("draw_")} <= set(SMALLER)
-    assert {key.split()[0] for key in SMALLER} - named == {"simulate_scans", "draw_"}
+    assert {rule for rule in rest if not rule.startswith("draw_")} <= set(REMEDIES)
+    assert {key.split()[0] for key in REMEDIES} - named == {"simulate_scans", "draw_"}

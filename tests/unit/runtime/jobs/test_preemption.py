@@ -78,7 +78,7 @@ def test_a_stopped_job_returns_after_its_last_message(asked: Path, tmp_path: Pat
     body = f"""
 import sys
 from types import SimpleNamespace
-from brainfed.runtime.jobs.job import job
+from brainfed.scripting.job import job
 given = SimpleNamespace(log=[{str(tmp_path / "log")!r}], params={{}}, input={{}}, output=[],
     resources={{}}, scriptdir="/nowhere")
 with job(given):

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from brainfed.runtime.jobs.job import job_name
 from brainfed.runtime.logs import PROGRESS, Progress
+from brainfed.scripting.job import job_name
 
 
 def progress_at(*seconds: float) -> Progress:

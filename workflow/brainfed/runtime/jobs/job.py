@@ -1,12 +1,4 @@
-"""The frame of every script around its one call: log, threads, device, and the end of the job.
-
-A script reads:
-
-    with job(snakemake, gpu=True) as running:
-        from brainfed.methods.gcn.train import train_fedgcn  # torch is imported under the lease
-        train_fedgcn(..., **running.params.settings, device=running.device)
-        write_text(snakemake.output.timing, json.dumps(running.timing()))
-"""
+"""The frame of every script around its one call: log, threads, device, and the end of the job."""
 
 import logging
 import os
@@ -14,7 +6,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,8 +36,6 @@ THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
 )
 INTERRUPTED = 130
-NAMING = ("variant", "inpainting", "fused")
-"""Wildcards that distinguish the jobs with progress."""
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +131,13 @@ class Job:
 
 
 @contextmanager
-def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
+def run_job(
+    snakemake: SnakemakeScript,
+    *,
+    gpu: bool = False,
+    name_of: Callable[[Any], str] = lambda _: "",
+    smaller: Callable[[str, str], str] = lambda *_: "fewer data",
+) -> Iterator[Job]:
     """Run the body as a job of the workflow.
 
     A `UserError` ends it with its one sentence and exit code 1, and so do a full disk and memory that has run out; any
@@ -152,6 +148,8 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         snakemake: the object that Snakemake gives a script; its parameter `threads` (default 1) sets the
             compute threads, `resources.gpu` the number of GPUs.
         gpu: whether the job can use GPUs at all.
+        name_of: wildcards -> what lines of progress call the job; empty: they name none.
+        smaller: rule and entry point -> how to make the job smaller, for one whose memory has run out.
     """
     log = snakemake.log[0] if len(snakemake.log) else None
     given = _given(snakemake)
@@ -164,7 +162,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
             requested = int(snakemake.resources.get("gpu", 0)) if gpu else 0
             with lease(requested, purpose=str(Path(log).absolute()) if log else "") as leased:
                 logger.info("%s: %s, %d thread(s)", platform.node(), leased.message, threads)
-                progress = Progress(job_name(getattr(snakemake, "wildcards", {})))
+                progress = Progress(name_of(getattr(snakemake, "wildcards", {})))
                 making = Making(given, roles_of(snakemake.input), list(snakemake.output))
                 with using_cuda(leased.uuids):
                     yield Job(leased, time.monotonic(), threads, SimpleNamespace(**given), progress)
@@ -177,7 +175,7 @@ def job(snakemake: SnakemakeScript, *, gpu: bool = False) -> Iterator[Job]:
         return_to_queue()
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        logger.error("%s", _error_message(error, snakemake, log), exc_info=_is_bug(error))
+        logger.error("%s", _error_message(error, snakemake, log, smaller), exc_info=_is_bug(error))
         raise SystemExit(1) from None
 
 
@@ -202,15 +200,17 @@ def _is_bug(error: Exception) -> bool:
     return not (isinstance(error, UserError) or is_full(error) or is_out_of_memory(error))
 
 
-def _error_message(error: Exception, snakemake: SnakemakeScript, log: str | None) -> str:
+def _error_message(
+    error: Exception, snakemake: SnakemakeScript, log: str | None, smaller: Callable[[str, str], str]
+) -> str:
     if isinstance(error, UnusableGpuError):
         return str(error)
     # A reader that ran out of memory reports its file as damaged.
     for cause in (error, error.__cause__):
         if cause is not None and is_out_of_memory(cause):
-            entry = str(_given(snakemake).get("entry", ""))
+            rule, entry = getattr(snakemake, "rule", "this job"), str(_given(snakemake).get("entry", ""))
             asked = int(snakemake.resources.get("mem_mb", 0))
-            return out_of_memory(cause, getattr(snakemake, "rule", "this job"), entry, _peak_memory(), asked)
+            return out_of_memory(cause, rule, smaller(rule, entry), _peak_memory(), asked)
     if isinstance(error, UserError):
         return str(error)
     if is_full(error):
@@ -218,14 +218,6 @@ def _error_message(error: Exception, snakemake: SnakemakeScript, log: str | None
         return str(full_disk(Path(os.fsdecode(named)), 0, 0))
     where = f"; the traceback is in {log}" if log else ""
     return f"{type(error).__name__}: {error}{where}"
-
-
-def job_name(wildcards: Any) -> str:
-    """The name of the job with these wildcards in lines of progress: `fedgcn, repeat 0`."""
-    name = next((wildcards.get(kind) for kind in NAMING if wildcards.get(kind)), "")
-    repeat, part = wildcards.get("repeat"), wildcards.get("part")
-    further = [f"repeat {repeat}" if repeat else "", part if part != "all" else ""]
-    return ", ".join(word for word in [name, *further] if word) if name else ""
 
 
 def _limit_threads(threads: int) -> None:

@@ -42,7 +42,7 @@ NEUTRAL_MODULES = frozenset(
         "records.records",
         "records.snakemake_records",
     )
-)
+) | {"brainfed.scripting.job", "brainfed.scripting.remedies"}
 DIGEST_LENGTH = 16
 
 

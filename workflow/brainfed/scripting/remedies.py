@@ -1,0 +1,39 @@
+"""How to make the job of a rule smaller, for a job whose memory has run out."""
+
+from collections.abc import Mapping
+
+FEATURES = "fewer features (`features: {selection: rfe, selected: 2000}`, or an atlas with fewer regions)"
+REGIONS = "an atlas with fewer regions"
+SHARDS = "more `shards` in the cohort, each with fewer subjects"
+
+REMEDIES: Mapping[str, str] = {
+    "simulate_scans": "a smaller `simulate.grid`, fewer volumes, or " + SHARDS,
+    "extract_series": SHARDS + " (a single long scan needs its own size in any case)",
+    "extract_runs": SHARDS + " (a single long scan needs its own size in any case)",
+    "read_series": SHARDS,
+    "read_measures": "FreeSurfer tables with fewer measures",
+    "measure_quality": REGIONS,
+    "relate_motion": REGIONS,
+    "compute_morphometry": "FreeSurfer tables with fewer measures",
+    "compute_connectivity": REGIONS,
+    "fit_connectivity": REGIONS + "; `features.selected` does not help, the selection itself reads all features",
+    "export_cohort": SHARDS,
+    "build_graph": FEATURES + ", or a smaller `graph.embedding_dimensions`",
+    "train_generator": FEATURES + ", or fewer institutions (`split.count`), each of which has its own generator",
+    "train_generator fedsage": FEATURES + ", a smaller `inpainting.fgen_width` or a smaller `inpainting.targets`",
+    "fuse_graph": "a smaller `fusing.cap`, or " + FEATURES,
+    "score_fidelity": "a smaller `fusing.cap`, or " + FEATURES,
+    "train_method": FEATURES + ", smaller `hidden` layers where the method has them, or fewer institutions",
+    "score_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
+    "draw_": "fewer variants in the experiment",
+    "write_report": "fewer experiments in the config",
+}
+"""Rule (also with the package of its entry point), or the beginning of its name -> how to make its job smaller."""
+
+
+def smaller(rule: str, entry: str) -> str:
+    """The remedy of a rule, or of one of its entry points (`module:function`, or empty)."""
+    *_, package, _ = ("", "", *entry.split("."))
+    named = REMEDIES.get(f"{rule} {package}") or REMEDIES.get(rule)
+    begins = (remedy for beginning, remedy in REMEDIES.items() if rule.startswith(beginning))
+    return named or next(begins, "fewer subjects, or " + REGIONS)

@@ -151,7 +151,7 @@ def test_a_figure_without_a_caption_is_a_mistake():
         read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")
 
 
-def test_the_answer_is_told_once(outline):
+def test_the_answer_is_stated_once(outline):
     page = words(page_of(outline))
     assert page.count("FedNI, the best of 4 federated methods, reaches an AUC of 0.81 [0.62, 1.00]: +0.09 [") == 2
     assert page.count("FedNI, with an AUC of") == 1
@@ -163,7 +163,7 @@ def test_the_paper_stands_beside_its_own_protocol_only(outline):
     assert "Beside the paper" not in words(page_of(outline))
 
 
-def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
+def test_paths_of_this_computer_are_not_printed(outline, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     inside, outside = tmp_path / "resources" / "inside.tsv", tmp_path.parent / "elsewhere" / "outside.tsv"
     outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}

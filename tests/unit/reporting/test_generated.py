@@ -172,7 +172,7 @@ def test_both_phases_of_a_cost_stand_apart(tmp_path):
     assert (plain.rounds, plain.operations, plain.memory) == (10, {"classifier": 127_543_680_000}, 500.0)
 
 
-def test_homophily_is_told_beside_chance():
+def test_homophily_is_reported_with_chance():
     table = pd.DataFrame(
         [("inside institutions", "diagnosis", 0.53, 0.50), ("inside institutions", "diagnosis", 0.51, 0.50),
          ("inside institutions", "sex", 1.0, 0.7)],

@@ -432,7 +432,7 @@ def test_how_many_are_missing_predicted_and_generated(outlines):
     )
 
 
-def test_a_generator_that_knows_less_than_the_mean_neighbour_is_told_so(outlines):
+def test_a_generator_below_the_mean_neighbour_is_reported(outlines):
     poor, good = read_fidelity(read_experiment(outlines["fidelity"]).variants)
     assert poor.gain.mean == pytest.approx(0.12 - 0.20)
     assert poor.gain.reach == pytest.approx(1.96 * 0.01)

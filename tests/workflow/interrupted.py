@@ -41,7 +41,7 @@ PATIENCE, WHOLE_RUN = 600.0, 7200.0
 
 @dataclass(frozen=True)
 class Process:
-    """A process of a session, as /proc tells."""
+    """A process of a session, from /proc."""
 
     pid: int
     session: int

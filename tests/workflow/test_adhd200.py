@@ -96,7 +96,7 @@ def test_the_real_tables_are_one_cohort_with_named_sites(run):
     assert people.loc["26001", "diagnosis"] is pd.NA
 
 
-def test_who_waits_for_a_diagnosis_is_a_node_of_the_graph_and_is_not_scored(run):
+def test_a_subject_without_a_diagnosis_is_a_node_of_the_graph_and_is_not_scored(run):
     folder = run[0] / "adhd200"
     included = pd.read_parquet(folder / "cohort" / "included.parquet").set_index("subject")
     assert included["included"].sum() == sum(count for _, count in TAKEN.values())
@@ -112,5 +112,5 @@ def test_who_waits_for_a_diagnosis_is_a_node_of_the_graph_and_is_not_scored(run)
         assert set(predictions["label"]) == {0, 1}
 
 
-def test_files_that_no_table_knows_are_told_once(run):
+def test_files_in_no_table_are_reported_once(run):
     assert run[1].count(f"1 series have no row in the phenotype table, the first is {STRANGER}") == 1

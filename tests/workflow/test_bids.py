@@ -162,7 +162,7 @@ def test_the_files_of_bids_hold_series_correlations_and_coverage(lab):
     assert "sub-01_task-rest_space-T1w_atlas-hoc_stat-mean_timeseries.tsv" in joined
 
 
-def test_who_moved_how_much_is_known_and_missing_runs_are_reported(lab):
+def test_motion_is_known_and_missing_runs_are_reported(lab):
     results = lab.folder / "results" / "lab"
     people = pd.read_parquet(results / "cohort" / "participants.parquet").set_index("subject")
     seeds = {subject: [int(subject) * 2 + int(run) - 3 for run in runs] for subject, (_, runs) in PEOPLE.items()}

@@ -101,7 +101,7 @@ def test_a_site_with_one_class_is_kept_and_reported(project):
     }
 
 
-def test_a_nan_in_one_series_stops_its_shard_and_what_follows_and_nothing_else(tmp_path):
+def test_a_nan_in_one_series_stops_its_shard_and_the_steps_after_it_alone(tmp_path):
     project = new_project(tmp_path)
     path = project.folder / "resources" / "series" / "sub-011.1D"
     lines = path.read_text().splitlines()

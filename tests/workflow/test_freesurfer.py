@@ -83,7 +83,7 @@ def test_another_choice_of_measures_reads_them_again_and_asks_for_no_new_phenoty
     assert not {"ingest_phenotypes", "extract_series", "read_series", "compute_connectivity"} & set(planned)
 
 
-def test_a_subjects_dir_is_read_by_one_job_whose_inputs_are_its_stats_files(finished, tmp_path):
+def test_a_subjects_dir_is_read_by_one_job_with_its_stats_files_as_inputs(finished, tmp_path):
     project = finished.copy(tmp_path / "project")
     for subject in SUBJECTS[:20]:
         write_subject(project.folder / "resources" / "subjects", subject)

@@ -58,14 +58,14 @@ def test_how_many_jobs_share_a_gpu_reruns_nothing_and_must_be_a_number(project):
     )
 
 
-def test_a_broken_driver_is_told_before_any_job_starts(tmp_path, monkeypatch):
+def test_a_broken_driver_is_reported_before_any_job_starts(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     project = new_project(tmp_path / "project")
     driver = FakeDriver(tmp_path, ["GPU-aaaa-1"])
     driver.breaks("Failed to initialize NVML: Driver/library version mismatch", 18)
     participants = "results/tiny/cohort/participants.parquet"
     done = project.snakemake(participants, "--cores", "1", "--resources", "gpu=1", environment=driver.environment)
-    told, first_job, _ = done.stderr.partition("Reading the phenotype")
+    before, first_job, _ = done.stderr.partition("Reading the phenotype")
     assert first_job, done.stderr
-    assert "Jobs that use a GPU will fail: " in told
-    assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in told
+    assert "Jobs that use a GPU will fail: " in before
+    assert "the NVIDIA driver is broken (exit code 18: Failed to initialize NVML: Driver/library version" in before

@@ -26,7 +26,7 @@ def finished(tmp_path_factory) -> Project:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_exactly_what_an_edit_touches_is_planned(case: Case, finished: Project, tmp_path: Path):
+def test_exactly_the_touched_jobs_of_an_edit_are_planned(case: Case, finished: Project, tmp_path: Path):
     project = finished.copy(tmp_path / "project")
     case.edit(project)
     assert planned_jobs(project, case.environment) == case.runs

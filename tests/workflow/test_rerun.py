@@ -50,7 +50,7 @@ def test_a_change_of_one_learning_rate_reruns_one_method(project):
     assert project.planned() == Counter(train_method=1, score_experiment=1)
 
 
-def test_an_edit_of_the_graph_module_reruns_graphs_and_what_reads_them(project):
+def test_an_edit_of_the_graph_module_reruns_graphs_and_their_readers(project):
     project.edit("brainfed/graphs/neighbours/similarity.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter(build_graph=1, train_method=1, score_experiment=1)
 
@@ -77,7 +77,7 @@ def test_an_edit_of_logging_or_device_code_reruns_nothing(project):
     assert project.planned() == Counter()
 
 
-def test_one_subjects_file_reruns_its_shard_and_what_follows(project):
+def test_one_subjects_file_reruns_its_shard_and_the_steps_after_it(project):
     project.write_subject("sub-000", seed=999)
     assert project.planned() == Counter(
         EVERYTHING_FROM_FEATURES | {"read_series": 1, "measure_quality": 1} | COHORT_DECIDED
@@ -89,14 +89,14 @@ def test_a_rewritten_equal_file_reruns_nothing(project):
     assert project.planned() == Counter()
 
 
-def test_one_new_subject_reruns_one_shard_and_what_follows(project):
+def test_one_new_subject_reruns_one_shard_and_the_steps_after_it(project):
     project.add_subject("sub-900", "alpha", "23", "male", "patient")
     assert project.planned() == Counter(
         EVERYTHING_FROM_FEATURES | {"ingest_phenotypes": 1, "read_series": 1, "measure_quality": 1} | COHORT_DECIDED
     )
 
 
-def test_what_is_told_of_subjects_that_stay_reruns_no_decision(project):
+def test_the_limits_of_listed_subjects_rerun_no_decision(project):
     cohort = CONFIG["cohorts"]["tiny"]
     project.configure(cohorts={"tiny": cohort | {"flag": {"mean_fd": 0.3, "site_effect": 1.0}}})
     assert project.planned() == Counter(list_issues=1)
@@ -143,7 +143,7 @@ def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_n
     ],
     ids=in_order,
 )
-def test_what_is_fitted_reads_people_only_to_choose_or_harmonise_and_series_only_to_fit(tmp_path, features, read):
+def test_fitted_features_read_people_only_to_choose_or_harmonise_and_series_only_to_fit(tmp_path, features, read):
     done = new_project(tmp_path, features=features).snakemake("-n", "--quiet=host", "tables")
     updated = re.findall(r"Fitting .*\nReason: .*; Input files updated by another job: (.*)", done.stdout + done.stderr)
     assert len(updated) == 2

@@ -1,4 +1,4 @@
-"""A workflow that is told to stop waits for its jobs, though their shell makes no way for them (bash before 5.1)."""
+"""A workflow waits for its jobs after a stop signal, also with a shell that forks (bash before 5.1)."""
 
 import os
 import re
@@ -54,14 +54,14 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_workflow_waits_for_a_job_that_keeps_its_round(folder: Path, number: signal.Signals) -> None:
     log = folder / "log"
-    with log.open("w") as told:
+    with log.open("w") as output:
         running = subprocess.Popen(
             [sys.executable, "-m", "snakemake", "--cores", "1"],
             cwd=folder,
             env=os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"},
             start_new_session=True,
-            stdout=told,
-            stderr=told,
+            stdout=output,
+            stderr=output,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
     deadline = time.monotonic() + 60

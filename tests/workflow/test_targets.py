@@ -55,7 +55,7 @@ def project(finished, tmp_path):
 
 
 def work(planned):
-    """What is computed before anything is drawn, or measured or listed to be told."""
+    """Planned rules without those that draw, measure or list for the report."""
     drawn = ("draw_", "relate_", "list_issues", "write_report")
     return Counter({rule: count for rule, count in planned.items() if not rule.startswith(drawn)})
 
@@ -87,7 +87,7 @@ def test_the_twin_has_one_repeat(project):
     assert work(project.planned("curve-quick")) == Counter(build_graph=3, train_method=3, score_experiment=1)
 
 
-def test_all_of_them_at_once_share_their_work_and_leave_out_what_a_plain_run_has(project):
+def test_all_of_them_at_once_share_their_work_and_leave_out_the_jobs_of_a_plain_run(project):
     planned = project.planned("paper-quick")
     assert work(planned) == Counter(split_subjects=2, build_graph=5, train_method=7, score_experiment=3)
     assert (planned["draw_line"], planned["draw_clients"]) == (1, 1)

@@ -76,8 +76,8 @@ def test_two_workflows_that_share_gpus_differently_share_out_the_devices(tmp_pat
         "shares": begin(tmp_path / "shares", environment | {"BRAINFED_JOBS_PER_GPU": "2"}, gpus=4),
     }
     for run in runs.values():
-        told, _ = run.communicate(timeout=300)
-        assert run.returncode == 0, told
+        output, _ = run.communicate(timeout=300)
+        assert run.returncode == 0, output
     stays = [
         (name, *json.loads((tmp_path / name / f"{number}.json").read_text())) for name in runs for number in range(JOBS)
     ]

@@ -161,14 +161,14 @@ def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
 @pytest.mark.parametrize(
     ("experiment", "changed", "words"),
     [
-        ({"axes": []}, {}, r"axes: `dose` is drawn against one number of the simulation, found none"),
+        ({"axes": []}, {}, r"axes: expected one number of the simulation for the figure `dose`, found none"),
         (
             {"axes": ["simulate.group_agrement"]},
             {},
             r"found simulate\.group_agrement; did you mean 'simulate\.group_agreement'",
         ),
-        ({"axes": ["simulate.sites"]}, {}, r"axes: `dose` is drawn against one number .* found simulate\.sites"),
-        ({"axes": ["graph.k"]}, {}, r"axes: `dose` is drawn against one number .* found graph\.k"),
+        ({"axes": ["simulate.sites"]}, {}, r"axes: expected one number of the simulation .* found simulate\.sites"),
+        ({"axes": ["graph.k"]}, {}, r"axes: expected one number of the simulation .* found graph\.k"),
         ({"cohorts": ["all"]}, {}, r"cohorts: `dose` needs two cohorts or more, .* found all 1\.0"),
         (
             {},
@@ -210,7 +210,7 @@ def test_cohorts_that_differ_in_the_dose_alone_are_one_figure():
         (
             {"variants": ["fedgcn", "centralgcn"]},
             {},
-            r"variants: `dose` shows what new nodes recover, found no variant",
+            r"variants: expected a variant with new nodes for `dose`, found none",
         ),
         ({"split": {"count": [2, 3]}}, {}, r"expected clients or none for a sweep of splits \(count\), found dose"),
     ],

@@ -71,7 +71,7 @@ def test_predictions_know_their_variant_and_repeat(files):
     assert together.groupby(["variant", "repeat"]).size().tolist() == [8, 8, 8, 8]
 
 
-def test_the_summary_holds_what_can_be_counted_by_hand(tmp_path, files):
+def test_the_summary_equals_a_count_by_hand(tmp_path, files):
     summary = tables(tmp_path, files)["summary"]
     for scope in ("pooled", "institution"):
         assert row(summary, variant="perfect", scope=scope, metric="accuracy")["mean"] == 1.0

@@ -47,7 +47,7 @@ def test_one_class_of_patients():
     assert np.isnan([found["auc"], found["balanced_accuracy"], found["specificity"]]).all()
 
 
-def test_nobody_called_a_patient():
+def test_no_predicted_patient():
     found = metrics(np.array([0, 1]), np.array([0.1, 0.2]), 0.5)
     assert np.isnan(found["precision"])
     assert found["f1"] == 0

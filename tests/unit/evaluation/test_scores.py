@@ -106,7 +106,7 @@ def test_one_run_has_a_mean_and_no_spread():
     assert np.isnan([row["sd"], row["sd_of_repeats"]]).all()
 
 
-def test_the_mean_over_institutions_counts_what_it_left_out():
+def test_the_mean_over_institutions_counts_undefined_values():
     summary = summarise(score_runs(TABLE))
     assert value(summary, "undefined", scope="institution:A", metric="auc") == 1
     assert value(summary, "undefined", scope="institution", metric="auc") == 1
@@ -150,7 +150,7 @@ def test_the_gain_over_a_twin_is_paired_by_run():
     assert gain["runs"].tolist() == [2, 1]
 
 
-def test_each_twin_has_rows_of_its_own_and_what_is_not_federated_has_none():
+def test_each_twin_has_rows_of_its_own_and_other_methods_have_none():
     runs = pd.concat(
         [
             runs_of({(0, 0): value, (0, 1): value}, name, "institution:A")

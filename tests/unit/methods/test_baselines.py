@@ -78,16 +78,16 @@ def test_phenotype_learns_from_each_of_its_columns(column):
     diagnosis = diagnosis_of(inputs)
     assert pooled_auc(inputs, scores_of("phenotype", inputs)) < 0.65
     values = {"site": diagnosis + 4, "sex": diagnosis, "age": 20.0 + diagnosis}[column]
-    telling = with_phenotypes(inputs, **{column: values})
-    assert pooled_auc(telling, scores_of("phenotype", telling)) == 1
+    informative = with_phenotypes(inputs, **{column: values})
+    assert pooled_auc(informative, scores_of("phenotype", informative)) == 1
 
 
 def test_site_is_a_category_not_a_number():
     inputs = method_inputs(subjects=120)
     diagnosis = diagnosis_of(inputs)
     middle = np.where(diagnosis == 1, 5, np.where(np.arange(120) % 2 == 0, 4, 6))
-    telling = with_phenotypes(inputs, site=middle)
-    assert pooled_auc(telling, scores_of("phenotype", telling)) == 1
+    informative = with_phenotypes(inputs, site=middle)
+    assert pooled_auc(informative, scores_of("phenotype", informative)) == 1
 
 
 def test_unknown_age_counts_as_the_training_mean_and_as_unknown():
@@ -122,7 +122,7 @@ def test_motion_reads_framewise_displacement_only():
     assert scores_of("motion", moving).tobytes() == scores_of("motion", other).tobytes()
 
 
-def test_displacement_unknown_for_everybody_tells_nothing():
+def test_displacement_unknown_for_all_subjects_has_no_information():
     inputs = with_phenotypes(method_inputs(), mean_fd=np.full(60, np.nan))
     scores = scores_of("motion", inputs)
     np.testing.assert_allclose(scores[np.isfinite(scores)], 0.5, atol=1e-6)

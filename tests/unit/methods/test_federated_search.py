@@ -42,7 +42,7 @@ FEDERATED, RIDGE = COMPETING[:3], COMPETING[3:]
 
 @pytest.mark.parametrize("competing", [FEDERATED, RIDGE], ids=["federated", "ridge"])
 @pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
-def test_labels_of_a_fold_neither_choose_nor_train_what_scores_it(competing, split):
+def test_labels_of_a_fold_neither_choose_nor_train_its_model(competing, split):
     inputs = method_inputs(80, 20, institutions=4, folds=4, effect=0.4, seed=3, split=split)
     before = federated_search.search(competing, inputs, QUIET)
     for fold in range(4):
@@ -122,7 +122,7 @@ def test_fitted_features_graphs_and_two_folds_are_refused():
         federated_search.inner_inputs(method_inputs(60, 10, folds=2))
 
 
-def test_everybody_has_the_same_budget_and_no_noise():
+def test_all_methods_have_the_same_budget_and_no_noise():
     every = candidates()
     by_search = {one.search: sum(other.search == one.search for other in every) for one in every}
     assert by_search == {"federated": 8, REFERENCE: 8, "logistic-central": 8}
@@ -132,7 +132,7 @@ def test_everybody_has_the_same_budget_and_no_noise():
 
 @pytest.fixture
 def cohort(tmp_path):
-    """Artefacts as the workflow lays them: two repeats, three institutions, four folds, two graphs to tell apart."""
+    """Artefacts as the workflow lays them: two repeats, three institutions, four folds, two distinct graphs."""
     inputs = method_inputs(72, 30, folds=4, effect=1.0)
     subjects, people = list(inputs.subjects), inputs.phenotypes
     institution = [inputs.institutions[code] for code in inputs.institution]
@@ -199,7 +199,7 @@ def test_quick_is_one_repeat_with_a_tenth_of_the_rounds(cohort, monkeypatch):
     assert hastened(candidates()[-1]) == candidates()[-1]
 
 
-def test_what_is_missing_or_ambiguous_is_named(cohort):
+def test_the_error_names_missing_or_ambiguous_artefacts(cohort):
     (cohort / "splits/other").mkdir()
     with pytest.raises(UserError, match=r"expected one split, found other, three.*--split"):
         federated_search.main(["--cohort", str(cohort)])

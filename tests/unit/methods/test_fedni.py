@@ -47,7 +47,7 @@ def test_noise_in_place_of_generated_features_changes_the_scores_of_real_subject
     assert (found[0][tested] != found[1][tested]).mean() > 0.9
 
 
-def test_every_real_subject_and_nobody_else_is_scored():
+def test_exactly_the_real_subjects_are_scored():
     inputs = with_fused(method_inputs(60, 24))
     outcome = fedni.train(inputs, FedNISettings(**SHORT), Run())
     assert outcome.scores.shape == (5, 60, 2) and outcome.round_scores.shape == (3, 5, 60, 2)

@@ -95,7 +95,7 @@ def test_generated_features_reach_real_nodes_through_edges_to_them_alone(protoco
     assert scores(one_way).tobytes() == scores(lambda graph: one_way(noisy(graph))).tobytes()
 
 
-def test_it_scores_the_subjects_and_nobody_else():
+def test_it_scores_exactly_the_subjects():
     inputs = with_fused(method_inputs(60, 12))
     outcome = fedsage_plus.train(inputs, SETTINGS, Run())
     assert outcome.scores.shape == (5, 60, 2)
@@ -103,7 +103,7 @@ def test_it_scores_the_subjects_and_nobody_else():
     assert np.array_equal(np.isfinite(outcome.scores[..., 1]), inputs.fold == np.arange(5)[:, None])
 
 
-def test_what_crosses_is_counted_by_hand():
+def test_crossings_equal_a_count_by_hand():
     inputs = with_fused(method_inputs(60, 12))
     rows = {(row["name"], row["direction"]): row for row in fedsage_plus.train(inputs, SETTINGS, Run()).crossings}
     sizes = {"weight-0": 12 * 8, "weight-own-0": 12 * 8, "weight-1": 8 * 4, "weight-own-1": 8 * 4, "weight-2": 4 * 2}

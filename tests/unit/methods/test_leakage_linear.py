@@ -85,7 +85,7 @@ def test_same_inputs_same_bytes(variant):
 
 
 @every_variant
-def test_permuted_labels_are_told_no_better_than_by_chance(variant):
+def test_permuted_labels_are_predicted_no_better_than_by_chance(variant):
     plain = method_inputs(effect=1.0)
     means = []
     for permutation in range(20):

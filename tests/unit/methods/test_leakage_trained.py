@@ -96,7 +96,7 @@ def test_an_effect_is_found(name):
     assert roc_auc_score(truth, scores) > 0.6
 
 
-def test_what_crosses_is_what_the_method_declared():
+def test_crossings_are_declared_by_the_method():
     for name in SHORT:
         outcome = outcome_of(name, method_inputs(60))
         names = {row["name"] for row in outcome.crossings}

@@ -86,7 +86,7 @@ def cohort(split, content):
 
 @pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 @pytest.mark.parametrize(("name", "variant"), VARIANTS, ids=lambda value: str(value))
-def test_what_a_method_learns_from_another_institution_is_in_its_ledger(name, variant, split):
+def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant, split):
     """In the first fold, which the ledger counts; where a site is left out, it is the first, and the others help it."""
     moved = {}
     for content in ("features", "labels", "phenotypes"):
@@ -162,7 +162,7 @@ def features_of(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_features_owe_to_another_institution_is_in_their_ledger(kind):
+def test_data_of_another_institution_in_features_are_in_their_ledger(kind):
     plain, other = series(0), series(1)
     own = INSTITUTION == CHANGED
     mixed = {name: (other if own[place] else plain)[name] for place, name in enumerate(sorted(plain))}
@@ -186,7 +186,7 @@ GENERATORS = {
 
 
 @pytest.mark.parametrize("case", list(GENERATORS))
-def test_what_a_generator_learns_from_another_institution_is_in_its_ledger(case):
+def test_data_of_another_institution_in_a_generator_are_in_its_ledger(case):
     module, settings = GENERATORS[case]
     inputs = inpainting_inputs(45, 8)
     features = np.where((inputs.institution == CHANGED)[:, None], -inputs.features, inputs.features)

@@ -139,7 +139,7 @@ def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
     """(cohorts,) AUC of each cohort, the mean over folds and institutions.
 
     Inside institutions: folds are stratified in each, so that an institution's share of patients among
-    its training subjects tells of its test subjects (the floor `majority` shows how much that is worth).
+    its training subjects predicts that of its test subjects (the baseline `majority` shows how well).
     """
     method = METHODS[name]
     train = resolve(method.entry)

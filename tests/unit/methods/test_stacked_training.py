@@ -80,7 +80,7 @@ def test_solo_training_equals_the_loop(train, settings, pooled, protocol):
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_every_setting_of_the_core_means_what_the_loop_says(options):
+def test_every_setting_of_the_core_equals_the_plain_loop(options):
     inputs = method_inputs(subjects=47, dimensions=7, institutions=3, folds=3, effect=0.5, seed=5)
     outcome = train_fedgcn(inputs, FedGCNSettings(**SCHEDULE, hidden=(8, 4), **options), DOUBLE)
     loop = {"noise": 0.01, **options}

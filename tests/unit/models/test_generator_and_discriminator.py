@@ -51,7 +51,7 @@ def test_the_wide_tensors_are_those_with_an_axis_of_d():
 
 
 @pytest.mark.parametrize(("sex", "age", "outputs"), [(True, True, 3), (True, False, 2), (False, True, 1)])
-def test_the_phenotype_head_has_an_output_for_what_the_graph_compares(sex, age, outputs):
+def test_the_phenotype_head_has_an_output_for_each_compared_phenotype(sex, age, outputs):
     generator = Generator(11, sex=sex, age=age)
     assert generator.phenotypes(torch.zeros(4, 11)).shape == (4, outputs)
 
@@ -97,7 +97,7 @@ def test_generated_features_lie_inside_the_bounds_of_a_correlation():
     assert made.shape == (8, 30) and bool((made.abs() <= 1).all())
 
 
-def test_the_first_weight_in_parts_is_what_torchs_spectral_norm_gives():
+def test_the_first_weight_in_parts_equals_torchs_spectral_norm():
     torch.manual_seed(0)
     discriminator = Discriminator(50).double()
     twin = Discriminator(50).double()

@@ -114,7 +114,7 @@ def test_words_are_graded_by_where_the_interval_lies(low, high, said):
     assert graded(Interval((low + high) / 2, low, high, 10)) == said
 
 
-def test_the_numbers_behind_the_verdict_say_what_the_data_allow():
+def test_the_numbers_behind_the_verdict_give_the_interval_in_words():
     answer = answer_of([FEDGCN, RIDGE, LOCAL], fedgcn=0.701, ridge_central=0.700, localgcn=0.699)
     pooled = answer.against(POOLED).difference
     assert pooled.low < 0 < pooled.high
@@ -191,7 +191,7 @@ def test_a_reference_that_is_federated_is_named():
     assert verdict(alone).endswith("; it has nothing to be compared with")
 
 
-def test_at_an_unseen_site_nobody_learns_alone():
+def test_an_unseen_site_has_no_local_model():
     runs = runs_of(fedgcn=0.70, localgcn=0.50).query("repeat == 0")
     sites = runs.assign(scope="institution:site-" + runs["fold"].astype(str))
     variants = [FEDGCN, LOCAL]

@@ -92,7 +92,7 @@ def test_one_run_has_no_interval():
     assert "differs by +0.06 from FedGCN." in fedni_sentence(find_fedni(page_of(runs, "fedgcn")))
 
 
-def test_the_first_picture_shows_fedni_and_what_it_is_held_against_once_each():
+def test_the_first_picture_shows_fedni_and_its_baselines_once_each():
     runs = runs_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.72, fedmlp=0.80, ridge_central=0.82)
     answer = find_answer(page_of(runs, "ridge-central"))
     with drawing():
@@ -108,18 +108,18 @@ def test_the_first_picture_shows_fedni_and_what_it_is_held_against_once_each():
 
 @pytest.mark.parametrize("reference", ["fedni", "fedgcn", "ridge-central", "fedmlp"])
 def test_a_difference_from_the_reference_has_the_p_of_the_test_table(reference):
-    """FedNI minus FedGCN is significant among two and not among four: the page says what the table says."""
+    """FedNI minus FedGCN is significant among two and not among four: the page and the table agree."""
     runs = runs_of(fedni=0.70, fedgcn=0.673, fedsage_plus=0.70, fedmlp=0.70, ridge_central=0.70)
     table = compare(runs, reference, "auc", "institution", 0.25).set_index("variant")["p_holm"]
     page = page_of(runs, reference)
     others = [name for name in ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central") if name in set(runs["variant"])]
-    told = {name: p for name, (_, p) in page.differences("fedni", others, "auc").items()}
+    found = {name: p for name, (_, p) in page.differences("fedni", others, "auc").items()}
     if reference == "fedni":
-        assert told == table.to_dict()
+        assert found == table.to_dict()
     else:
-        assert told[reference] == table["fedni"]
+        assert found[reference] == table["fedni"]
         rest = compare(runs, "fedni", "auc", "institution", 0.25).set_index("variant")["p_holm"].drop(reference)
-        assert {name: told[name] for name in rest.index} == rest.to_dict()
+        assert {name: found[name] for name in rest.index} == rest.to_dict()
         counted = page.counted("fedni", others, "auc")
         assert counted.startswith("over the 4 comparisons with FedNI on this page, metric by metric, against ")
 
@@ -142,7 +142,7 @@ def test_the_p_of_the_table_counts_every_metric_and_scope():
     )
 
 
-def test_a_pair_that_is_asked_from_both_sides_has_one_p():
+def test_a_pair_has_one_p_from_both_sides():
     """FedNI minus ridge among FedNI's comparisons, and ridge minus FedNI among the federated methods."""
     runs = runs_of(fedni=0.70, fedgcn=0.68, fedsage_plus=0.69, fedmlp=0.60, ridge_central=0.72)
     tests = page_of(runs, "fedmlp")
@@ -242,17 +242,17 @@ def test_a_variant_stands_beside_its_own_bar(variant, accuracy, auc):
         resolved("fedsage-plus", "fedsage-plus", fusing={"cap": 0.5}),
     ],
 )
-def test_what_the_paper_did_not_print_stands_alone(variant):
+def test_a_variant_without_a_printed_number_has_none(variant):
     assert printed_value(variant, "abide", "accuracy") is None
 
 
-def test_what_an_artefact_holds_as_a_list_is_the_tuple_of_the_defaults():
+def test_a_list_of_an_artefact_equals_the_tuple_of_the_defaults():
     own = fedni("fedni")
     read = replace(own, settings=own.settings | {"hidden": [64, 32]})
     assert printed_value(read, "abide", "accuracy") == 0.667
 
 
-def test_the_figures_say_what_the_paper_says():
+def test_the_figures_have_the_numbers_of_the_paper():
     """Everything in Fig. 2 to 4 lies below FedNI, which is Table V's; 66 + 11 = 77 s in Table VI."""
     for column, metric in enumerate(("accuracy", "auc")):
         for cohort in ("abide", "adni"):

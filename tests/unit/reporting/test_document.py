@@ -49,7 +49,7 @@ def words(page):
     return " ".join(body.split())
 
 
-def test_the_page_says_what_a_reviewer_asks_for(outline):
+def test_the_page_answers_a_reviewer(outline):
     text = words(page_of(outline))
     for said in (
         "Transductive: the features of test subjects are in the population graph",
@@ -69,7 +69,7 @@ def test_the_page_says_what_a_reviewer_asks_for(outline):
         assert said in text
 
 
-def test_the_page_says_what_a_lab_asks_of_its_data(outline):
+def test_the_page_answers_a_lab_about_its_data(outline):
     text = words(page_of(outline))
     for said in (
         "Motion and diagnosis: mean FD 0.",
@@ -85,7 +85,7 @@ def test_the_page_says_what_a_lab_asks_of_its_data(outline):
         assert said in text
 
 
-def test_a_cohort_without_motion_or_series_says_what_was_not_measured(outline, tmp_path):
+def test_a_cohort_without_motion_or_series_lists_missing_measures(outline, tmp_path):
     measures = pd.read_parquet(outline["cohorts"][0]["measures"]).assign(**dict.fromkeys(MEASURES, np.nan))
     connections = pd.read_parquet(outline["cohorts"][0]["connections"]).iloc[:0]
     write_table(tmp_path / "measures.parquet", measures)
@@ -151,7 +151,7 @@ def test_a_figure_without_a_caption_is_a_mistake():
         read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")
 
 
-def test_the_answer_is_told_once(outline):
+def test_the_answer_is_stated_once(outline):
     page = words(page_of(outline))
     assert page.count("FedNI, the best of 4 federated methods, reaches an AUC of 0.81 [0.62, 1.00]: +0.09 [") == 2
     assert page.count("FedNI, with an AUC of") == 1
@@ -163,7 +163,7 @@ def test_the_paper_stands_beside_its_own_protocol_only(outline):
     assert "Beside the paper" not in words(page_of(outline))
 
 
-def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
+def test_paths_of_this_computer_are_not_printed(outline, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     inside, outside = tmp_path / "resources" / "inside.tsv", tmp_path.parent / "elsewhere" / "outside.tsv"
     outline["config"] = {"cohorts": {"toy": {"phenotypes": str(inside), "files": [str(outside), "data/{subject}.1D"]}}}
@@ -174,7 +174,7 @@ def test_paths_of_this_computer_are_not_told(outline, tmp_path, monkeypatch):
     assert "- data/{subject}.1D" in page
 
 
-def test_the_page_says_what_the_generated_nodes_do(outline):
+def test_the_page_describes_the_generated_nodes(outline):
     text = words(page_of(outline))
     for said in (
         "What the new nodes do",
@@ -188,7 +188,7 @@ def test_the_page_says_what_the_generated_nodes_do(outline):
         assert said in text
 
 
-def test_without_a_generator_nothing_is_said_of_one(outline):
+def test_without_a_generator_the_page_mentions_none(outline):
     experiment = outline["cohorts"][0]["experiments"][0]
     experiment["variants"] = [variant for variant in experiment["variants"] if not variant.get("fused")]
     text = words(page_of(outline))
@@ -229,7 +229,7 @@ def test_the_figure_of_a_group_is_shown_once(outline):
     assert page.count('id="figure-forest-') == 3
 
 
-def test_an_experiment_with_a_figure_says_what_the_figure_says(outline):
+def test_an_experiment_with_a_figure_has_its_finding(outline):
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
     text = words(page_of(outline))
@@ -250,7 +250,7 @@ def test_a_page_of_one_figure_opens_with_it(outline):
     assert page.count('alt="Accuracy and AUC side by side') == 1
 
 
-def test_who_uses_diagnoses_to_choose_neighbours_is_named(outline):
+def test_variants_with_neighbours_chosen_by_diagnosis_are_named(outline):
     plain = words(page_of(outline))
     assert "weighted by agreeing phenotype; diagnoses are not used to build the graph." in plain
     assert "from what the graph compares, principal components, 5-fold" in plain
@@ -350,7 +350,7 @@ def test_every_federated_method_stands_beside_its_twins_and_nothing_else(outline
     assert "Ridge" not in part
 
 
-def test_what_is_not_timed_is_said_and_what_is_prepared_is(outline):
+def test_untimed_and_timed_preparation_are_distinct(outline):
     text = words(page_of(outline))
     assert "Reading scans, and features that no fold fits, are not in them." in text
     assert "6.5 s graph 2.5 s, fusing 4.0 s" in text

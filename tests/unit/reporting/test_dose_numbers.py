@@ -31,7 +31,7 @@ def test_cohorts_come_in_the_order_of_their_doses(outline, scored):
     assert [found.value for found in read_doses(AXIS, outline.members, scored)] == list(DOSES)
 
 
-def test_the_share_is_what_is_gained_over_what_the_cut_costs(outline, scored):
+def test_the_share_is_the_gain_over_the_cost_of_the_cut(outline, scored):
     """.62 between .60 and .70 is a fifth, .75 between .70 and .90 a quarter; without a gap there is no share."""
     none, half, full = read_doses(AXIS, outline.members, scored)
     assert not none.certain
@@ -61,7 +61,7 @@ def test_variants_of_one_kind_in_one_column_keep_their_titles(outline):
     assert [node_words(variant, twice) for variant in twice] == ["FedNI", "institution means", "FedNI (parent edges)"]
 
 
-def test_the_sentence_says_what_the_cut_costs_and_what_wins_it_back(outline, scored):
+def test_the_sentence_has_the_cost_of_the_cut_and_the_recovered_shares(outline, scored):
     doses = read_doses(AXIS, outline.members, scored)
     said = dose_finding("group agreement", doses, outline.variants)
     gap = doses[-1].gap
@@ -77,7 +77,7 @@ def test_the_sentence_says_what_the_cut_costs_and_what_wins_it_back(outline, sco
     )
 
 
-def test_who_surely_loses_is_named_and_nobody_recovers_where_none_does(outline, scored):
+def test_losing_variants_are_named_and_none_recovers_without_a_gain(outline, scored):
     full = read_doses(AXIS, outline.members, scored)[-1]
     shares = {name: RecoveredShare(-0.5, -0.6, -0.4) for name in full.shares}
     shares["fedni-four-nodes"] = RecoveredShare(0.1, -0.2, 0.4)

@@ -71,7 +71,7 @@ def test_no_node_and_a_limit_on_nodes_are_said(tmp_path):
         ({"institutions": "sites"}, {"inpainting": {"count": "printed"}}, ""),
     ],
 )
-def test_a_number_that_is_scaled_for_institutions_at_random_is_said_to_be_too_high(tmp_path, split, stages, said):
+def test_a_warning_follows_a_number_that_is_scaled_for_random_institutions(tmp_path, split, stages, said):
     outline = experiment(tmp_path, "none", [(variant_outline(tmp_path, "fedni", "fedni"), 0.6, 0.6)])
     (variant,) = read_experiment(outline).variants
     scaled = {"graph": {"scope": "global_cut"}, "inpainting": {"count": "calibrated"}}
@@ -86,7 +86,7 @@ def test_a_method_without_generated_nodes_has_no_row(tmp_path):
     assert read_generated(read_experiment(outline).variants) == []
 
 
-def test_what_the_scores_owe_to_the_nodes(tmp_path):
+def test_the_effect_of_the_nodes_on_the_scores(tmp_path):
     rows = [
         (variant_outline(tmp_path, "fedni", "fedni"), 0.66, 0.70),
         (variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.60, 0.70),
@@ -172,7 +172,7 @@ def test_both_phases_of_a_cost_stand_apart(tmp_path):
     assert (plain.rounds, plain.operations, plain.memory) == (10, {"classifier": 127_543_680_000}, 500.0)
 
 
-def test_homophily_is_told_beside_chance():
+def test_homophily_is_reported_with_chance():
     table = pd.DataFrame(
         [("inside institutions", "diagnosis", 0.53, 0.50), ("inside institutions", "diagnosis", 0.51, 0.50),
          ("inside institutions", "sex", 1.0, 0.7)],
@@ -185,7 +185,7 @@ def test_homophily_is_told_beside_chance():
     assert homophily_sentences(table.assign(found=np.nan)) == []
 
 
-def test_what_repairs_the_plain_network_is_named(tmp_path):
+def test_variants_that_improve_the_plain_network_are_named(tmp_path):
     rows = [
         (variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.6, 0.60),
         (variant_outline(tmp_path, "fedgcn-skip", "fedgcn", settings={"skip": "linear"}), 0.6, 0.68),

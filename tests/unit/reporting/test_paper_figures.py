@@ -216,7 +216,7 @@ def test_an_unknown_kind_is_a_mistake(outlines, tmp_path):
         draw("pie", outlines["bars"], str(tmp_path / "pie.svg"))
 
 
-def test_an_ablation_names_what_survives_the_correction(outlines):
+def test_an_ablation_names_differences_that_survive_the_correction(outlines):
     """Without edges the accuracy is .05 lower, far beyond the wobble of .008; the AUC is the same."""
     outline = read_experiment(outlines["bars"])
     assert ablation_finding(outline, read_scored(outline)) == (
@@ -224,7 +224,7 @@ def test_an_ablation_names_what_survives_the_correction(outlines):
     )
 
 
-def test_hollow_diamonds_are_what_the_paper_printed(outlines):
+def test_hollow_diamonds_are_printed_numbers(outlines):
     """Fig. 2 and Table V on ABIDE: FedNI .667, without edges .650, without discriminator .660, FedGCN .644."""
     figure, _ = drawn(outlines["bars"])
     printed = [mark.get_xdata()[0] for mark in figure.axes[0].lines if mark.get_marker() == "D"]
@@ -252,7 +252,7 @@ def test_a_sweep_is_tested_against_the_paper_s_own_choice(outlines):
     )
 
 
-def test_a_sweep_that_is_not_tested_against_the_reference_says_what_p_counts(outlines):
+def test_a_sweep_that_is_not_tested_against_the_reference_states_its_family(outlines):
     outline = read_experiment(outlines["line"])
     (series, *_) = sweep_series(outline.variants, "graph.k")
     found = sweep_finding(series, PageTests(read_scored(outline), outline.variants, "ridge-central"), "graph.k")
@@ -354,7 +354,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
-def test_what_is_not_the_paper_s_protocol(elsewhere, outlines):
+def test_other_protocols_than_the_paper_s(elsewhere, outlines):
     outline = read_experiment(outlines["bars"])
     assert as_in_the_paper(outline)
     assert not as_in_the_paper(replace(outline, **ELSEWHERE[elsewhere]))
@@ -390,7 +390,7 @@ def test_a_sweep_without_the_paper_s_own_settings_has_no_diamond(outlines):
     assert diamonds(replace(outline, variants=wider)) == 0
 
 
-def test_a_sweep_around_the_reference_counts_what_the_test_table_counts(outlines):
+def test_a_sweep_around_the_reference_has_the_family_of_the_test_table(outlines):
     outline = read_experiment(outlines["line"])
     scored = read_scored(outline)
     others = ["fedni-k-k3", "fedni-k-k5", "fedni-k-k40"]
@@ -432,7 +432,7 @@ def test_how_many_are_missing_predicted_and_generated(outlines):
     )
 
 
-def test_a_generator_that_knows_less_than_the_mean_neighbour_is_told_so(outlines):
+def test_a_generator_below_the_mean_neighbour_is_reported(outlines):
     poor, good = read_fidelity(read_experiment(outlines["fidelity"]).variants)
     assert poor.gain.mean == pytest.approx(0.12 - 0.20)
     assert poor.gain.reach == pytest.approx(1.96 * 0.01)
@@ -461,7 +461,7 @@ def test_every_measure_of_fidelity_stands_beside_its_baselines(outlines):
     assert replace(centred, baselines={}).verdict == "\u2013"
 
 
-def test_an_experiment_without_what_a_figure_needs_says_so(tmp_path):
+def test_a_figure_without_its_contents_has_a_note(tmp_path):
     only = [(variant_outline(tmp_path, "fedgcn", "fedgcn"), 0.6, 0.65)]
     expected = {
         "line": (["graph.k"], "no variant of this experiment sweeps k"),

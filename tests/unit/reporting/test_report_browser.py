@@ -105,7 +105,7 @@ def test_a_click_sorts_a_table(report, tmp_path):
     assert values == sorted(values, reverse=True)
 
 
-def test_subject_ids_are_shown_only_when_asked_for(report, tmp_path):
+def test_subject_ids_are_shown_only_on_request(report, tmp_path):
     assert not any(subject in report.read_text(encoding="utf-8") for subject in subject_ids())
     asked = write_project(tmp_path / "asked", show_subjects=True)
     seen = look(asked, tmp_path, 1280)

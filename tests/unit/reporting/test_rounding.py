@@ -38,7 +38,7 @@ def test_nothing_is_rounded_twice():
     ("value", "digits", "text"),
     [(-0.0004, 3, "0.000"), (0.0, 3, "0.000"), (-0.25, 2, "\u22120.25"), (0.1, 3, "+0.100"), (math.nan, 3, "\u2013")],
 )
-def test_what_rounds_to_zero_has_no_sign(value, digits, text):
+def test_a_number_that_rounds_to_zero_has_no_sign(value, digits, text):
     assert signed(value, digits) == text
 
 

@@ -180,7 +180,7 @@ def test_the_numbers_of_a_square_are_those_counted_by_hand(tmp_path):
     ]
 
 
-def test_the_mean_of_the_own_graphs_is_said_where_they_are(folder):
+def test_the_finding_has_the_mean_of_the_own_graphs_if_they_exist(folder):
     graphs = read(folder)
     said = finding(graphs)
     assert said.endswith(f"in its institution\u2019s own graph it has {graphs.own_degrees.mean():.1f}")

@@ -1,4 +1,4 @@
-"""Telling the site from an embedding: separated sites are told, noise is not, small sites are left out."""
+"""Prediction of the site from an embedding: separated sites are identified, noise is not, small sites are left out."""
 
 from dataclasses import replace
 
@@ -20,13 +20,13 @@ def embedding_of(site, distance):
     return noise + distance * np.eye(6)[site]
 
 
-def test_separated_sites_are_told_without_error():
+def test_separated_sites_are_predicted_without_error():
     trace = site_trace(embedding_of(SITE, 30.0), SITE)
     assert trace.accuracy == 1.0
     assert (trace.chance, trace.subjects, trace.sites, trace.left_out) == (0.5, 200, 3, 0)
 
 
-def test_noise_tells_no_site():
+def test_noise_predicts_no_site():
     """Chance is 0.5; three binomial standard errors of 200 subjects are 0.106."""
     trace = site_trace(embedding_of(SITE, 0.0), SITE)
     assert trace.accuracy == pytest.approx(trace.chance, abs=0.106)
@@ -43,7 +43,7 @@ def test_small_sites_and_unknown_sites_do_not_count():
     assert (trace.subjects, trace.sites, trace.left_out) == (200, 3, 1)
 
 
-def test_one_site_cannot_be_told_apart():
+def test_one_site_has_no_accuracy():
     trace = site_trace(embedding_of(np.zeros(20, dtype=int), 0.0), np.zeros(20, dtype=np.int64))
     assert np.isnan(trace.accuracy)
     assert (trace.sites, trace.left_out) == (1, 0)
@@ -74,7 +74,7 @@ def test_local_embeddings_are_judged_one_by_one():
     assert (row.embeddings, row.sites, row.subjects) == (2, "2", "30")
 
 
-def test_an_embedding_over_everybody_has_one_row_whatever_is_cut_and_in_every_repeat():
+def test_an_embedding_over_all_subjects_has_one_row_before_and_after_the_cut_and_in_every_repeat():
     graphs = [replace(shown(scope), name=scope) for scope in ("global_cut", "global_cut", "global")]
     table = site_trace_table(graphs)
     assert table[["graph", "title", "group"]].to_numpy().tolist() == [["global_cut", "over everybody", "everybody"]]

@@ -65,7 +65,7 @@ def test_results_without_a_record_or_kept_on_request_are_counted(results, tmp_pa
     assert sentence.startswith("The results of 1 job behind this table were kept on request (BRAINFED_ADOPT)")
 
 
-def test_what_the_results_were_made_from_counts_too(tmp_path):
+def test_the_inputs_of_results_count_too(tmp_path):
     scores = tmp_path / "scores" / "cost.json"
     scores.parent.mkdir()
     extracted = result(tmp_path / "extraction", {"nilearn": "0.12", "numpy": "2.3"})

@@ -83,7 +83,7 @@ def test_a_narrow_interval_deserves_a_third_decimal():
     assert rows[0].cells[0].text == "0.610"
 
 
-def test_the_tests_table_holds_both_tests_and_counts_what_survives():
+def test_the_tests_table_has_both_tests_and_counts_significant_differences():
     tests = pd.DataFrame(
         [("fedgcn", "auc", "institution", -0.02, -0.05, 0.01, -0.4, 0.03, 0.2, 0.4),
          ("fedgcn-shuffled", "auc", "institution", -0.2, -0.3, -0.1, -2.0, 1e-9, 1e-4, 2e-4)],
@@ -125,7 +125,7 @@ def test_the_papers_auc_stands_beside_our_balanced_accuracy_and_ours_alone():
 
 
 @pytest.mark.parametrize(("cohort", "apart"), [("abide", 0.004), ("adni", 0.010)])
-def test_the_papers_auc_is_its_accuracy_within_what_the_page_says(cohort, apart):
+def test_the_papers_auc_is_its_accuracy_within_the_stated_limit(cohort, apart):
     """FedNI Table V: largest difference FedNI's on ABIDE (.667, .663), FedMLP's on ADNI (.731, .721)."""
     found = [abs(row[0][0] - row[1][0]) for row in FEDNI_TABLE_V[cohort].values()]
     assert max(found) == pytest.approx(apart)
@@ -251,7 +251,7 @@ def test_cost_is_the_mean_time_and_the_largest_memory(tmp_path, family, rounds):
     assert (found.seconds, found.memory, found.devices, found.rounds) == (3.0, 200.0, ("cpu",), rounds)
 
 
-def test_cost_tells_what_was_prepared_and_the_memory_of_the_gpu(tmp_path):
+def test_cost_has_the_preparation_and_the_memory_of_the_gpu(tmp_path):
     for name, timing in {
         "fold-0": {"seconds": 3.0, "peak_memory_mb": 700},
         "fold-1": {"seconds": 5.0, "peak_memory_mb": 600},

@@ -91,7 +91,7 @@ def test_no_diagnosis_moves_anything(files):
         ("inductive", "fold-1", [True, False, True, False]),
     ],
 )
-def test_who_may_be_learnt_from(files, protocol, part, fitted):
+def test_the_fitted_subjects(files, protocol, part, fitted):
     inputs = read(files, protocol=protocol, part=part)
     assert inputs.fitted.tolist() == fitted
     assert inputs.part == part

@@ -30,5 +30,5 @@ def test_samples_with_the_label_of_a_tested_subject_are_refused():
     assert found.tested(1).tolist() == [False, True, False, True, False]
     shown = found.labels.copy()
     shown[1, 3] = 1
-    with pytest.raises(ValueError, match="must not hold the label"):
+    with pytest.raises(ValueError, match="must not have the label"):
         replace(found, labels=shown)

@@ -91,7 +91,7 @@ def test_a_certain_mistake_costs_much_but_not_infinitely(inputs, outcome):
     np.testing.assert_allclose(found["test_loss"].iloc[0], -np.log(1e-12))
 
 
-def test_an_institution_that_tests_nobody_in_a_fold_has_no_test_loss(inputs, outcome):
+def test_an_institution_without_tested_subjects_in_a_fold_has_no_test_loss(inputs, outcome):
     fold = np.array([0, 1, 0, 1])
     alone = replace(inputs, fold=fold, labels=hidden_labels(TRUTH, fold))
     rounds = np.full((2, 2, 4, 2), NAN)

@@ -12,9 +12,9 @@ from brainfed.runtime.streams import Streams
 
 
 def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: Streams, *, drawn: bool) -> int:
-    """Local steps of all institutions in all rounds together, one fold's worth.
+    """Number of local steps of all institutions in all rounds, for one fold.
 
-    `drawn`: whether only those train that are drawn for a round.
+    `drawn`: whether only the institutions that are drawn for a round train.
     """
     batches = 1 if settings.batch == 0 else -(-max(subjects) // settings.batch)
     rounds = (
@@ -26,14 +26,14 @@ def local_steps(subjects: Sequence[int], settings: FederationSettings, streams: 
 
 @dataclass(frozen=True)
 class Batches:
-    """How the labelled subjects of an epoch are dealt to its steps.
+    """The split of an epoch's labelled subjects into steps.
 
     Attributes:
-        size: at most so many a step; 0: all in one.
-        subjects: (M,) of the institutions. The largest decides the number of steps, so that no fold depends on
-            another's size.
-        folds: the numbers of the folds, which key the streams.
-        streams: of the repeat.
+        size: largest number of subjects a step; 0: all subjects in one step.
+        subjects: (M,) subjects of each institution. The largest decides the number of steps, so that no fold depends
+            on another's size.
+        folds: numbers of the folds; they key the streams.
+        streams: random streams of the repeat.
     """
 
     size: int

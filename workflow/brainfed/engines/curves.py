@@ -1,4 +1,4 @@
-"""What the rounds of a training leave behind."""
+"""Scores and losses of the rounds of a training."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ class Curves:
     """Scores and losses of all rounds.
 
     Attributes:
-        probabilities: (T, M, F, n, C) after every round, each institution by the model that it then holds.
+        probabilities: (T, M, F, n, C) after every round, each institution by its own current model.
         losses: (T, M, F) training loss, mean over the round's local steps that had a labelled subject; NaN where an
-            institution had none, or sat out.
+            institution had none or did not train.
     """
 
     probabilities: NDArray[np.float64]
@@ -22,9 +22,9 @@ class Curves:
 
     @classmethod
     def of(cls, rounds: int, labels: Tensor, classes: int) -> "Curves":
-        """To be filled, for labels (M, F, n)."""
+        """Empty curves for labels (M, F, n)."""
         return cls(np.zeros((rounds, *labels.shape, classes)), np.zeros((rounds, *labels.shape[:2])))
 
     def until(self, number: int) -> dict[str, NDArray[np.float64]]:
-        """Of the rounds up to `number`, by name."""
+        """Arrays of the rounds up to `number`, by name."""
         return {"probabilities": self.probabilities[: number + 1], "losses": self.losses[: number + 1]}

@@ -1,7 +1,7 @@
-"""Institutions with a module each, of any architecture; folds one after the other, torch's own optimisers.
+"""One module an institution, of any architecture; folds run in sequence, with torch's optimisers.
 
-Plain and slow beside `engines.stacked`, which gives the same numbers where all institutions have one classifier of
-`models`. Only the tensors that `shares` names leave an institution; what one shares has one shape everywhere.
+Slower than `engines.stacked`, which gives the same numbers where all institutions have one classifier of `models`.
+Only the tensors in `shares` leave an institution. A shared tensor has the same shape in all institutions.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,14 +35,14 @@ def adam(parameters: Iterable[torch.nn.Parameter], settings: FederationSettings)
 
 @dataclass(frozen=True)
 class Cohort:
-    """What the institutions hold.
+    """The data of the institutions.
 
     Attributes:
-        arguments: (M)(F) what the forward function of an institution's module is called with; it returns logits (n, C).
+        arguments: (M)(F) arguments of the forward function of an institution's module, which returns logits (n, C).
         labels: (M, F, n) in {0, ..., C - 1}, -1 where a node has no training label, and beyond an institution's nodes.
-        subjects: (M,) how many people each institution has.
-        folds: the numbers of the F folds, which key the streams.
-        classes: C.
+        subjects: (M,) number of subjects of each institution.
+        folds: numbers of the F folds; they key the streams.
+        classes: number of classes C.
     """
 
     arguments: Sequence[Sequence[tuple[Any, ...]]]
@@ -56,13 +56,13 @@ class ModuleClients:
     """M institutions, each with one module a fold.
 
     Args:
-        modules: (M)(F), of one architecture in an institution; those of different institutions may differ.
-        cohort: what they learn from.
-        settings: of the federation.
-        streams: of the repeat. What a module draws while it trains is keyed by institution, fold, round and step.
-        shares: names on the wire of the parameters and buffers that leave an institution. None: every institution
-            trains alone, its optimiser never reset.
-        make_optimiser: for the parameters of one module.
+        modules: (M)(F) networks; the architecture may differ between institutions, not between folds.
+        cohort: data of the institutions.
+        settings: settings of the federation.
+        streams: random streams of the repeat. Draws in training are keyed by institution, fold, round and step.
+        shares: names on the wire of the parameters and buffers that leave an institution. If empty, every institution
+            trains alone and its optimiser is never reset.
+        make_optimiser: makes the optimiser for the parameters of one module.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class ModuleClients:
         return tuple(range(len(self.modules)))
 
     def start(self) -> dict[str, Tensor]:
-        """(F, ...) what the first institution shares before the first round."""
+        """(F, ...) shared tensors of the first institution before the first round."""
         return self._shared(0)
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Local epochs of the chosen, one after the other."""
+        """Run the local epochs of the chosen institutions in sequence."""
         self.curves.losses[number] = np.nan
         steps = [self.batches.of(self.cohort.labels, number, epoch) for epoch in range(self.settings.local_epochs)]
         for place in chosen:
@@ -104,14 +104,14 @@ class ModuleClients:
         return {place: self._reply(place) for place in chosen}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take what is shared; all else stays."""
+        """Load the shared tensors; all others stay."""
         for place, message in messages.items():
             for position, module in enumerate(self.modules[place]):
                 _fill(module, {name: tensor[position] for name, tensor in message.tensors.items()})
 
     @torch.no_grad()
     def score(self, number: int) -> str:
-        """Keep every institution's probabilities."""
+        """Record every institution's probabilities."""
         for place, own in enumerate(self.modules):
             for position, module in enumerate(own):
                 module.eval()
@@ -120,7 +120,7 @@ class ModuleClients:
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def state(self, number: int) -> Arrays:
-        """The curves, the models, and the optimisers' states where later rounds keep them."""
+        """The curves, the models, and the optimisers' states where later rounds need them."""
         arrays: Arrays = dict(self.curves.until(number))
         for key, module, optimiser in self._each():
             arrays |= {f"{MODEL}{key}/{name}": tensor.cpu().numpy() for name, tensor in module.state_dict().items()}
@@ -134,7 +134,7 @@ class ModuleClients:
         return arrays
 
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Restore a saved state."""
         for name, curve in self.curves.until(number).items():
             curve[:] = arrays[name]
         for key, module, optimiser in self._each():
@@ -184,7 +184,7 @@ class ModuleClients:
         return float(np.mean(losses)) if losses else float("nan")
 
     def _add_proximal_gradient(self, module: torch.nn.Module, starts: Sequence[Tensor]) -> None:
-        """That of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
+        """Add the gradient of FedProx's mu / 2 |w - w_t|^2; the recorded loss is without this term."""
         for parameter, start in zip(module.parameters(), starts, strict=False):
             if parameter.grad is not None:
                 parameter.grad.add_(parameter.detach() - start, alpha=self.settings.proximal)

@@ -1,4 +1,4 @@
-"""The names that the ledger and the streams of noise have for a module's parameters."""
+"""Names of a module's parameters in the ledger and in the noise streams."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say: calibration curve and Brier score."""
+"""Calibration of probabilities: calibration curve and Brier score."""
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,12 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame
     """Predicted against observed share of patients, in bins of equal width over [0, 1].
 
     Args:
-        predictions: variant, score, kind, label; all repeats and folds together. Margins are no
+        predictions: variant, score, kind, label; all repeats and folds together. Margins are not
             probabilities and are left out.
-        bins: number of bins; empty ones have no row.
+        bins: number of bins; empty bins have no row.
 
     Returns:
-        `CALIBRATION_COLUMNS`: in each bin the mean score, the share of patients, the predictions.
+        `CALIBRATION_COLUMNS`: mean score, share of patients and number of predictions of each bin.
     """
     scored = _probabilities(predictions)
     inner_edges = np.linspace(0, 1, bins + 1)[1:-1]
@@ -31,7 +31,7 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame
 
 
 def brier_scores(predictions: pd.DataFrame) -> pd.DataFrame:
-    """Mean squared error of the probabilities of each variant: variant, brier (0.25 is a coin)."""
+    """Mean squared error of the probabilities of each variant: variant, brier (0.25 is chance level)."""
     rows = [
         (variant, float(brier_score_loss(part["label"].astype("int64"), part["score"], pos_label=1)))
         for variant, part in _probabilities(predictions).groupby("variant", sort=False)

@@ -1,8 +1,8 @@
 """Metrics of more than two classes: means over the classes, each against the rest.
 
-The AUC is the unweighted mean over classes of the area that one class's scores reach against all others ("class
-reference" curves: Fawcett 2006, Pattern Recognition Letters 27, Sec. 9; macro average in scikit-learn). It takes
-margins as well as probabilities.
+The AUC is the unweighted mean over classes of the AUC of one class against all others ("class reference" curves:
+Fawcett 2006, Pattern Recognition Letters 27, Sec. 9; macro average in scikit-learn). It accepts margins and
+probabilities.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 from brainfed.evaluation.metrics import METRICS
 
 OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
-"""Metrics that have a value for every class; that of all classes is their mean."""
+"""Metrics with a value for every class; the value of all classes is their mean."""
 
 
 def class_metrics(
@@ -22,15 +22,15 @@ def class_metrics(
 ) -> dict[str, float]:
     """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
 
-    A value of one class is NaN where it has no definition: recall and AUC without a subject of the class, AUC and
-    specificity without another subject, precision where nobody is predicted to be of it, F1 where neither is there.
-    A mean is NaN where a class has no value: a mean over other classes is another measure.
+    An undefined value of one class is NaN: recall and AUC without a subject of the class, AUC and specificity without
+    another subject, precision without a prediction of the class, F1 without a subject and a prediction of the class.
+    A mean is NaN if a class has no value: a mean over other classes is another measure.
 
     Args:
         label: (n,) in {0, ..., C - 1}.
         scores: (n, C).
         predicted: (n,) the predicted class.
-        names: of the C classes.
+        names: names of the C classes.
     """
     codes = np.arange(len(names))
     single = _single(label, scores, predicted, codes)
@@ -46,7 +46,7 @@ def class_metrics(
 def _single(
     label: NDArray[np.int64], scores: NDArray[np.float64], predicted: NDArray[np.int64], codes: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Metric -> (C,) its value for every class against the rest."""
+    """Metric -> (C,) its value of every class against the rest."""
     if not len(label):
         return {metric: np.full(len(codes), np.nan) for metric in OF_ONE_CLASS}
     precision, recall, f1, _ = precision_recall_fscore_support(

@@ -1,4 +1,4 @@
-"""Whom a variant takes for whom: counts of true and predicted classes over all runs."""
+"""Confusion matrices: counts of true and predicted classes over all runs."""
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ def confusion_table(predictions: pd.DataFrame) -> pd.DataFrame:
         predictions: of all variants, repeats and folds.
 
     Returns:
-        `CONFUSION_COLUMNS`: true and predicted class by name (by code where there are two), the number of predictions
-        over all repeats, and their share of those of the true class (NaN where there is none).
+        `CONFUSION_COLUMNS`: true and predicted class by name (by code if there are two), the number of predictions
+        over all repeats, and their share of the true class (NaN for an empty class).
     """
     names = class_names(predictions)
     rows = []

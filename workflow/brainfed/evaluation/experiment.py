@@ -1,4 +1,4 @@
-"""From the predictions of all variants and repeats of an experiment to its five tables."""
+"""The five tables of an experiment, from the predictions of all variants and repeats."""
 
 from collections.abc import Mapping, Sequence
 
@@ -30,9 +30,9 @@ def score_experiment(
         files: prediction tables.
         splits: the split of each repeat, in order: every variant must have scored exactly its subjects.
         twins: federated variant -> `alone` and `pooled` -> the same model without federation; the gain table has a row
-            for each of them that is there.
-        reference: variant that the tests compare with.
-        outputs: paths called summary, runs, tests, gain, confusion.
+            for each given twin.
+        reference: reference variant of the tests.
+        outputs: paths by the keys summary, runs, tests, gain, confusion.
     """
     predictions = read_predictions(runs, files)
     check_split(predictions, splits)
@@ -46,13 +46,13 @@ def score_experiment(
 
 
 def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> pd.DataFrame:
-    """Every variant against the reference in every tested metric and scope, Holm-corrected as one family.
+    """Test every variant against the reference in every tested metric and scope, Holm-corrected as one family.
 
-    Where a run tests one institution alone, its pooled score is that institution's and is not tested twice.
+    If a run tests one institution alone, its pooled score equals that institution's score and is not tested twice.
 
     Args:
         runs: `RUN_COLUMNS`.
-        reference: the variant that the others are compared with.
+        reference: reference variant of the tests.
         ratio: n_test / n_train of a run.
     """
     scopes = (INSTITUTION,) if institutions_unseen(runs) else (INSTITUTION, POOLED)
@@ -60,7 +60,7 @@ def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> 
 
 
 def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
-    """Every variant scored the same subjects, in the same folds and institutions.
+    """Check that every variant scored the same subjects, in the same folds and institutions.
 
     Raises:
         UserError: a variant's predictions belong to another split.

@@ -1,6 +1,6 @@
-"""Metrics of two classes: 1 patient, 0 control. Undefined is NaN, never a convenient number.
+"""Metrics of two classes: 1 patient, 0 control. Undefined values are NaN.
 
-Those of more classes are in `evaluation.class_metrics`.
+Metrics of more classes are in `evaluation.class_metrics`.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "speci
 
 
 def metrics(label: NDArray[np.int64], score: NDArray[np.float64], threshold: float) -> dict[str, float]:
-    """All of `METRICS` for labels (n,) and scores (n,); a subject above the threshold is called a patient.
+    """All of `METRICS` for labels (n,) and scores (n,); a score above the threshold predicts a patient.
 
-    NaN where a metric has no definition: AUC and balanced accuracy with one class, precision when
-    nobody is called a patient, recall and F1 without patients (F1: and nobody called one),
-    specificity without controls, everything without subjects.
+    An undefined metric is NaN: AUC and balanced accuracy with one class, precision without a
+    predicted patient, recall without patients, F1 without patients and predicted patients,
+    specificity without controls, every metric without subjects.
     """
     called = score > threshold
     patient = label == 1

@@ -1,4 +1,4 @@
-"""Tables of predictions: how their columns become scores (n, C) and predicted classes, for any number of classes."""
+"""Tables of predictions: from columns to scores (n, C) and predicted classes, for any number of classes."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import COMPLEMENT, SCORE, SCORE_OF, predicted_classes
 
 KEYS = ("subject", "institution", "fold", "kind", "label")
-"""Columns of every table, beside the scores."""
+"""Columns of every table besides the scores."""
 
 
 def read_predictions(runs: Sequence[tuple[str, int]], files: Sequence[str]) -> pd.DataFrame:
-    """The predictions of (variant, repeat) `runs`, one below the other.
+    """The predictions of (variant, repeat) `runs`, in one table.
 
     Raises:
         UserError: a file lacks a column, or has the scores of other classes than the first.
@@ -41,13 +41,13 @@ def score_columns_of(predictions: pd.DataFrame) -> list[str]:
 
 
 def class_names(predictions: pd.DataFrame) -> tuple[str, ...]:
-    """Name of every class in the order of the codes; the codes themselves of two classes, which have one column."""
+    """Name of every class in the order of the codes; the codes if there are two classes, which have one column."""
     columns = score_columns_of(predictions)
     return ("0", "1") if columns == [SCORE] else tuple(name.removeprefix(SCORE_OF) for name in columns)
 
 
 def class_scores(predictions: pd.DataFrame) -> NDArray[np.float64]:
-    """Scores (n, C); of two classes both are made from that of class 1."""
+    """Scores (n, C); of two classes both follow from the score of class 1."""
     columns = score_columns_of(predictions)
     found = predictions[columns].to_numpy(dtype=np.float64)
     if columns != [SCORE]:
@@ -57,7 +57,7 @@ def class_scores(predictions: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def predicted(predictions: pd.DataFrame) -> NDArray[np.int64]:
-    """The class (n,) that every row predicts."""
+    """The predicted class (n,) of every row."""
     scores, kinds = class_scores(predictions), predictions["kind"].to_numpy(dtype=object)
     found = np.zeros(len(scores), dtype=np.int64)
     for kind in set(kinds):
@@ -66,7 +66,7 @@ def predicted(predictions: pd.DataFrame) -> NDArray[np.int64]:
 
 
 def against_rest(predictions: pd.DataFrame, code: int) -> pd.DataFrame:
-    """The same rows as a question of two classes: `label` 1 for the class `code`, `score` its score."""
+    """The same rows as a two-class problem: `label` 1 for the class `code`, `score` its score."""
     scores = class_scores(predictions)[:, code]
     label = (predictions["label"].to_numpy() == code).astype(np.int8)
     return predictions.drop(columns=score_columns_of(predictions)).assign(score=scores, label=label)

@@ -1,4 +1,4 @@
-"""How much of a gap between two variants a third one closes, with an interval.
+"""The share of the gap between two variants that a third one closes, with an interval.
 
 The share is a ratio of two means over the same runs, so its interval is Fieller's (1954, J. R. Stat. Soc. B 16, 175),
 with the variances of Nadeau and Bengio's corrected test (see `evaluation.statistics`).
@@ -17,7 +17,7 @@ FloatVector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RecoveredShare:
-    """Share of a gap with its 95 % interval: 0 is none of it, 1 all; NaN where the gap may be zero."""
+    """Share of a gap with its 95 % interval: 0 is none, 1 the whole gap; NaN if the gap may be zero."""
 
     share: float
     low: float
@@ -32,12 +32,12 @@ def recovered_share(
 ) -> RecoveredShare:
     """(method - lower) / (upper - lower) of the means, paired by run.
 
-    It is NaN below two runs, and where the gap's own corrected interval holds 0: a share of nothing means nothing.
+    It is NaN below two runs, and if the corrected interval of the gap contains 0: the share is then undefined.
 
     Args:
-        method: (J,) scores of what is judged, one a run.
-        lower: (J,) scores where nothing is recovered.
-        upper: (J,) scores where everything is.
+        method: (J,) scores of the judged variant, one a run.
+        lower: (J,) scores of the lower end of the gap.
+        upper: (J,) scores of the upper end.
         test_train_ratio: n_test / n_train of a run: 1/4 for five folds.
     """
     gained, gap = method - lower, upper - lower

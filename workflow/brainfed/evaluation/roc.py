@@ -12,13 +12,13 @@ FloatVector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MeanRoc:
-    """A mean curve on a grid.
+    """A mean ROC curve on a grid.
 
     Attributes:
         fpr: false-positive rates: the origin of the plot, then 0 ... 1 evenly.
-        tpr: mean true-positive rate at each of them.
+        tpr: mean true-positive rate at each of these rates.
         sd: its standard deviation over runs; NaN for a single run.
-        runs: how many runs have a curve; those with one class have none.
+        runs: number of runs with a curve; a run with one class has none.
     """
 
     fpr: FloatVector
@@ -45,6 +45,6 @@ def mean_roc(predictions: pd.DataFrame, points: int = 101) -> MeanRoc:
 
 
 def _interpolated(run: pd.DataFrame, grid: FloatVector) -> FloatVector:
-    """The run's curve on the grid; where it rises vertically the upper end counts."""
+    """The run's curve on the grid; a vertical rise takes its upper end."""
     fpr, tpr, _ = roc_curve(run["label"].to_numpy(dtype=np.int64), run["score"].to_numpy(dtype=np.float64))
     return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)

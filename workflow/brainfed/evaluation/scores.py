@@ -1,6 +1,6 @@
-"""From predictions to the results table: one value a run, then its mean and spread over runs.
+"""The results table of predictions: one value a run, then its mean and spread over runs.
 
-A run is one fold of one repeat. Scopes (FedNI Sec. IV-A scores institutions, then averages):
+A run is one fold of one repeat. Scopes (FedNI Sec. IV-A scores institutions, then takes the mean):
 `institution:NAME` scores one institution's test subjects, `institution` is the mean over the
 institutions of a run, `pooled` scores all test subjects of the run together.
 """
@@ -17,7 +17,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 PREDICTION_COLUMNS = ("variant", "repeat", "subject", "institution", "fold", "score", "kind", "label")
-"""Of two classes; of more, `score-NAME` a class in place of `score`."""
+"""Columns for two classes; for more, one `score-NAME` a class replaces `score`."""
 RUN_COLUMNS = ("variant", "repeat", "fold", "scope", "metric", "value")
 GAIN_COLUMNS = ("variant", "against", "twin", "institution", "metric", "mean", "sd", "runs")
 INSTITUTION = "institution"
@@ -103,10 +103,10 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean and spread over runs.
 
     Returns:
-        variant, scope, metric, mean, sd (over runs), sd_of_repeats (over the means of the repeats: what
-        FedNI's Table V can mean), runs (defined values), undefined (undefined values; in scope
-        `institution` those of single institutions, which its means leave out). The standard
-        deviations divide by one less than the count and are NaN for a single value.
+        variant, scope, metric, mean, sd (over runs), sd_of_repeats (over the means of the repeats, a
+        reading of FedNI's Table V), runs (defined values), undefined (undefined values; in scope
+        `institution` the values of single institutions, which its means leave out). The standard
+        deviations divide by the count minus one and are NaN for a single value.
     """
     keys = ["variant", "scope", "metric"]
     values = runs.groupby(keys, sort=False)["value"]
@@ -124,7 +124,7 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _undefined(table: pd.DataFrame) -> pd.Series:
-    """Undefined values of each row; the mean over institutions answers for its institutions."""
+    """Number of undefined values of each row; scope `institution` counts those of single institutions."""
     single = table.loc[table["scope"].str.startswith(institution_scope(""))]
     inside = single.groupby(["variant", "metric"])["undefined"].sum()
     is_mean = table["scope"] == INSTITUTION
@@ -133,7 +133,7 @@ def _undefined(table: pd.DataFrame) -> pd.Series:
 
 
 def institutions_unseen(runs: pd.DataFrame) -> bool:
-    """Whether every institution is tested in one fold alone and no fold tests two: leave one site out."""
+    """Whether every institution is tested in one fold alone and no fold tests two: leave-one-site-out."""
     prefix = institution_scope("")
     tested = runs.loc[runs["scope"].str.startswith(prefix), ["repeat", "fold", "scope"]].drop_duplicates()
     folds_of_one = tested.groupby(["repeat", "scope"])["fold"].size()
@@ -142,14 +142,14 @@ def institutions_unseen(runs: pd.DataFrame) -> bool:
 
 
 def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
-    """What each institution gains from a federated model over the same model alone and on pooled data, run by run.
+    """Gain of each institution from a federated model over the same model alone and on pooled data, paired by run.
 
     Args:
         runs: `RUN_COLUMNS`.
         twins: federated variant -> side (`alone`, `pooled`) -> its twin.
 
     Returns:
-        `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus twin), runs (those in which both are
+        `GAIN_COLUMNS`: mean and sd of the paired differences (variant minus twin), runs (number with both
         defined); empty without twins.
 
     Raises:

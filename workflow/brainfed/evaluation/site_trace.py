@@ -1,6 +1,7 @@
-"""Can the site be told from what the graph is built on (the embedding)? Then similarity is partly the scanner.
+"""Prediction of the site from the embedding that a graph is built on: success means scanner effects in the similarity.
 
-Multinomial logistic regression, cross-validated over subjects; chance is what naming the largest site would score.
+Multinomial logistic regression, cross-validated over subjects; chance is the accuracy of always predicting the largest
+site.
 """
 
 from dataclasses import dataclass
@@ -11,18 +12,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 FEWEST = 5
-"""Subjects that a site needs, so that every fold can hold one; smaller sites are left out."""
+"""Smallest number of subjects of a site, one for every fold; smaller sites are left out."""
 SEED = 0
 
 
 @dataclass(frozen=True)
 class SiteTrace:
-    """How well the site is told from an embedding; NaN where fewer than two sites remain.
+    """Accuracy of the site predicted from an embedding; NaN if fewer than two sites remain.
 
     Attributes:
-        accuracy: share of subjects whose site is told right, each by a model that did not see it.
+        accuracy: share of subjects with a correctly predicted site, each by a model not trained on the subject.
         chance: share of the largest site.
-        subjects: number of subjects that were told.
+        subjects: number of predicted subjects.
         sites: number of sites among them.
         left_out: sites with fewer than `FEWEST` subjects.
     """
@@ -35,21 +36,21 @@ class SiteTrace:
 
 
 def site_trace(embedding: NDArray[np.float32] | NDArray[np.float64], site: NDArray[np.int64]) -> SiteTrace:
-    """Tell sites from an embedding.
+    """Predict sites from an embedding.
 
     Args:
         embedding: (n, d), finite.
-        site: (n,) codes, -1 unknown: such subjects do not count.
+        site: (n,) codes, -1 unknown: such subjects are left out.
     """
     counts = np.bincount(site[site >= 0])
-    told = np.flatnonzero(counts >= FEWEST)
-    left_out = int((counts > 0).sum()) - len(told)
-    kept = np.isin(site, told)
-    if len(told) < 2:
-        return SiteTrace(np.nan, np.nan, int(kept.sum()), len(told), left_out)
-    told_from = embedding[kept].astype(np.float64)
+    classes = np.flatnonzero(counts >= FEWEST)
+    left_out = int((counts > 0).sum()) - len(classes)
+    kept = np.isin(site, classes)
+    if len(classes) < 2:
+        return SiteTrace(np.nan, np.nan, int(kept.sum()), len(classes), left_out)
+    rows = embedding[kept].astype(np.float64)
     model = LogisticRegression(max_iter=1000)
     folds = StratifiedKFold(FEWEST, shuffle=True, random_state=SEED)
-    found = cross_val_predict(model, told_from / (told_from.std() or 1.0), site[kept], cv=folds)
-    chance = float(counts[told].max() / counts[told].sum())
-    return SiteTrace(float((found == site[kept]).mean()), chance, int(kept.sum()), len(told), left_out)
+    found = cross_val_predict(model, rows / (rows.std() or 1.0), site[kept], cv=folds)
+    chance = float(counts[classes].max() / counts[classes].sum())
+    return SiteTrace(float((found == site[kept]).mean()), chance, int(kept.sum()), len(classes), left_out)

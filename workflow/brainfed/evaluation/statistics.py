@@ -1,7 +1,7 @@
-"""Whether a difference between two variants is more than the luck of the folds.
+"""Tests of the difference between two variants over runs.
 
 The papers' test is Student's two-sample t-test over runs (FedNI Sec. IV-A). Runs share training
-subjects, so it is over-confident; beside it stands the corrected resampled t-test of Nadeau &
+subjects, so it is over-confident. The second test is the corrected resampled t-test of Nadeau &
 Bengio (2003, Machine Learning 52, Sec. 3), paired by run, with Holm's correction over variants.
 """
 
@@ -50,7 +50,7 @@ class CorrectedTest:
 def two_sample_t_test(first: FloatVector, second: FloatVector) -> tuple[float, float]:
     """Student's t of two independent samples and its two-sided p, as the papers use it; NaN below two values.
 
-    Samples without any variance differ surely (t infinite, p 0) or not at all (t 0, p 1).
+    Samples without any variance give t infinite, p 0 if they differ, else t 0, p 1.
     """
     if min(len(first), len(second)) < 2:
         return np.nan, np.nan
@@ -66,7 +66,7 @@ def corrected_t_test(differences: FloatVector, test_train_ratio: float) -> Corre
     """Nadeau & Bengio's corrected resampled t-test of paired differences (J,).
 
     t = mean / sqrt((1/J + n_test/n_train) variance) with J - 1 degrees of freedom; the interval
-    holds 95 %. NaN below two differences; without variance t is 0 or infinite.
+    is the 95 % one. NaN below two differences; without variance t is 0 or infinite.
 
     Args:
         differences: one a run, variant minus reference.
@@ -106,13 +106,13 @@ def compare(
 
     Args:
         runs: variant, repeat, fold, scope, metric, value.
-        reference_variant: what the others are measured against.
+        reference_variant: reference of the tests.
         metric: one metric.
         scope: one scope.
         test_train_ratio: n_test / n_train of a run.
 
     Returns:
-        `TEST_COLUMNS`, a row a variant in order of appearance. Runs count where both variants are
+        `TEST_COLUMNS`, a row a variant in order of appearance. A run counts if both variants are
         defined. Holm's family is the variants of this table with a p.
 
     Raises:
@@ -135,12 +135,12 @@ def compare(
 def paired_difference(
     runs: pd.DataFrame, variant: str, other: str, metric: str, scope: str, test_train_ratio: float
 ) -> CorrectedTest:
-    """One variant minus another, paired by run, where both are defined.
+    """One variant minus another, paired by run, over the runs with both defined.
 
     Args:
         runs: variant, repeat, fold, scope, metric, value.
-        variant: what the other is taken from.
-        other: what it is compared with.
+        variant: the first variant.
+        other: the variant that is subtracted.
         metric: one metric.
         scope: one scope.
         test_train_ratio: n_test / n_train of a run.
@@ -162,9 +162,9 @@ def compare_all(
 
     Args:
         runs: variant, repeat, fold, scope, metric, value.
-        reference_variant: what the others are measured against.
-        metrics: those that are tested; one without a run is left out.
-        scopes: those that are tested; one without a run is left out.
+        reference_variant: reference of the tests.
+        metrics: tested metrics; a metric without a run is left out.
+        scopes: tested scopes; a scope without a run is left out.
         test_train_ratio: n_test / n_train of a run.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Settings that all classifiers of FedNI's Table V share, and what their weights are called on the wire."""
+"""Settings that all classifiers of FedNI's Table V share, and the names of their weights on the wire."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ NETWORK_TENSORS: Mapping[str, tuple[str, ...]] = {
 }
 
 SIZES_TENSORS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
-"""With `weighting: subjects`, and with `batch`, whose number of steps the largest institution decides."""
+"""Sent with `weighting: subjects`, and with `batch`: the largest institution decides the number of steps."""
 
 MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
     "feature-mean": ("features",),
     "feature-sd": ("features",),
 }
-"""Leave-one-site-out alone: the unseen site is scaled by the mean of the others' moments."""
+"""Sent under leave-one-site-out alone: the mean of the others' moments scales the unseen site."""
 
 
 @dataclass(frozen=True)
 class InputSettings:
-    """How a model that trains by gradient takes the features."""
+    """Scaling of the features for models that train by gradient descent."""
 
     standardise: Literal["institution", "none"] = setting(
         "institution",
@@ -73,7 +73,7 @@ class EpochSettings:
 
 @dataclass(frozen=True)
 class SoloSettings(ClassifierSettings, EpochSettings):
-    """A classifier without any exchange: in one institution alone, or on everybody's data in one place."""
+    """A classifier without any exchange: in one institution alone, or on pooled data."""
 
     def __post_init__(self) -> None:
         if self.epochs % self.curve_every:

@@ -1,4 +1,4 @@
-"""What trains a generator of missing neighbours: a stage that the methods which use it share."""
+"""Declaration of a stage that trains a generator of missing neighbours; several methods can share it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from brainfed.methods.method import Method
 
 @dataclass(frozen=True)
 class Inpainter:
-    """A way to train a generator.
+    """One training algorithm of a generator.
 
     Attributes:
         name: slug of its stages.
@@ -16,7 +16,7 @@ class Inpainter:
         train: `module:function`, `(InpaintingInputs, settings, Run) -> TrainedGenerator`.
         load: `module:function`, `(InpaintingInputs, settings, ArrayFile, Run) -> NodeGenerator`.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes.
-        max_generated: the setting that bounds the generated nodes of one subject; empty: nothing does but the cap.
+        max_generated: the setting that limits the generated nodes of one subject; empty: only the cap limits them.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Inpainter:
 
 
 def inpainter_of(method: Method) -> Inpainter | None:
-    """What trains the generator whose nodes a method needs; None where it needs none."""
+    """The inpainter of the generator that a method needs; None if it needs none."""
     found = method.options.get("inpainting")
     assert found is None or isinstance(found, Inpainter)
     return found

@@ -1,4 +1,4 @@
-"""What a method declares: its settings, the stages it needs, what it lets cross institutions."""
+"""Declaration of a method: its settings, the stages it needs, the tensors that may cross institutions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from brainfed.federation.schedule import Topology
 
 @dataclass(frozen=True)
 class Twins:
-    """What a federated method is compared with: the same model on other data, or the nearest one.
+    """Comparisons of a federated method: the same or the nearest model, trained locally and on pooled data.
 
     Attributes:
         alone: shipped variant that trains the model in every institution alone.
-        pooled: shipped variant that trains it on everybody's data in one place.
-        differs: a sentence on what else differs from the federated method; empty where nothing does.
-        other_model: where no method has the same model, how the twins' model is called in a headline.
+        pooled: shipped variant that trains it on pooled data.
+        differs: a sentence on any other difference from the federated method; empty without one.
+        other_model: name of the twins' model in a headline, if it is another model.
     """
 
     alone: str
@@ -30,17 +30,17 @@ class Method:
 
     Attributes:
         name: the key used in config.
-        title: how tables and figures call it.
+        title: its name in tables and figures.
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         entry: `module:function` of its training side,
             `(MethodInputs, settings, Run) -> Outcome`.
-        family: how the report groups it.
-        topology: where it trains: `local`, every institution a model of its own; `federated`; `central`, on pooled
-            data; `setting`, as its setting `training` says.
-        twins: of a federated method, the same or the nearest model trained alone and on pooled data.
+        family: its group in the report.
+        topology: `local`, one model an institution; `federated`; `central`, on pooled data; `setting`, the value of
+            its setting `training`.
+        twins: for a federated method, the same or the nearest model trained locally and on pooled data.
         needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
-            `fused`); what these are made of follows.
-        options: stage -> what the method declares for it, as the stage's kind has it: an inpainter, settings of fusing.
+            `fused`); the stages before these follow.
+        options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         gpu: whether a GPU helps.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.

@@ -1,4 +1,4 @@
-"""The torch side that the families of FedNI's Table V share: a module, and how a method trains it."""
+"""The torch side that the families of FedNI's Table V share."""
 
 from brainfed.engines.stacked.propagation import Propagate
 from brainfed.engines.stacked.training import Training, train_stacked
@@ -17,7 +17,7 @@ def train_classifier(
     run: Run,
     propagate: Propagate | None = None,
 ) -> Outcome:
-    """Train `module` as `method` declares: with whom, and what may cross."""
+    """Train `module` with the topology and the shared tensors of `method`."""
     assert method.topology != "setting"
     return train_stacked(
         Training(

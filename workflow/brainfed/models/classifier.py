@@ -1,8 +1,8 @@
-"""What the classifiers of people have in common: the products with the features come first, all the rest after them.
+"""Base class of the classifiers of subjects: the products with the features come first, all other layers follow.
 
 With 19,900 connections a subject, nearly all of the arithmetic is in these products. A classifier names the weights
-that form them (`reads`) and says what follows (`logits`). `forward` is the plain network of one institution. An engine
-that forms the products of many institutions in a faster way calls the same `logits` on tensors with more leading axes.
+that form them (`reads`) and defines the other layers (`logits`). `forward` is the plain network of one institution. An
+engine that forms the products of many institutions faster calls the same `logits` on tensors with more leading axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from torch import Tensor
 from brainfed.runtime.streams import Streams
 
 Read = Literal["own", "propagated"]
-"""A product with the features X of the subjects themselves, X W, or with those that their neighbours send, A X W."""
+"""A product with the features X of the subjects, X W, or with the propagated features, A X W."""
 
 
 class Matrix(Protocol):
@@ -32,8 +32,8 @@ class Classifier(torch.nn.Module):
     """A network from features (n, d) to logits (n, C).
 
     Args:
-        widths: d, those of the hidden layers, C.
-        reads: the weights (d, width) that multiply the features -> what they multiply.
+        widths: d, the widths of the hidden layers, C.
+        reads: the weights (d, width) that multiply the features -> their factor.
         zero: weights that start at zero, so that training starts from the network without them.
     """
 
@@ -47,7 +47,7 @@ class Classifier(torch.nn.Module):
         Args:
             products: of the weights in `reads`.
             propagation: A (..., n, n); None without a graph.
-            kept: dropout's factors (..., n, width) of what enters each layer after the first; none while scoring.
+            kept: dropout factors (..., n, width) for the input of each layer after the first; empty in scoring.
         """
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class Classifier(torch.nn.Module):
 
     @torch.no_grad()
     def start(self, streams: Streams, fold: int) -> None:
-        """Take the weights from which all institutions start in `fold`; biases start at zero."""
+        """Set the initial weights of all institutions in `fold`; biases start at zero."""
         drawn = [weight for name, weight in self.named_parameters() if weight.dim() == 2 and name not in self.zero]
         for parameter in self.parameters():
             parameter.zero_()
@@ -69,7 +69,7 @@ class Classifier(torch.nn.Module):
 
 
 def matrix(rows: int, columns: int) -> torch.nn.Parameter:
-    """A weight (rows, columns) to be started."""
+    """An uninitialised weight (rows, columns)."""
     return torch.nn.Parameter(torch.zeros(rows, columns))
 
 
@@ -79,7 +79,7 @@ def vector(width: int) -> torch.nn.Parameter:
 
 
 def dropped(activation: Tensor, kept: Sequence[Tensor], layer: int) -> Tensor:
-    """What enters layer `layer` + 1 after dropout."""
+    """The input of layer `layer` + 1 after dropout."""
     return activation * kept[layer] if kept else activation
 
 
@@ -91,6 +91,6 @@ def initial_weight(streams: Streams, layer: int, fold: int, rows: int, columns: 
 
 
 def class_probabilities(logits: Tensor) -> Tensor:
-    """Softmax of logits (..., C) in float64; of two classes the first is the rest of the second."""
+    """Softmax of logits (..., C) in float64; for two classes the first is 1 minus the second."""
     found = torch.softmax(logits, dim=-1).double()
     return torch.stack([1 - found[..., 1], found[..., 1]], dim=-1) if found.shape[-1] == 2 else found

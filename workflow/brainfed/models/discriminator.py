@@ -13,7 +13,7 @@ from torch.nn.utils.parametrizations import spectral_norm
 WIDTHS = (128, 32)
 FIRST_WEIGHT = "judge_0.parametrizations.weight.original"
 EPSILON = 1e-12
-"""Of the power iteration; torch's own."""
+"""Epsilon of the power iteration; the default of torch."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class FirstWeight:
 
     Attributes:
         original: W (128, d), a parameter.
-        sigma: () its largest singular value, as far as the power iteration got.
+        sigma: () estimate of its largest singular value by the power iteration.
         left, right: u (128,) and v (d,), constants of the derivative.
     """
 
@@ -48,7 +48,7 @@ class Discriminator(nn.Module):
 
     @torch.no_grad()
     def first_weight(self) -> FirstWeight:
-        """One step of the power iteration, as reading `judge_0.weight` makes it, and its result in parts."""
+        """Make one step of the power iteration, like reading `judge_0.weight`, and return the result in parts."""
         original = self.get_parameter(FIRST_WEIGHT)
         left, right = (self.get_buffer(f"judge_0.parametrizations.weight.0.{name}") for name in ("_u", "_v"))
         normalize(original @ right, dim=0, eps=EPSILON, out=left)
@@ -56,7 +56,7 @@ class Discriminator(nn.Module):
         return FirstWeight(original, torch.dot(left, original @ right), left.clone(), right.clone())
 
     def decide(self, product: Tensor) -> Tensor:
-        """Logits (p,) of being real, from the first layer's product without its bias (p, 128)."""
+        """Logits (p,) of being real, from the first layer's product (p, 128) without its bias."""
         logits: Tensor = self.judge_2(relu(self.judge_1(relu(product + self.judge_0.bias))))
         return logits[:, 0]
 

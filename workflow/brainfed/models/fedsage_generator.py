@@ -4,7 +4,7 @@
     count = relu(z w + b)
     features = tanh(W_c relu(W_b relu(W_a (z + noise)))),   `targets` vectors a node
 
-Dropout lies before W_2 and before W_c. Noise and dropout are drawn by the caller, from keyed streams.
+Dropout acts before W_2 and before W_c. The caller draws noise and dropout from keyed streams.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Encoder(Module):
         Args:
             propagated: (n, d) P X.
             propagation: (n, n) P.
-            keep: (n, 32) dropout's factors.
+            keep: (n, 32) dropout factors.
         """
         hidden = relu(self.first(propagated)) * keep
         return relu(propagation @ (hidden @ self.second.weight.T) + self.second.bias)
@@ -51,7 +51,7 @@ class Encoder(Module):
 class CountGenerator(Module):
     """FedSage+ dGen: the number of missing neighbours, n~ = relu(z w + b).
 
-    Its bias starts at one: a ReLU that began below zero for every subject would never learn.
+    Its bias starts at one: a ReLU below zero for every subject would never learn.
     """
 
     def __init__(self) -> None:
@@ -75,11 +75,11 @@ class FeatureGenerator(Module):
         self.output = Linear(shape.fgen_width, shape.targets * shape.features)
 
     def expand(self, noisy: Tensor, keep: Tensor | float = 1.0) -> Tensor:
-        """(n, fgen_width) what the last layer reads.
+        """(n, fgen_width) inputs of the last layer.
 
         Args:
             noisy: (n, 128) embeddings plus standard normal noise.
-            keep: (n, fgen_width) dropout's factors.
+            keep: (n, fgen_width) dropout factors.
         """
         return relu(self.second(relu(self.first(noisy)))) * keep
 

@@ -6,7 +6,7 @@
     phenotype  generated feature -> Linear(d, 32) ReLU -> FC(32, outputs)
 
 G-conv(X) = P X W + b with P = D^-1/2 A D^-1/2. Every part is a method of its own, because training
-runs the layers that are d wide apart from the narrow ones (`inpainting.fedni.adversarial_step`).
+runs the layers of width d apart from the narrow ones (`inpainting.fedni.adversarial_step`).
 """
 
 import math
@@ -20,7 +20,7 @@ FEATURE = (128, 256)
 PHENOTYPE = 32
 SEXES = 2
 WIDE = ("encoder_0.weight", "feature_2.weight", "feature_2.bias", "phenotype_0.weight")
-"""The learnable tensors with an axis of d, apart from which the generator is small."""
+"""The learnable tensors with an axis of d; all others are small."""
 
 
 class Generator(nn.Module):
@@ -29,14 +29,14 @@ class Generator(nn.Module):
     Args:
         features: d.
         sex, age: whether the phenotype head predicts them: logits of `SEXES` classes, then a number.
-        hidden: the share of the nodes that a mask hides on average.
-        k: the graph's k.
+        hidden: mean share of the nodes that a mask hides.
+        k: number of neighbours k of the graph.
         sees_degree: whether the count head sees the visible degree, and trains apart from the encoder.
-        proportional: whether it starts in proportion to one more than the visible degree.
+        proportional: whether its initial value is proportional to the visible degree + 1.
 
-    The count head starts at what hiding so many takes from everybody alike: of k neighbours, or of those that are
-    visible and one. From torch's own start it would first fall from one half, along the length of z, and end up
-    predicting fewest where most is missing.
+    The count head starts at the mean loss of neighbours under such a mask: of k neighbours, or of the visible ones
+    and one. From torch's default it would first fall from one half, along the norm of z. It would then predict the
+    fewest neighbours where most are missing.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Generator(nn.Module):
 
     @property
     def predicts_phenotypes(self) -> bool:
-        """Whether there is a phenotype head at all."""
+        """Whether there is a phenotype head."""
         return self.sex or self.age
 
     def embed(self, product: Tensor, propagation: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class Generator(nn.Module):
         """(n,) sigmoid(f_n(z)), missing neighbours as a share of k, from z (n, 64) and visible neighbours (n,)."""
         known = embedding
         if self.sees_degree:
-            # At a share of few per cent the sigmoid is exponential: a weight of 1 is proportional to the degree.
+            # At a share of a few per cent the sigmoid is exponential: a weight of 1 is proportional to the degree.
             known = cat([rms_norm(embedding.detach(), ENCODER[1:]), degree.log1p()[:, None]], dim=1)
         logits: Tensor = self.count(known)
         return logits[:, 0].sigmoid()

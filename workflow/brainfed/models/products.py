@@ -1,4 +1,4 @@
-"""Large matrix products in a number format that is chosen for them alone."""
+"""Large matrix products in a number format of their own."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +12,10 @@ from brainfed.runtime.precision import Precision
 
 @dataclass
 class Products:
-    """How the large products are formed, and how many operations they took so far.
+    """Number format of the large products, and the operations that they took so far.
 
     Attributes:
-        precision: `bfloat16`: factors and products, added up in the tensors' own format. `tf32`: factors on a GPU.
+        precision: `bfloat16`: factors and products; sums have the tensors' own format. `tf32`: factors on a GPU.
             `float32`: the tensors' own format.
         operations: multiplications and additions.
     """
@@ -43,7 +43,7 @@ class Products:
 
     @contextmanager
     def _rounding(self, out: Tensor) -> Iterator[None]:
-        """What a GPU makes of float32 factors, for these products alone."""
+        """Set a GPU's rounding of float32 factors, for these products alone."""
         if out.device.type != "cuda":
             yield
             return

@@ -1,4 +1,4 @@
-"""What a report built on these data and methods should cite."""
+"""Citations for a report on these data and methods."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Citation:
-    """One work; `doi` is empty where it has none."""
+    """One work; `doi` is empty without one."""
 
     text: str
     doi: str = ""

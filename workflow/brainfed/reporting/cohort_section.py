@@ -1,4 +1,4 @@
-"""What the page says about one cohort."""
+"""The section of the page on one cohort."""
 
 import hashlib
 import json
@@ -23,14 +23,14 @@ from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
 
 SOURCE_TITLES = {"simulate": "simulated cohort"}
-"""Of the others: cohort."""
+"""Titles of sources; the others are `cohort`."""
 
 
 @dataclass(frozen=True)
 class IssueCount:
-    """One kind of issue: how many subjects it touches, what was done, and who (only where ids may be shown).
+    """One kind of issue: the number of affected subjects, the action, and their ids (only if ids may be shown).
 
-    `details` are those of whole sites or groups, which name no subject.
+    `details` concern whole sites or groups and contain no subject.
     """
 
     kind: str
@@ -45,34 +45,34 @@ class CohortSection:
     """One cohort, counted.
 
     Attributes:
-        name: as in the config.
+        name: name in the config.
         title: `simulated cohort demo`.
-        simulated: whether its brains are made up.
+        simulated: whether its data are simulated.
         atlas: name of the parcellation.
-        atlas_digest: SHA-256 of its image; empty where only series are known.
-        attrition: from the table to the analysed subjects.
-        words: what the classes are called.
+        atlas_digest: SHA-256 of its image; empty if only series are known.
+        attrition: exclusions from the table to the analysed subjects.
+        words: names of the classes.
         labelled: analysed subjects of each class, by code.
-        unlabelled: analysed, never scored.
+        unlabelled: number of analysed subjects that are never scored.
         sites: number of sites of the analysed subjects.
         age: `25.1 (10.4 to 38.2)` years, mean and range.
         female: share of the analysed subjects with a known sex.
         twins: number of groups of subjects with identical series.
         issues: counts by kind.
         silent: analysed subjects with regions without signal.
-        confounds: sentences on what could pass for a diagnosis, one paragraph.
-        quality: sentences on motion in connectivity, odd scans and what was not measured.
-        excluded: (subject, reason); empty where ids may not be shown.
+        confounds: sentences on confounds of the diagnosis, one paragraph.
+        quality: sentences on motion in connectivity, odd scans and missing measures.
+        excluded: (subject, reason); empty if ids may not be shown.
         subjects_digest: SHA-256 of the analysed ids, one a line.
         series_digest: SHA-256 of their series' checksums.
-        connectivity: the summary of the group differences, of measures where there are no connections.
+        connectivity: the summary of the group differences, in connections or measures.
         morphometry: whether the features are FreeSurfer measures.
-        by_labels: titles of variants whose graphs are chosen on training labels: how neighbours are found, or by which
-            features.
-        embedded_by_labels: whether an embedding is.
-        site_rows: how well sites are told from the embeddings of the graphs.
-        crossings: what crossed before any method.
-        pictures: by name.
+        by_labels: titles of variants with graphs that depend on training labels, in the neighbour search or the
+            selection of features.
+        embedded_by_labels: whether an embedding depends on them.
+        site_rows: accuracy of sites predicted from the embeddings of the graphs.
+        crossings: crossings before any method.
+        pictures: pictures by name.
     """
 
     name: str
@@ -105,12 +105,12 @@ class CohortSection:
 
     @property
     def data(self) -> str:
-        """What a subject's data are called."""
+        """Name of a subject's data."""
         return "measures" if self.morphometry else "series"
 
     @property
     def contrasts(self) -> list[tuple[dict[str, Any], ClassWords]]:
-        """The summary of every comparison of two groups, and the words of the two."""
+        """The summary of every comparison of two groups, and the names of the two."""
         found = self.connectivity.get("contrasts", [self.connectivity])
         return [(summary, named) for summary, (_, named) in zip(found, self.words.contrasts, strict=True)]
 
@@ -122,8 +122,8 @@ class CohortSection:
     @property
     def classes(self) -> str:
         """`10 patients, 12 controls`, and those without a label."""
-        told = [f"{self.labelled[code]} {self.words.many[code]}" for code in self.words.shown]
-        return ", ".join([*told, *([f"{self.unlabelled} unlabelled, never scored"] if self.unlabelled else [])])
+        shown = [f"{self.labelled[code]} {self.words.many[code]}" for code in self.words.shown]
+        return ", ".join([*shown, *([f"{self.unlabelled} unlabelled, never scored"] if self.unlabelled else [])])
 
 
 def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_subjects: bool) -> CohortSection:

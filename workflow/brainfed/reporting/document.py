@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing but a browser."""
+"""The report: one HTML file without external resources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ def write_report(outline: ReportOutline, captions: Sequence[str], results: Seque
     """Render the outline's artefacts into one page.
 
     Args:
-        outline: what to show.
+        outline: contents of the page.
         captions: the caption files, `NAME.rst`.
         results: all results that the page shows.
         path: the HTML file.
@@ -101,7 +101,7 @@ def _differences(chapters: Sequence[Chapter]) -> str:
 
 
 def _each_figure_once(experiments: Sequence[ExperimentOutline]) -> list[ExperimentOutline]:
-    """A group's figure stays with its first experiment."""
+    """Keep a group's figure with its first experiment."""
     seen: set[str] = set()
     kept = []
     for experiment in experiments:

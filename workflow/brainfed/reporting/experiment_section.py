@@ -1,4 +1,4 @@
-"""What the page says about one experiment."""
+"""The section of the page on one experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class DifferenceTable:
-    """One metric and scope of the tests, and how many differences each test calls significant."""
+    """One metric and scope of the tests, and the number of significant differences by each test."""
 
     title: str
     rows: list[Row]
@@ -73,35 +73,35 @@ class ExperimentSection:
 
     Attributes:
         key: unique on the page.
-        outline: what was run.
+        outline: outline of the experiment.
         setting: institutions, folds and repeats in one line.
-        protocol: what test subjects may be used for.
+        protocol: permitted use of test subjects.
         verdict: the answer in one line.
         sentences: the numbers behind it.
-        answer: what they are made from.
+        answer: source of verdict and sentences.
         institutions: number of institutions.
         runs: number of test folds over all repeats.
-        scores: by scope.
-        tests: by metric and scope.
+        scores: tables by scope.
+        tests: tables by metric and scope.
         family: number of tests that Holm's correction counts.
-        undefined: AUCs without a definition.
-        paper: ours beside the paper's.
+        undefined: number of undefined AUCs.
+        paper: our scores and the paper's.
         paper_about: the paper's cohort.
-        paper_comparable: whether it is about the same collection.
-        paper_auc: why the paper's AUC stands beside our balanced accuracy.
-        tested: how many people a score rests on.
-        twins: every federated method beside the same model alone and on pooled data.
-        twins_missing: one sentence on methods without a twin; empty where none lacks one.
-        twin_notes: what else differs between them.
-        exchanges: what crossed.
-        costs: what it took.
-        pictures: by name.
-        generated: how many nodes were generated and whom they are joined to.
-        effects: what the scores owe to them.
-        fidelity: generated against true neighbours; empty where those are not known.
-        missing: how many neighbours are missing, predicted and generated.
-        why: what a reader should see in the variants that ask why.
-        readings: how near each reading comes to the paper; None but for the figure `readings`.
+        paper_comparable: whether it is of the same collection.
+        paper_auc: reason to compare the paper's AUC with our balanced accuracy.
+        tested: number of subjects behind a score.
+        twins: every federated method against the same model alone and on pooled data.
+        twins_missing: one sentence on methods without a twin; empty if all have theirs.
+        twin_notes: other differences between methods and twins.
+        exchanges: exchanges between institutions.
+        costs: time, memory and counts.
+        pictures: pictures by name.
+        generated: number of generated nodes and of their neighbours.
+        effects: effect of these nodes on the scores.
+        fidelity: generated against true neighbours; empty if those are not known.
+        missing: number of missing neighbours, predicted and generated.
+        why: findings of the variants of the graph network.
+        readings: distance of each reading to the paper; None except for the figure `readings`.
     """
 
     key: str
@@ -137,7 +137,7 @@ class ExperimentSection:
 
     @property
     def paper_picture(self) -> Picture | None:
-        """The figure that the paper has too; of a group, its first experiment holds it."""
+        """The figure that the paper also has; a group's first experiment has it."""
         return self.pictures.get(self.outline.figure)
 
     @property
@@ -147,12 +147,12 @@ class ExperimentSection:
 
     @property
     def prepares(self) -> bool:
-        """Whether anything is fitted or built for any variant before it is trained."""
+        """Whether any variant has a fitted or built stage before training."""
         return any(cost.preparation for cost in self.costs)
 
     @property
     def paper_says(self) -> str:
-        """`Fig. 8: accuracy rises ...`; empty where the paper has nothing to say."""
+        """`Fig. 8: accuracy rises ...`; empty without a conclusion of the paper."""
         name = self.outline.paper
         if name not in FEDNI_SAYS:
             return ""
@@ -161,12 +161,12 @@ class ExperimentSection:
 
     @property
     def reference(self) -> ShownVariant:
-        """The variant that the tests compare with."""
+        """The reference variant of the tests."""
         return self.outline.variant(self.outline.reference)
 
     @property
     def has_both_scopes(self) -> bool:
-        """Whether it compares graphs that were cut with those that institutions build themselves."""
+        """Whether it compares cut graphs with graphs that institutions build themselves."""
         scopes = {variant.setting("graph.scope") for variant in self.outline.variants}
         return {"global_cut", "local"} <= scopes
 
@@ -182,7 +182,7 @@ class ExperimentSection:
 
     @property
     def gain_note(self) -> str:
-        """What learning alone is, and what a dot is, where that needs a word."""
+        """Explanation of local training and of a dot, if needed."""
         if self.answer.unseen:
             return "A site tested unseen has no model of its own: alone is the mean of the other sites\u2019 models."
         if self.outline.split["institutions"] == "random" and self.outline.repeats > 1:
@@ -246,7 +246,7 @@ def experiment_section(
 
 
 def _verdict(answer: Answer, finding: str) -> str:
-    """What its own figure says, where the experiment has one; else what federation reaches."""
+    """The finding of the experiment's own figure if it has one; else the result of federation."""
     return finding or verdict(answer)
 
 

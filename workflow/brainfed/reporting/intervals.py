@@ -1,4 +1,4 @@
-"""The mean of a score over runs with the interval that cross-validation deserves.
+"""The mean of a score over runs with its interval under cross-validation.
 
 Runs share training subjects, so their spread understates the doubt; Nadeau & Bengio's correction
 widens it (see `evaluation.statistics`).
@@ -26,22 +26,22 @@ class Interval:
 
     @property
     def negated(self) -> "Interval":
-        """Of the difference taken the other way round."""
+        """The interval of the negated difference."""
         return Interval(-self.mean, -self.high, -self.low, self.runs)
 
     @property
     def known(self) -> bool:
-        """Whether there are runs enough for an interval."""
+        """Whether there are enough runs for an interval."""
         return bool(np.isfinite(self.low))
 
     @property
     def digits(self) -> int:
-        """Decimals that its width deserves."""
+        """Number of decimals for its width."""
         return digits_of(self.low, self.high)
 
     @property
     def text(self) -> str:
-        """The mean: `0.73`, or `0.731` where the interval is narrow."""
+        """The mean: `0.73`, or `0.731` for a narrow interval."""
         return rounded(self.mean, self.digits)
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ def interval(runs: pd.DataFrame, variant: str, metric: str, ratio: float, scope:
 
 
 def best(runs: pd.DataFrame, variants: Sequence[str], metric: str, scope: str = INSTITUTION) -> str | None:
-    """The variant with the highest mean; None where no variant has a defined value."""
+    """The variant with the highest mean; None if no variant has a defined value."""
     means = {variant: values(runs, variant, metric, scope) for variant in variants}
     scored = {variant: float(found.mean()) for variant, found in means.items() if len(found)}
     return max(scored, key=lambda variant: scored[variant]) if scored else None

@@ -1,4 +1,4 @@
-"""What the report is made of: cohorts, their experiments, and where each artefact and figure lies."""
+"""Contents of the report: cohorts, their experiments, and the paths of their artefacts and figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ class ExperimentOutline:
     """One table of one cohort.
 
     Attributes:
-        name: as in the config.
+        name: name in the config.
         title: its heading.
         protocol: `transductive` or `inductive`.
         labels: `true` or `permuted`.
-        reference: variant that the tests compare with.
+        reference: reference variant of the tests.
         repeats: number of repeats.
         split: the resolved split settings.
         splits: the split of every repeat.
@@ -63,25 +63,25 @@ class CohortOutline:
     """One cohort.
 
     Attributes:
-        name: as in the config.
+        name: name in the config.
         source: `simulate`, `nifti`, `timeseries` or `freesurfer`.
         atlas: name of the parcellation.
-        parcellation: its image; empty where only series are known.
+        parcellation: its image; empty if only series are known.
         participants: the phenotype artefact.
-        included: who is used.
-        issues: what was found in the data.
+        included: the subjects of the analysis.
+        issues: issues of the data.
         connectivity: summary of the group differences.
-        site_trace: how well sites are told from embeddings; empty where no method uses a graph.
+        site_trace: accuracy of sites predicted from embeddings; empty if no method uses a graph.
         quality: quality tables of all parts.
         measures: the measures of every subject's quality.
-        connections: how every connection goes with motion.
-        crossings: what the search for odd scans and twins compared between sites.
-        flag: the limits of what is told about subjects that stay.
+        connections: correlation of every connection with motion.
+        crossings: exchanges between sites in the search for odd scans and twins.
+        flag: limits beyond which an included subject is listed.
         figures: name -> SVG.
         experiments: in the order of the config.
-        target: what is learnt, `diagnosis` or `sex`.
+        target: predicted variable, `diagnosis` or `sex`.
         classes: names of the diagnoses in the order of their codes; empty: patients and controls.
-        kind: of its features, `connectivity` or `morphometry`.
+        kind: kind of its features, `connectivity` or `morphometry`.
     """
 
     name: str
@@ -106,7 +106,7 @@ class CohortOutline:
 
     @property
     def words(self) -> ClassWords:
-        """What its classes are called."""
+        """Names of its classes."""
         return class_words(self.target, self.classes)
 
 
@@ -118,7 +118,7 @@ class ReportOutline:
         project: its name.
         title: its heading.
         show_subjects: whether subject ids may be printed.
-        seed: of every random stream.
+        seed: seed of every random stream.
         config: the resolved config.
         cohorts: in the order of the config.
     """
@@ -132,7 +132,7 @@ class ReportOutline:
 
 
 def read_outline(values: Mapping[str, Any]) -> ReportOutline:
-    """An outline from the builtins that a rule's parameters hold."""
+    """An outline from the builtins of a rule's parameters."""
     return ReportOutline(**{**values, "cohorts": tuple(_cohort(item) for item in values["cohorts"])})
 
 

@@ -1,10 +1,10 @@
-"""One p for a difference on a whole page, however many sentences, stars and tables name it.
+"""One p for a difference on a whole page, in all sentences, stars and tables.
 
-Holm's correction depends on which comparisons are counted together, so two places of a page that count differently
-could call one difference significant and not significant. A difference from the experiment's reference has the p of
+Holm's correction depends on the family of comparisons. With two families, one difference could be significant in one
+place of a page and not in another. A difference from the experiment's reference has the p of
 the test tables, which count every method in every metric and scope that is tested: one family an experiment. Any other
 has the p of the comparisons with FedNI (its baselines and its variants), or of all federated methods with one that is
-not; the larger p where it is among both. The sentence that uses such a p says what it counts.
+not; the larger p if it is among both. A sentence with such a p states its family.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ BASELINES = {
     "fedmlp": "no graph at all",
     "ridge-central": "pooled data",
 }
-"""What FedNI is held against -> what each stands for."""
+"""Methods that FedNI is compared with -> description of each."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PageTests:
     Attributes:
         scored: the runs.
         variants: all variants of the experiment.
-        reference: what the test tables, and the stars of its figure, compare with.
+        reference: reference variant of the test tables and of the stars in its figure.
     """
 
     scored: Scored
@@ -49,7 +49,7 @@ class PageTests:
         """Every other variant minus `centre`, paired by run, and its p on this page (NaN: too few runs).
 
         Args:
-            centre: what the others are compared with.
+            centre: the variant that the others are compared with.
             others: their names.
             metric: one metric.
         """
@@ -58,7 +58,7 @@ class PageTests:
         return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in found.items()}
 
     def counted(self, centre: str, others: Sequence[str], metric: str) -> str:
-        """Over what p is Holm-corrected: `over all 60 comparisons with FedNI in the tests below`; empty over one."""
+        """The family of Holm's correction: `over all 60 comparisons with FedNI in the tests below`; empty over one."""
         title, table = self._title(centre), len(self._table().dropna())
         if centre == self.reference:
             return (
@@ -70,8 +70,8 @@ class PageTests:
         said = f"over the {count} comparisons with {title} on this page, metric by metric" if count > 1 else ""
         if self.reference not in others or table == 1:
             return said
-        told = f"over the {table} of the tests below"
-        return f"{said}, against {self._title(self.reference)} {told}" if said else told
+        family = f"over the {table} of the tests below"
+        return f"{said}, against {self._title(self.reference)} {family}" if said else family
 
     def _p(self, centre: str, other: str, others: Sequence[str], metric: str) -> float:
         if not len(values(self.scored.runs, other, metric)):
@@ -94,14 +94,14 @@ class PageTests:
         return self._family[0]
 
     def _compared(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
-        """What is counted together, computed once."""
+        """The families of comparisons, computed once."""
         key = (metric, centre, *others)
         if key not in self._known:
             self._known[key] = self.scored.differences(centre, others, metric)
         return self._known[key]
 
     def _together(self, centre: str, asked: Sequence[str], metric: str) -> list[str]:
-        """What is compared with `centre`, wherever the page does so: beyond what is asked, always the same."""
+        """All comparisons of the page with `centre`, whatever the call asks for."""
         everybody = self._others(centre, metric)
         if centre == FEDNI:
             always = {*BASELINES, *(variant.name for variant in self.variants if variant.method == FEDNI)}

@@ -1,4 +1,4 @@
-"""Who is in a cohort, as the report counts them: every participant with its fate and its series' quality."""
+"""Participants of a cohort in the report: inclusion or reason for exclusion, and quality of the series."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,12 @@ from brainfed.runtime.artefacts import read_table
 
 @dataclass(frozen=True)
 class Attrition:
-    """From the phenotype table to the subjects that are used.
+    """Exclusions from the phenotype table to the included subjects.
 
     Attributes:
         listed: rows of the phenotype table.
-        left_out: (why, how many), the most frequent first.
-        included: subjects that are used.
+        left_out: (reason, number of subjects), the most frequent first.
+        included: number of included subjects.
     """
 
     listed: int
@@ -50,20 +50,20 @@ def used(people: pd.DataFrame) -> pd.DataFrame:
 
 
 def attrition(people: pd.DataFrame) -> Attrition:
-    """Count who was left out, by kind of reason."""
+    """Count the excluded subjects by kind of reason."""
     kinds = people.loc[~people["included"], "reason"].map(reason_kind).value_counts()
     left_out = sorted(((str(kind), int(count)) for kind, count in kinds.items()), key=lambda item: (-item[1], item[0]))
     return Attrition(len(people), tuple(left_out), int(people["included"].sum()))
 
 
 def twin_groups(people: pd.DataFrame) -> list[list[str]]:
-    """Ids of the included subjects whose series are identical, a list a group."""
+    """Ids of the included subjects with identical series, a list a group."""
     kept = people[people["included"]]
     return [sorted(group["subject"]) for _, group in kept.groupby("twin_group") if len(group) > 1]
 
 
 def site_table(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> pd.DataFrame:
-    """Included subjects by site, the largest first: site, a column a class, and unlabelled where there are any."""
+    """Included subjects by site, the largest first: site, a column a class, and unlabelled if there are any."""
     kept = used(people)
     columns = {code: words.short[code] for code in words.shown}
     columns |= {-1: "unlabelled"} if (kept["diagnosis"] < 0).any() else {}

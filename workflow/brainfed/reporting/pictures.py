@@ -1,6 +1,6 @@
-"""Figures as the page holds them: the SVG inside an image's address, a caption, and words for who cannot see it.
+"""Figures in the page: the SVG as data URI of an image, a caption, and alternative text.
 
-An image of its own keeps the ids and styles of one SVG away from those of all others.
+A separate image keeps the ids and styles of one SVG apart from all others.
 """
 
 import base64
@@ -26,10 +26,10 @@ class Picture:
     Attributes:
         name: kind of figure.
         anchor: unique on the page.
-        address: the SVG as an address.
-        caption: in plain text.
-        alternative: words for who cannot see it.
-        finding: what it says of itself; empty where it leaves that to the reader.
+        address: the SVG as data URI.
+        caption: caption in plain text.
+        alternative: alternative text.
+        finding: finding in the figure; empty without one.
     """
 
     name: str
@@ -60,7 +60,7 @@ def read_pictures(figures: Mapping[str, str], captions: Mapping[str, str], subje
     Args:
         figures: name -> SVG file.
         captions: name -> caption.
-        subject: what the figures are about; it ends the words for who cannot see them.
+        subject: topic of the figures; the end of the alternative text.
 
     Raises:
         UserError: a figure has no caption.

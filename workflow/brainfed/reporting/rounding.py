@@ -1,7 +1,7 @@
-"""The one way in which the report turns a number into text, so that one number is printed one way.
+"""Formatting of all numbers of the report, so that equal numbers give equal text.
 
-The mean of the same runs differs in its last bits with the order of the additions, and a half (0.5375) then went up in
-one place and down in another. A first rounding removes such errors, and a half then goes away from zero.
+The mean of the same runs differs in its last bits with the order of the additions, so a half (0.5375) could round up in
+one place and down in another. A first rounding removes such errors; a half then rounds away from zero.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
@@ -9,18 +9,18 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 
 EXACT = 12
-"""Decimals that adding up in another order does not change."""
+"""Decimals that do not depend on the order of a sum."""
 WIDE = 0.01
-"""Half an interval's width from which on its mean is printed with two decimals."""
+"""Smallest half-width of an interval for a mean with two decimals."""
 SIGNIFICANT = 0.05
-"""A corrected p below it holds."""
+"""Significance level of a corrected p."""
 MOST = 6
-"""Decimals at most."""
+"""Largest number of decimals."""
 NONE = "\u2013"
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """`0.538`; a dash for what is not finite, no sign on zero."""
+    """`0.538`; a dash for a value that is not finite, no sign on zero."""
     if not np.isfinite(value):
         return NONE
     exact = Decimal(repr(round(float(value), EXACT)))
@@ -41,9 +41,9 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def digits_of(low: float, high: float) -> int:
-    """Decimals that an interval deserves: two where it is wide or unknown, three where it is narrow.
+    """Number of decimals for an interval: two if it is wide or unknown, three if it is narrow.
 
-    More where zero lies outside and the nearer bound would read as zero.
+    More if zero lies outside and the nearer bound would round to zero.
     """
     digits = 3 if round((high - low) / 2, EXACT) < WIDE else 2
     nearer = min(abs(low), abs(high)) if low * high > 0 else np.nan
@@ -65,8 +65,8 @@ def p_short(p: float) -> str:
         return "> .99"
     if p >= SIGNIFICANT:
         return short(p)
-    told = (short(p, digits) for digits in range(3, MOST + 1))
-    return next((text for text in told if float(text) < SIGNIFICANT), "< .05")
+    texts = (short(p, digits) for digits in range(3, MOST + 1))
+    return next((text for text in texts if float(text) < SIGNIFICANT), "< .05")
 
 
 def p_value(p: float) -> str:

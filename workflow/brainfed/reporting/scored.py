@@ -1,4 +1,4 @@
-"""The scores of an experiment as its pictures need them: means with intervals, differences with tests."""
+"""The scores of an experiment for its figures: means with intervals, differences with tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def read_scored(outline: ExperimentOutline) -> Scored:
 
 
 def read_splits(outline: ExperimentOutline) -> pd.DataFrame:
-    """subject, institution, fold, repeat of who is tested in every repeat; `variant` is empty."""
+    """subject, institution, fold, repeat of the tested subjects of every repeat; `variant` is empty."""
     return pd.concat(
         [
             read_table(path, ["subject", "institution", "fold"]).query("fold >= 0").assign(variant="", repeat=repeat)
@@ -74,5 +74,5 @@ def read_splits(outline: ExperimentOutline) -> pd.DataFrame:
 
 
 def significant(p: float) -> bool:
-    """Whether a corrected p holds; too few runs hold nothing."""
+    """Whether a corrected p is significant; False for too few runs."""
     return bool(np.isfinite(p)) and p < SIGNIFICANT

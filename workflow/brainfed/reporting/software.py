@@ -1,4 +1,4 @@
-"""Which versions of the libraries computed the results, by the records that lie beside them.
+"""Versions of the libraries that computed the results, from the records next to them.
 
 The environment that writes the page may be another one: results are kept across versions (`library_versions: record`).
 """
@@ -15,13 +15,13 @@ from brainfed.runtime.records.made import Made, record_of
 
 @dataclass(frozen=True)
 class Software:
-    """What computed the results behind a page, down to the first job that read the data.
+    """Software of all jobs behind a page, down to the first job that read the data.
 
     Attributes:
         versions: package -> number of jobs by the version that they computed with.
         jobs: number of jobs that wrote the results.
-        unrecorded: how many results say nothing of versions.
-        adopted: how many jobs' results were kept on request, whatever made them.
+        unrecorded: number of results without a record of versions.
+        adopted: number of jobs with results kept on request, whatever made them.
     """
 
     versions: Mapping[str, Mapping[str, int]]
@@ -36,7 +36,7 @@ class Software:
 
 
 def software_of(results: Iterable[str]) -> Software:
-    """What computed the results that a page reads, and all that they were made from.
+    """Software of the results of a page, and of all their inputs.
 
     Args:
         results: paths of results; files without a record are counted.
@@ -54,9 +54,9 @@ def software_of(results: Iterable[str]) -> Software:
 
 
 def mixed_versions(experiment: ExperimentOutline) -> list[str]:
-    """Sentences on what a table's results do not share, or what nothing vouches for.
+    """Warnings on mixed versions and on unverified results of a table.
 
-    One for each library of which several versions computed them, and one where some were kept on request.
+    One for each library with several versions, and one if some results were kept on request.
     """
     used: dict[str, dict[str, list[str]]] = {}
     for variant in experiment.variants:
@@ -71,7 +71,7 @@ def mixed_versions(experiment: ExperimentOutline) -> list[str]:
 
 
 def result_files(variant: ShownVariant) -> list[str]:
-    """What a variant's scores come from: features, generators, fused graphs and predictions."""
+    """Inputs of a variant's scores: features, generators, fused graphs and predictions."""
     generators = variant.inpainting.get("costs", [])
     return [*variant.feature_files, *generators, *variant.fused, *variant.costs]
 

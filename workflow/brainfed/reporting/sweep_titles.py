@@ -27,19 +27,19 @@ ABBREVIATIONS = {
     "self10": "self-weight 10",
     "parisot": "as Parisot et al.",
 }
-"""Ends of names and words in them that are not written as they sound; whole ends first."""
+"""Words for ends of names and for words in them; whole ends first."""
 NUMBERS = r"-?\d[\d.x]*(?:e[+-]?\d+)?"
 
 
 def without_sweep(suffix: str, settings: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Part the end of a variant's name.
+    """Split the end of a variant's name.
 
     Args:
-        suffix: what follows the method's name, with its first hyphen: `-wide-k5`.
+        suffix: part after the method's name, with its first hyphen: `-wide-k5`.
         settings: the method's own settings.
 
     Returns:
-        What no sweep wrote (`-wide`; empty where it only repeats a swept key), and the swept settings (`k = 5`).
+        The part outside a sweep (`-wide`; empty if it only repeats a swept key), and the swept settings (`k = 5`).
     """
     keys = {name.replace("_", "-") for name in (*settings, *(field.name for kind in STAGES for field in fields(kind)))}
     either = "|".join(_longest_first({re.escape(word) for word in _words(settings)}))

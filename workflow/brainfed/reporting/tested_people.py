@@ -1,4 +1,4 @@
-"""How many people a score rests on: those tested in a fold, and in an institution of a fold."""
+"""Number of subjects behind a score: tested in a fold, and in an institution of a fold."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class TestedPeople:
 
     @property
     def sentence(self) -> str:
-        """How many people a fold tests, how many of them in one institution, and how many runs there are."""
+        """Number of tested subjects of a fold and of one institution, and number of runs."""
         people = f"A fold tests {_range(self.fold)} people"
         inside = "" if self.fold == self.institution else f", {_range(self.institution)} of them in one institution"
         return f"{people}{inside}; the scores are means over {self.runs} run{'s' if self.runs != 1 else ''}."

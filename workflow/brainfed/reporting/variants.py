@@ -1,4 +1,4 @@
-"""How a variant is shown: its title, and one colour for each family of methods."""
+"""Display of a variant: its title, and one colour for each family of methods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ class Twin:
 
     Attributes:
         name: of a variant of the experiment; empty: none.
-        differs: what else differs, a sentence each.
-        missing: why there is none, or what to add to the config.
-        other_model: how its model is called where it is not the method's own.
+        differs: other differences, a sentence each.
+        missing: reason for a missing twin, or the variant to add to the config.
+        other_model: name of its model if it is not the method's own.
     """
 
     name: str = ""
@@ -153,8 +153,8 @@ def read_variant(values: Mapping[str, Any]) -> ShownVariant:
 
 
 def _with_words(title: str, words: Sequence[str]) -> str:
-    told = ", ".join(word for word in words if word)
-    return f"{title} ({told})" if told else title
+    details = ", ".join(word for word in words if word)
+    return f"{title} ({details})" if details else title
 
 
 def by_family(variants: Sequence[ShownVariant]) -> list[ShownVariant]:

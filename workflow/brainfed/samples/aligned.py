@@ -35,7 +35,7 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
 
 
 def read_features(path: Path | str, subjects: Sequence[str]) -> NDArray[np.float32]:
-    """Features (n, d) in the order of `subjects`, where they are all of the file its pages; errors as in `align`."""
+    """Features (n, d) in the order of `subjects`; memory-mapped if they are all of the file; errors as in `align`."""
     rows = align(map_array(path, "features"), "features", subjects, path)
     return np.asarray(rows, dtype=np.float32)
 
@@ -44,7 +44,7 @@ def read_graph(path: Path | str, subjects: Sequence[str]) -> Graph:
     """The graph with its nodes in the order of `subjects` and its edges in order of (row, column).
 
     Raises:
-        UserError: its subjects are others.
+        UserError: its subjects are not those of the split.
     """
     file = read_arrays(path, ["row", "column", "weight"])
     place = {subject: position for position, subject in enumerate(subjects)}

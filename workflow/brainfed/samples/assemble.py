@@ -15,10 +15,10 @@ from brainfed.samples.people import phenotypes_of, read_people
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
-    """(n,) diagnoses, -1 of who is never tested; `permuted` shuffles them inside every institution and fold.
+    """(n,) diagnoses, -1 if no fold tests the subject; `permuted` shuffles them inside every institution and fold.
 
-    The shuffle, the null control, keeps each cell's share of patients, as the stratified split made it: otherwise the
-    institution itself would tell the label.
+    The shuffle is the null control. It keeps each cell's share of patients, as the stratified split made it: otherwise
+    the institution itself would predict the label.
     """
     labelled = people["fold"] >= 0
     diagnosis = people["diagnosis"].where(labelled, -1).to_numpy(np.int64)
@@ -41,22 +41,22 @@ def assemble(
     fused: Sequence[Path | str] = (),
     classes: int = 2,
 ) -> tuple[MethodInputs, IntArray]:
-    """Build a method's inputs, and apart from them the labels that only the scores may see.
+    """Build a method's inputs, and separately the labels for the scores.
 
-    Unlabelled subjects are nodes: a method without a graph, which could only scale by them, is not given them.
+    Unlabelled subjects are nodes. A method without a graph does not receive them, as it could only scale by them.
 
     Args:
         split: subject, institution, fold.
         participants: the phenotype artefact.
-        features: none, one shared by the folds, or one a fold in order.
+        features: empty, one shared by the folds, or one a fold in order.
         graphs: the same for population graphs.
         labels: `true` or `permuted`.
-        streams: of the repeat.
-        fused: none, one graph with generated nodes shared by the folds, or one a fold in order.
+        streams: random streams of the repeat.
+        fused: empty, one graph with generated nodes shared by the folds, or one a fold in order.
         classes: number of classes C.
 
     Returns:
-        The inputs with labels -1 where tested or unlabelled, and the (n,) labels.
+        The inputs, with label -1 where tested or unlabelled, and the (n,) labels.
     """
     people = read_people(split, participants)
     if not graphs and not fused:

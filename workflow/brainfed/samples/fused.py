@@ -15,8 +15,8 @@ from brainfed.samples.people import Phenotypes
 def with_generated(inputs: MethodInputs) -> MethodInputs:
     """The same inputs over n + g nodes: the subjects first, then the generated nodes.
 
-    Where every fold has a fused graph of its own, an institution gets as many places as its largest
-    fold needs; in the other folds those left over have no edge and zero features.
+    If every fold has a fused graph of its own, an institution gets as many nodes as its largest
+    fold needs. In the other folds the unused nodes have no edge and zero features.
     """
     subjects = len(inputs.subjects)
     places = _places(inputs.fused, len(inputs.institutions))
@@ -46,13 +46,13 @@ def without_generated(outcome: Outcome, subjects: int) -> Outcome:
 
 
 def _places(graphs: Sequence[FusedGraph], institutions: int) -> IntArray:
-    """(M,) the most generated nodes that any fold has in each institution."""
+    """(M,) largest number of generated nodes over the folds, by institution."""
     counts = [np.bincount(fused.institution, minlength=institutions) for fused in graphs]
     return np.asarray(np.max(counts, axis=0), dtype=np.int64)
 
 
 def _positions(fused: FusedGraph, places: IntArray) -> IntArray:
-    """(g,) place of each generated node among all places, those of an institution side by side."""
+    """(g,) position of each generated node among all, ordered by institution."""
     start = np.concatenate([[0], np.cumsum(places)])
     positions = np.zeros(len(fused.institution), dtype=np.int64)
     for institution in range(len(places)):

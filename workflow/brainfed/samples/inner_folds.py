@@ -1,7 +1,7 @@
-"""Choosing a penalty on the training subjects, without splitting a subject from its twin.
+"""Choice of a penalty on the training subjects; a subject and its twin stay in one inner fold.
 
-Rows with identical features are one person scanned into the cohort twice; they stay on one side of
-every inner split, as they do of the outer one.
+Rows with identical features are one person in the cohort twice. They stay on one side of
+every inner split, like in the outer one.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +29,8 @@ def twin_groups(features: FloatArray) -> IntArray:
 def inner_folds(labels: IntArray, twins: IntArray, seed: int) -> IntArray:
     """(n,) inner fold of each training subject, stratified by label.
 
-    At most 5 folds, and no more than there are people of the rarer class; a single fold 0 where the
-    rarer class has one person only.
+    At most 5 folds, and at most as many as the rarer class has subjects; a single fold 0 if the
+    rarer class has one subject only.
     """
     people = np.flatnonzero(twins == np.arange(len(twins)))
     smallest = int(np.bincount(labels[people], minlength=2).min())
@@ -43,13 +43,12 @@ def inner_folds(labels: IntArray, twins: IntArray, seed: int) -> IntArray:
 
 
 def choose_cost(costs: Sequence[float], labels: IntArray, fold: IntArray, margins: Margins, loss: Loss) -> float:
-    """The cost with the smallest mean loss over the inner folds, the strongest penalty among equals.
+    """The cost with the smallest mean loss over the inner folds, the strongest penalty among ties.
 
     Args:
         costs: ascending.
         labels: (n,) in {0, 1}.
-        fold: (n,) inner folds; with a single one there is nothing to choose by, and the strongest
-            penalty is taken.
+        fold: (n,) inner folds; with a single one, the strongest penalty is taken.
         margins: (cost, training positions, held-out positions) -> margins of the held-out subjects.
         loss: (labels, margins) of the held-out subjects -> their mean loss.
     """

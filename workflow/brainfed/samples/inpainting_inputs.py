@@ -1,4 +1,4 @@
-"""Read what a generator of missing neighbours is trained on: everything but a diagnosis (FedNI Sec. III-C.1)."""
+"""Inputs of the training of a generator of missing neighbours: no diagnosis (FedNI Sec. III-C.1)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,18 +29,18 @@ def inpainting_inputs(
     streams: Streams,
     correlations: bool = True,
 ) -> InpaintingInputs:
-    """One repeat, or one of its folds.
+    """Read the inputs of one repeat or of one of its folds.
 
     Args:
         split: subject, institution, fold.
         participants: the phenotype artefact.
         features: the features artefact of the repeat or the fold.
-        graph: the population graph of the same.
-        graph_settings: what the graph was built with.
-        protocol: under `inductive` the subjects tested in the fold are not learnt from.
+        graph: the population graph of the same repeat or fold.
+        graph_settings: settings of the graph.
+        protocol: under `inductive` the generator does not learn from the subjects tested in the fold.
         part: `all` or `fold-f`.
-        streams: of the repeat.
-        correlations: whether the features are correlations as they are, which a generator learns unscaled.
+        streams: random streams of the repeat.
+        correlations: whether the features are plain correlations, which a generator learns unscaled.
 
     Raises:
         UserError: an artefact's subjects are not those of the split, or a feature is not finite.

@@ -1,4 +1,4 @@
-"""What one method job is given, and what it returns: the border that no test label crosses."""
+"""Input and output of one method job; the input has no test label."""
 
 from dataclasses import dataclass, field
 
@@ -12,9 +12,9 @@ from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.people import Phenotypes
 
 UNLABELLED = -1
-"""In place of a fold: a subject without a label, tested in none."""
+"""Fold of a subject without a label, which no fold tests."""
 GENERATED = -2
-"""In place of a fold: a generated node."""
+"""Fold of a generated node."""
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -22,9 +22,9 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class MethodInputs(LabelledSubjects):
-    """Subjects as nodes: what a method of population graphs, or of features alone, learns from.
+    """Subjects as nodes: input of methods on population graphs or on features alone.
 
-    In `fold` stand `UNLABELLED` and `GENERATED` for subjects and nodes that are tested in none.
+    `fold` is `UNLABELLED` or `GENERATED` for subjects and nodes that no fold tests.
 
     Attributes:
         features: (n, d) imaging features shared by the folds, or one such array a fold.
@@ -43,21 +43,21 @@ class MethodInputs(LabelledSubjects):
         return self.features[fold if len(self.features) > 1 else 0]
 
     def subjects_among(self, nodes: IntArray) -> int:
-        """How many of these nodes are people, labelled or not."""
+        """Number of these nodes that are subjects, labelled or not."""
         return int((self.fold[nodes] > GENERATED).sum())
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method returns.
+    """The output of a method.
 
     Attributes:
-        scores: (F, n, C), finite where the subject is tested in that fold, NaN elsewhere; the largest is of the
-            predicted class.
-        kind: `probability`, or `margin`, which a patient of two classes has above 0.
+        scores: (F, n, C), finite where the subject is tested in that fold, NaN elsewhere; the predicted class has
+            the largest score.
+        kind: `probability`, or `margin`, above 0 for a predicted patient of two classes.
         round_scores: (T, F, n, C) the same after every round, for the curves; None without rounds.
         training_loss: (T, M, F) mean local training loss of the round; None without rounds.
-        counts: what was counted: parameters, floating-point operations, rounds.
+        counts: numbers of parameters, floating-point operations and rounds.
         crossings: one row for each kind of tensor that crossed institutions.
     """
 

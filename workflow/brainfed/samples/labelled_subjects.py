@@ -1,6 +1,6 @@
-"""What every kind of samples holds: subjects with an institution, a fold, and labels that no test subject shows.
+"""Base of every kind of samples: subjects with an institution, a fold, and labels; test labels are hidden.
 
-Samples differ in what is learnt from: nodes of population graphs (`samples.inputs`) are the first kind.
+Kinds of samples differ in their data: nodes of population graphs (`samples.inputs`) are the first kind.
 """
 
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from brainfed.runtime.streams import Streams
 
 HIDDEN = -1
-"""In place of a label: the subject is tested in the fold, or has no label."""
+"""Label of a subject that is tested in the fold or has no label."""
 
 IntArray = NDArray[np.int64]
 
 
 def hidden_labels(truth: IntArray, fold: IntArray) -> IntArray:
-    """(F, n) labels that a method may see in each fold: `HIDDEN` where the subject is tested in it or in none.
+    """(F, n) labels that a method may see in each fold: `HIDDEN` if this fold or no fold tests the subject.
 
     Args:
         truth: (n,) labels in {0, ..., C - 1}, negative where unknown.
-        fold: (n,) the fold 0 ... F - 1 in which each subject is tested, negative: in none.
+        fold: (n,) the fold 0 ... F - 1 that tests each subject; negative: no fold.
     """
     tested = np.arange(fold.max() + 1)[:, None] == fold[None, :]
     return np.where(tested | (fold < 0)[None, :], HIDDEN, truth[None, :])
@@ -34,11 +34,11 @@ class LabelledSubjects:
     Attributes:
         subjects: n ids.
         institutions: M names; `institution` (n,) indexes them.
-        fold: (n,) the fold in which each subject is tested, 0 ... F - 1; negative: in none.
-        labels: (F, n) in {0, ..., C - 1}, and -1 where the subject is tested in that fold, or in none: a method
-            never holds the label of a subject that it is about to score.
+        fold: (n,) the fold that tests each subject, 0 ... F - 1; negative: no fold.
+        labels: (F, n) in {0, ..., C - 1}, and -1 if that fold or no fold tests the subject: a method
+            never has the label of a subject that it scores.
         streams: the repeat's random streams.
-        classes: C; of two, 1 is the patient.
+        classes: number of classes C; of two, 1 is the patient.
 
     Raises:
         ValueError: a label of a tested subject is not hidden.
@@ -53,10 +53,10 @@ class LabelledSubjects:
     classes: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse a label that would leak."""
+        """Reject a label that would leak."""
         tested = np.arange(self.folds)[:, None] == self.fold[None, :]
         if (self.labels[tested] != HIDDEN).any():
-            raise ValueError("a method must not hold the label of a subject that it is to score: see hidden_labels")
+            raise ValueError("a method must not have the label of a subject that it scores: see hidden_labels")
 
     @property
     def folds(self) -> int:

@@ -1,4 +1,4 @@
-"""Who the subjects of a split are: their phenotypes, joined by id."""
+"""Phenotypes of the subjects of a split, joined by id."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +40,7 @@ def read_people(split: Path | str, participants: Path | str) -> pd.DataFrame:
     strangers = people.loc[people["_merge"] != "both", "subject"]
     if len(strangers):
         raise UserError(
-            f"{split}: subject {strangers.iloc[0]!r} is not in {participants}; delete the split, run again."
+            f"{split}: subject {strangers.iloc[0]!r} is not in {participants}; delete the split and run again."
         )
     return people.drop(columns="_merge").sort_values("subject", ignore_index=True)
 

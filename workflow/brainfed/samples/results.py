@@ -1,4 +1,4 @@
-"""From a method's outcome to the tables that everything after it reads."""
+"""Tables of a method's outcome, for all later steps."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 
 
 def check(inputs: MethodInputs, outcome: Outcome) -> None:
-    """Every tested subject has a finite score and nobody else has one.
+    """Check that every tested subject has a finite score and no other subject has one.
 
     Raises:
         ValueError: the method broke its contract.
@@ -27,16 +27,16 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
 def predictions_table(
     inputs: MethodInputs, outcome: Outcome, truth: IntArray, classes: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """One row a subject that is tested.
+    """One row for each tested subject.
 
     Args:
-        inputs: of the method.
+        inputs: inputs of the method.
         outcome: its scores.
         truth: (n,) the labels.
         classes: names of the C classes in the order of their codes; empty: their codes.
 
     Returns:
-        subject, institution, fold, score (of class 1; of more than two classes `score-NAME`, one a class), kind, label.
+        subject, institution, fold, score (of class 1; `score-NAME` for each of more than two classes), kind, label.
     """
     position = np.flatnonzero(inputs.fold >= 0)
     fold = inputs.fold[position]

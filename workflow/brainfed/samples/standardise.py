@@ -6,16 +6,16 @@ from numpy.typing import NDArray
 from brainfed.samples.inputs import FloatArray
 
 BLOCK_ENTRIES = 1 << 22
-"""Numbers of the chosen rows that are copied at once."""
+"""Largest number of values that are copied at once."""
 NARROWEST = 16
-"""Columns of a block at least: numpy adds up a single column in another order."""
+"""Smallest number of columns a block: numpy sums a single column in another order."""
 
 
 def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and population standard deviation of every column over the chosen rows, in float64.
 
-    A column that is constant over these rows gets an infinite deviation: its z-score is 0 in everybody, so that what
-    training subjects cannot tell apart decides about no other.
+    A column that is constant over these rows gets an infinite deviation: its z-score is 0 in all subjects, so that a
+    column without variation in training has no effect.
 
     Args:
         features: (n, d).
@@ -28,7 +28,7 @@ def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDA
         ValueError: no row is chosen.
     """
     if not rows.any():
-        raise ValueError("moments of no training subject")
+        raise ValueError("expected training subjects for the moments of a column, found none")
     columns = features.shape[1]
     mean, deviation = np.empty((2, columns))
     width = max(NARROWEST, BLOCK_ENTRIES // int(rows.sum()))

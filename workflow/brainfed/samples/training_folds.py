@@ -1,4 +1,4 @@
-"""The training subjects of a fold, or a sentence that says why there are none."""
+"""The training subjects of a fold, or an error if there are none."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What the settings of a cohort and its listing say to the rules that read scans, series and phenotypes."""
+"""Settings and listing of a cohort, as inputs and parameters of the rules that read scans, series and phenotypes."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -13,11 +13,11 @@ from brainfed.cohort.sources.scan_run import BidsRun
 
 @dataclass(frozen=True)
 class CohortInputs:
-    """One cohort, as rules read it; parameters are builtins.
+    """One cohort for the rules; parameters are builtins.
 
     Attributes:
-        name: as in the config.
-        settings: as in the config.
+        name: name in the config.
+        settings: settings in the config.
         listing: its subjects and their files.
     """
 
@@ -26,7 +26,7 @@ class CohortInputs:
     listing: Listing
 
     def shard_files(self, suffix: str) -> list[str]:
-        """The time series artefacts of all shards, or the one of its FreeSurfer measures."""
+        """The time series artefacts of all shards, or the artefact of its FreeSurfer measures."""
         if self.settings.kind == "morphometry":
             return [f"results/{self.name}/morphometry/measures{suffix}"]
         folder = f"results/{self.name}/timeseries/{self.listing.atlas}"
@@ -46,11 +46,11 @@ class CohortInputs:
         return [subject.series for subject in self.listing.members(shard)]
 
     def confounds(self, shard: str) -> list[str]:
-        """The confound tables of a shard, of those who have one."""
+        """The confound tables of the subjects of a shard that have one."""
         return [subject.confounds for subject in self.listing.members(shard) if subject.confounds]
 
     def motion_tables(self) -> list[str]:
-        """Every table that motion is read from."""
+        """All tables with motion estimates."""
         return [table for tables in self.listing.motion_tables.values() for table in tables]
 
     def shard_subjects(self, shard: str) -> list[list[Any]]:
@@ -72,16 +72,16 @@ class CohortInputs:
         return [file for run in self._runs(shard) if (file := getattr(run, name))]
 
     def sidecars(self, shard: str) -> list[str]:
-        """The json files that hold for the images of a shard, each once."""
+        """The json sidecars of the images of a shard, each once."""
         return list(dict.fromkeys(sidecar for run in self._runs(shard) for sidecar in run.sidecars))
 
     def extraction_settings(self) -> dict[str, Any]:
-        """What decides the series of BIDS images, beside their files."""
+        """The settings that decide the series of BIDS images."""
         settings = self.settings_of("atlas", "extraction", "bids", "min_timepoints", "on_invalid")
         return settings | {"bids": {name: settings["bids"][name] for name in ("runs", "confounds")}}
 
     def subjects_not_in_the_table(self) -> list[str]:
-        """The subjects of a BIDS derivative that the phenotype table does not name."""
+        """The subjects of a BIDS derivative that are not in the phenotype table."""
         return list(self.listing.unlisted) if self.settings.source == "bids" else []
 
     def averages_runs(self) -> bool:
@@ -89,32 +89,32 @@ class CohortInputs:
         return self.settings.source == "bids" and self.settings.bids.runs == "average"
 
     def images_of_runs(self) -> dict[str, list[str]]:
-        """Subject -> the images of its runs, for those that have a series."""
+        """Subject -> the images of its runs, for subjects with a series."""
         return {subject.subject: [run.image for run in subject.runs] for subject in self._with_series()}
 
     def phenotype_settings(self) -> dict[str, Any]:
-        """What decides how a phenotype table is read; a simulated one has columns and codes of its own."""
+        """The settings that decide how a phenotype table is read; a simulated table has its own columns and codes."""
         if self.settings.source == "simulate":
             return self.settings_of("source", "target")
         return self.settings_of("source", "rows", "columns", "codes", "missing", "target", "classes")
 
     def stats_files(self) -> list[str]:
-        """What FreeSurfer wrote: tables, or those of the stats files that exist of every subject."""
+        """FreeSurfer's outputs: tables, or the existing stats files of every subject."""
         return measure_files(self.settings.freesurfer, [str(subject.series) for subject in self._with_series()])
 
     def measured_subjects(self) -> list[list[str | None]]:
-        """Subject and FreeSurfer's id of it, of everybody who has one, in order."""
+        """Subject and its FreeSurfer id, for all subjects with one, in order."""
         return [[subject.subject, subject.series] for subject in self._with_series()]
 
     def atlas_file(self, kind: Literal["parcellation", "labels"]) -> str | list[str]:
-        """The parcellation or its region table, where the regions are known to be those of the parcellation."""
+        """The parcellation or its region table, if the regions are those of the parcellation."""
         fits = self.listing.labels or self.settings.source != "timeseries"
         found = getattr(self.listing, kind) if self.listing.parcellation and fits else None
         return found or []
 
     def simulation(self, shard: str | None = None) -> dict[str, Any]:
-        """Settings of a simulation. For a shard the number of subjects is that of its own last one: one more subject
-        elsewhere changes nothing in it.
+        """Settings of a simulation. For a shard the number of subjects ends with its last one: one more subject in
+        another shard changes nothing in it.
         """
         settings = self.settings_of("source", "simulate")
         if shard is not None:
@@ -123,7 +123,7 @@ class CohortInputs:
         return settings
 
     def simulated_atlas(self) -> dict[str, Any]:
-        """The settings that decide the parcellation: no subject does."""
+        """The settings that decide the parcellation; subjects do not."""
         settings = asdict(self.settings.simulate)
         return {name: settings[name] for name in ("seed", "regions", "grid", "voxel_size")}
 
@@ -135,7 +135,7 @@ class CohortInputs:
 
 
 def cohorts_from(cohorts: Mapping[str, CohortSettings], *sources: str) -> list[str]:
-    """The cohorts of these sources."""
+    """The cohorts with these sources."""
     return [name for name, cohort in cohorts.items() if cohort.source in sources]
 
 
@@ -145,7 +145,7 @@ def cohorts_yielding(cohorts: Mapping[str, CohortSettings], kind: str) -> list[s
 
 
 def exported_folders(cohorts: Mapping[str, CohortSettings], asked: bool = False) -> list[str]:
-    """Where cohorts of BIDS images are written as BIDS files: all, or those whose config asks for it."""
+    """Folders of cohorts of BIDS images that are written as BIDS files: all, or those with the key in the config."""
     return [
         f"results/{name}/bids"
         for name, cohort in cohorts.items()
@@ -154,6 +154,6 @@ def exported_folders(cohorts: Mapping[str, CohortSettings], asked: bool = False)
 
 
 def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:
-    """The known atlases that the cohorts name; all where none does."""
+    """The known atlases in the settings of the cohorts; all atlases if there is none."""
     named = {cohort.atlas for cohort in cohorts.values() if by_name(cohort)}
     return sorted(named) or list(KNOWN_ATLASES)

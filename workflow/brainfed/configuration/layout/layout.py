@@ -1,4 +1,4 @@
-"""Which files the jobs of a plan read: how many parts a stage has, and where each lies."""
+"""The input files of the jobs of a plan: the parts of each stage and their paths."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,18 +28,18 @@ class Layout:
     listings: Mapping[str, Listing]
 
     def folds(self, cohort: str, split: str) -> int:
-        """Number of folds of a split: its setting, or the number of the cohort's sites that can be scored."""
+        """Number of folds of a split: its setting, or the number of the cohort's scored sites."""
         settings = self.plan.splits[split]
         if settings.validation == "leave_one_site_out":
             return len(self.listings[cohort].labelled_sites)
         return settings.folds
 
     def parts(self, stage: Stage, cohort: str) -> list[str]:
-        """All folds in one part, or one a fold."""
+        """One part for all folds, or one part a fold."""
         return [f"fold-{fold}" for fold in range(self.folds(cohort, stage.split))] if stage.by_fold else ["all"]
 
     def files_of(self, stage: Stage | None, cohort: str, repeat: int | str) -> list[str]:
-        """All parts of a stage in one repeat; none where there is no stage."""
+        """All parts of a stage in one repeat; empty without a stage."""
         if stage is None:
             return []
         return [stage_file(stage, cohort, repeat, part) for part in self.parts(stage, cohort)]
@@ -49,7 +49,7 @@ class Layout:
         return unique(lambda repeat: self.files_of(stage, cohort, repeat), repeats)
 
     def stage_inputs(self, stage: Stage, cohort: str, repeat: int | str, part: str) -> Roles:
-        """What the job of one part of a stage reads: subjects, and the same part of the stages above."""
+        """Inputs of the job of one part of a stage: subjects, and the same part of the stages above."""
         return self._subjects(cohort, stage.split, repeat) | {
             above.kind.role: stage_file(above, cohort, repeat, part) for above in stage.parents
         }
@@ -57,9 +57,9 @@ class Layout:
     def fitting_inputs(
         self, stage: Stage, cohort: str, repeat: int | str, fold: int | str, series: Callable[[], list[str]]
     ) -> Roles:
-        """What features are fitted on in one fold: features of all subjects where a fold starts from them, else series.
+        """Inputs of features fitted in one fold: features of all subjects if a fold starts from them, else series.
 
-        Participants are read where diagnoses, or sites, ages and sexes count.
+        Participants are read if diagnoses, or sites, ages and sexes have an effect.
         """
         settings = stage.settings
         subjects = settings.reads_labels or settings.harmonise != "none"
@@ -72,14 +72,14 @@ class Layout:
         }
 
     def fidelity_inputs(self, fused: Stage, cohort: str, repeat: int | str) -> Roles:
-        """What a fused graph is compared with: the first part of the repeat."""
+        """Inputs of the fidelity of a fused graph, for the first part of the repeat."""
         part = self.parts(fused, cohort)[0]
         read = self.stage_inputs(fused, cohort, repeat, part)
         del read["generator"]
         return read | {"fused": stage_file(fused, cohort, repeat, part)}
 
     def method_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
-        """What a method reads in one repeat: subjects, and all parts of the stages that it needs."""
+        """Inputs of a method in one repeat: subjects, and all parts of the stages that it needs."""
         return self._subjects(cohort, self.plan.regimes[regime].split, repeat) | {
             variant.stages[name].kind.folder: self.files_of(variant.stages[name], cohort, repeat)
             for name in variant.method.needs
@@ -102,5 +102,5 @@ class Layout:
 
 
 def unique(files: Callable[[int], list[str]], repeats: int) -> list[str]:
-    """What `files` gives for every repeat, each file once."""
+    """The files of all repeats, each once."""
     return list(dict.fromkeys(path for repeat in range(repeats) for path in files(repeat)))

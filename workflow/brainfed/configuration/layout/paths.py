@@ -1,4 +1,4 @@
-"""Where each artefact lies: paths from names, as the rules write them."""
+"""Paths of the artefacts, from their names."""
 
 from pathlib import PurePosixPath
 
@@ -20,28 +20,28 @@ def split_file(cohort: str, split: str, repeat: int | str) -> str:
 
 
 def stage_file(stage: Stage, cohort: str, repeat: int | str, part: str = "all") -> str:
-    """One part of a stage; `part` counts where every fold has one, the repeat where a split is behind the stage."""
+    """One part of a stage; the path has a part if every fold has one, a repeat if the stage depends on a split."""
     own = stage.kind.file.format(part=part if stage.by_fold else "all")
     return f"results/{cohort}/{stage.kind.folder}/{stage.name}/{f'repeat-{repeat}/' if stage.split else ''}{own}"
 
 
 def stage_pattern(kind: str, *, part: str = "{part}", repeat: str = "repeat-{repeat}/", name: str = "") -> str:
-    """Where a rule writes the stages of a kind, with its wildcards; with a name, another file of the part's folder."""
+    """Output path of the stages of a kind, with wildcards; with a name, another file of the part's folder."""
     declared = kind_of(kind)
     path = f"results/{{cohort}}/{declared.folder}/{{{kind}}}/{repeat}{declared.file.replace('{part}', part)}"
     return beside(path, name) if name else path
 
 
 def beside(path: str, name: str) -> str:
-    """Another file of the folder that an artefact lies in."""
+    """Another file in the folder of an artefact."""
     return str(PurePosixPath(path).with_name(name))
 
 
 def timing_of(path: str) -> str:
-    """The time that an artefact took, written beside it."""
+    """The timing file of an artefact, in the same folder."""
     return path.removesuffix(ARTEFACT) + TIMING
 
 
 def method_file(cohort: str, regime: str, variant: str, repeat: int | str, name: str) -> str:
-    """One result of a variant."""
+    """One result file of a variant."""
     return f"results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/{name}"

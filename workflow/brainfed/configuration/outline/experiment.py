@@ -1,4 +1,4 @@
-"""One experiment of a cohort, or a figure of the paper, as the report reads it: builtins only."""
+"""Outline of one experiment of a cohort, or of a figure of the paper; builtins only."""
 
 from dataclasses import asdict
 from typing import Any
@@ -41,8 +41,8 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
 
 
 def figure_outline(layout: Layout, cohort: str, name: str) -> dict[str, Any]:
-    """The experiment that a figure is drawn of; a sweep of splits lists its experiments as `members`, the figure
-    `dose` its cohorts, with their simulations.
+    """The experiment of a figure. A sweep of splits lists its experiments as `members`; the figure `dose` lists its
+    cohorts with their simulations.
     """
     experiments = layout.plan.group(name)
     if experiments[0].settings.figure == "dose":
@@ -58,19 +58,19 @@ def figure_outline(layout: Layout, cohort: str, name: str) -> dict[str, Any]:
 
 
 def groups_drawn_as(plan: Plan, kind: str) -> list[str]:
-    """The experiments, sweeps as one, with a figure of this kind."""
+    """The experiments with a figure of this kind; a sweep counts as one."""
     return sorted({one.group for one in plan.experiments.values() if one.settings.figure == kind})
 
 
 def _title(plan: Plan, experiment: Experiment) -> str:
-    """As the config writes it; in a sweep of splits with the values in which its experiments differ."""
+    """The title in the config; in a sweep of splits followed by the swept values."""
     title = experiment.settings.title or experiment.group
     swept = ", ".join(f"{key} = {value}" for key, value in swept_split(plan, experiment).items())
     return f"{title} ({swept})" if swept else title
 
 
 def _figures(cohort: str, experiment: Experiment) -> dict[str, str]:
-    """Name -> picture; a figure over several cohorts lies with, and is shown with, the first of them."""
+    """Name -> picture; a figure over several cohorts belongs to the first of them."""
     folder, kind = f"results/{cohort}/figures", experiment.settings.figure
     drawn = {name: f"{folder}/{experiment.name}/{name}.svg" for name in EXPERIMENT_FIGURES}
     if kind != "none" and (kind != "dose" or cohort == experiment.cohorts[0]):

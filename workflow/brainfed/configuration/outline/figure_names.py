@@ -1,8 +1,8 @@
-"""Which figures there are: of a cohort, of its graphs, of an experiment, and those of the paper."""
+"""Names of the figures of a cohort, of its graphs, of an experiment, and of the paper."""
 
 COHORT_FIGURES = ("flow", "sites", "ages", "series", "motion", "quality")
 MEASURED_COHORT_FIGURES = ("flow", "sites", "ages")
-"""Of a cohort without scans: FreeSurfer's measures have no time points."""
+"""Figures of a cohort without scans: FreeSurfer's measures have no time points."""
 
 CONNECTIVITY_FIGURES = ("means", "effects", "strongest")
 MEASURE_FIGURES = ("measures",)
@@ -23,7 +23,7 @@ PAPER_FIGURES = {
 
 
 def figures_of(kind: str, graphs: bool) -> list[str]:
-    """The figures of a cohort with this kind of features, and whether graphs of its subjects are drawn."""
+    """The figures of a cohort with this kind of features; `graphs`: whether its population graphs are drawn."""
     scanned = kind == "connectivity"
     return [
         *(COHORT_FIGURES if scanned else MEASURED_COHORT_FIGURES),

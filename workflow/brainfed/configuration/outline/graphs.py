@@ -1,4 +1,4 @@
-"""Which graphs of a cohort are drawn, and which explain the scopes of a graph."""
+"""The graphs of a cohort that figures draw, and those that explain the scopes of a graph."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from brainfed.configuration.planning.plan import Plan
 
 
 def graph_experiment(plan: Plan, cohort: str) -> Experiment | None:
-    """The experiment whose graphs are drawn: the first of a plain run, else one with the fewest repeats."""
+    """The experiment that provides the drawn graphs: the first of a default run, else one with the fewest repeats."""
     shown = [
         experiment
         for experiment in plan.experiments.values()
@@ -41,7 +41,7 @@ def drawn_graphs(layout: Layout, cohort: str) -> list[tuple[str, str, str]]:
 
 
 def scope_inputs(layout: Layout, experiment: Experiment, cohort: str) -> dict[str, str | list[str]]:
-    """Files of the first repeat: the graph that is cut, the institutions' own where there are any, their split."""
+    """Files of the first repeat: the cut graph, the institutions' own graphs if any, their split."""
     cut, own = scopes_of(experiment.variants)
     assert cut is not None, f"{experiment.name} cuts no graph"
     return {
@@ -52,7 +52,7 @@ def scope_inputs(layout: Layout, experiment: Experiment, cohort: str) -> dict[st
 
 
 def scopes_experiment(plan: Plan, cohort: str, experiments: Sequence[Experiment]) -> Experiment | None:
-    """The experiment whose graphs explain the scopes: one with both, else that of the other pictures."""
+    """The experiment that provides the graphs of the scopes: one with both, else that of the other figures."""
     shown = [experiment for experiment in experiments if cohort in experiment.cohorts]
     of_graphs = graph_experiment(plan, cohort)
     candidates = [

@@ -1,4 +1,4 @@
-"""A whole report, as `reporting.outline` reads it, and the files behind it: builtins only."""
+"""Outline of a whole report for `reporting.outline`, and its files; builtins only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,7 +17,7 @@ JOBS_THAT_COMPARE = ("quality", "included")
 
 
 def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[Experiment]) -> dict[str, Any]:
-    """The fields of `reporting.outline.CohortOutline`: one cohort with those of the experiments that it is in."""
+    """The fields of `reporting.outline.CohortOutline`: one cohort and its experiments among these."""
     cohort, settings, listing = inputs.name, inputs.settings, inputs.listing
     has_graphs = graph_experiment(layout.plan, cohort) is not None and any(
         variant.stage("graph") for experiment in experiments for variant in experiment.variants
@@ -54,7 +54,7 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
 
 
 def report_outline(layout: Layout, cohorts: Mapping[str, CohortInputs], page: str) -> dict[str, Any]:
-    """The fields of `reporting.outline.ReportOutline`: everything that a page shows."""
+    """The fields of `reporting.outline.ReportOutline`: all contents of a page."""
     plan, project = layout.plan, layout.plan.project
     experiments = [plan.experiments[name] for name in reports_of(plan)[page]]
     shown = [
@@ -73,7 +73,7 @@ def report_outline(layout: Layout, cohorts: Mapping[str, CohortInputs], page: st
 
 
 def outline_files(outline: Any) -> list[str]:
-    """Every file under `results/` that an outline names."""
+    """All files under `results/` in an outline."""
     if isinstance(outline, Mapping):
         outline = list(outline.values())
     if isinstance(outline, list | tuple):

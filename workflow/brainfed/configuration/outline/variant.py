@@ -1,4 +1,4 @@
-"""One row of a table, as the report reads it: builtins only."""
+"""Outline of one row of a table; builtins only."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from brainfed.configuration.twins import find_twins, topology_of
 
 
 def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
-    """What a figure says of a variant."""
+    """Fields of a variant in a figure."""
     return {
         "name": variant.name,
         "method": variant.method.name,
@@ -27,7 +27,7 @@ def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
 
 
 def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant: Variant) -> dict[str, Any]:
-    """What a report says of a variant, and the files of its results and stages."""
+    """Fields of a variant in a report, and the files of its results and stages."""
 
     def own(name: str) -> list[str]:
         regime = experiment.regime.name
@@ -58,7 +58,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
 
 
 def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str]:
-    """How generated compare with true neighbours, in an experiment that shows it, where those are known."""
+    """Fidelity of generated neighbours, in an experiment with that figure, if the true neighbours are known."""
     if experiment.settings.figure != "fidelity" or not knows_truth(variant):
         return []
     name = variant.stages["fused"].name

@@ -1,4 +1,4 @@
-"""Whether simulated cohorts are comparable in one figure: what is a dose, what lies below and above."""
+"""Checks of the figure `dose`: simulated cohorts with one dose each, and the two ends of the gap."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,24 +10,23 @@ from brainfed.configuration.validation import nearest
 from brainfed.runtime.errors import UserError
 
 BETWEEN = ("fedgcn", "centralgcn")
-"""Methods of which the figure needs one variant each: the cut graph without generated nodes, and pooled data."""
+"""Methods with exactly one variant in the figure: the cut graph without generated nodes, and pooled data."""
 
 
 def check_dose(
     where: str, settings: ExperimentSettings, variants: Sequence[Variant], cohorts: Mapping[str, CohortSettings]
 ) -> None:
-    """Refuse the figure `dose` where its cohorts are no doses of one simulation.
+    """Reject the figure `dose` unless its cohorts are doses of one simulation.
 
     Args:
-        where: how the message names the experiment.
-        settings: the experiment as the config gives it.
+        where: name of the experiment in messages.
+        settings: the experiment's settings in the config.
         variants: its variants.
         cohorts: its cohorts by name.
 
     Raises:
-        UserError: a cohort is not simulated, two have one dose or differ in more than the dose, the axis is no number
-            of the simulation, a method between which shares are measured has not exactly one variant, or no variant
-            has new nodes.
+        UserError: a cohort is not simulated, two have the same dose or differ in more than the dose, the axis is no
+            number of the simulation, an end of the gap does not have exactly one variant, or no variant has new nodes.
     """
     real = [name for name, cohort in cohorts.items() if cohort.source != "simulate"]
     if real:
@@ -45,7 +44,7 @@ def check_dose(
     if len(settings.axes) != 1 or settings.axes[0] not in numbers:
         found = ", ".join(settings.axes) or "none"
         raise UserError(
-            f"{where}.axes: `dose` is drawn against one number of the simulation, found {found}"
+            f"{where}.axes: expected one number of the simulation for the figure `dose`, found {found}"
             f"{nearest(settings.axes[0] if settings.axes else 'simulate.group_agreement', sorted(numbers))}"
         )
     axis = settings.axes[0].removeprefix("simulate.")
@@ -69,12 +68,12 @@ def check_dose(
     _check_cut(where, variants)
     if not any(variant.stage("fused") for variant in variants):
         raise UserError(
-            f"{where}.variants: `dose` shows what new nodes recover, found no variant with any; add fedni or another."
+            f"{where}.variants: expected a variant with new nodes for `dose`, found none; add fedni or another."
         )
 
 
 def _check_cut(where: str, variants: Sequence[Variant]) -> None:
-    """New nodes stand for subjects that a cut took away, from the graph that the lower end of the gap is trained on."""
+    """Check that new nodes replace subjects that a cut removed from the graph of the lower end of the gap."""
     (cut,) = (variant.stages["graph"] for variant in variants if variant.method.name == BETWEEN[0])
     if cut.settings.scope != "global_cut":
         raise UserError(
@@ -90,7 +89,7 @@ def _check_cut(where: str, variants: Sequence[Variant]) -> None:
 
 
 def _check_doses(where: str, axis: str, doses: Mapping[str, float]) -> None:
-    """Two cohorts or more, each with a dose of its own."""
+    """Check that there are at least two cohorts, each with its own dose."""
     if len(set(doses.values())) < max(2, len(doses)):
         found = ", ".join(f"{name} {value}" for name, value in doses.items())
         raise UserError(

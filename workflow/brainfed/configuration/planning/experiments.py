@@ -14,13 +14,13 @@ from brainfed.methods.method import Method
 
 @dataclass(frozen=True)
 class Variant:
-    """One row of a table: a method, its settings, and the stages that it rests on.
+    """One row of a table: a method, its settings, and its stages.
 
     Attributes:
-        name: as in the config.
-        method: what it varies.
-        settings: of the method, resolved.
-        stages: kind -> the stage, those that its job reads and those that these are made of.
+        name: name in the config.
+        method: its method.
+        settings: resolved settings of the method.
+        stages: kind -> stage, for the stages that its job reads and their parents.
     """
 
     name: str
@@ -29,11 +29,11 @@ class Variant:
     stages: Mapping[str, Stage]
 
     def stage(self, kind: str) -> Stage | None:
-        """The stage of that kind, None where it rests on none."""
+        """The stage of that kind; None if it has none."""
         return self.stages.get(kind)
 
     def stage_settings(self) -> dict[str, dict[str, Any]]:
-        """Key of every kind -> the settings of its stage, none where there is none."""
+        """Key of every kind -> the settings of its stage, empty without one."""
         return {kind.key: self.stages[kind.name].values if kind.name in self.stages else {} for kind in registry.KINDS}
 
 
@@ -42,14 +42,14 @@ class Experiment:
     """One table: variants on cohorts under a regime.
 
     Attributes:
-        name: of its files.
-        group: as the config calls it; several experiments where its split is swept.
-        settings: as the config gives them.
-        cohorts: by name.
-        regime: who is tested when.
+        name: name in paths.
+        group: name in the config; a swept split gives several experiments one group.
+        settings: settings in the config.
+        cohorts: cohorts by name.
+        regime: split, protocol and labels.
         split: institutions, folds and repeats.
         variants: in the order of the table.
-        default: whether it is part of a run that names nothing.
+        default: whether a run without targets includes it.
     """
 
     name: str
@@ -63,5 +63,5 @@ class Experiment:
 
     @property
     def repeats(self) -> int:
-        """How often it is repeated."""
+        """Number of repeats."""
         return self.split.repeats

@@ -1,4 +1,4 @@
-"""Whether an experiment has what its figure is drawn from."""
+"""Checks that an experiment fits its figure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ from brainfed.configuration.validation import nearest
 from brainfed.runtime.errors import UserError
 
 AXES = {"line": 1, "rounds": 1, "surface": 2}
-"""How many swept settings a figure is drawn against."""
+"""Number of swept settings on the axes of a figure."""
 
 NUMBERED = ("rounds", "surface")
-"""Figures whose axes are numbers; a line may be drawn over words."""
+"""Figures with numeric axes; a line may also have words on its axis."""
 
 CLIENTS_AXIS = "split.count"
 
@@ -31,19 +31,19 @@ def check_figure(
     swept: Mapping[str, Sequence[Any]],
     cohorts: Mapping[str, CohortSettings],
 ) -> None:
-    """Refuse a figure that could not be drawn after hours of training.
+    """Reject, before hours of training, a figure that could not be drawn.
 
     Args:
-        where: how the message names the experiment.
-        settings: the experiment as the config gives it.
+        where: name of the experiment in messages.
+        settings: the experiment's settings in the config.
         variants: its variants.
-        split: its split; where that is swept, one of them.
-        swept: the keys of its split that are swept, and their values.
+        split: its split; one of them in a sweep of splits.
+        swept: the swept keys of its split, and their values.
         cohorts: its cohorts by name.
 
     Raises:
-        UserError: too few or too many axes, one that the variants or splits do not sweep, or a figure of what
-            no variant makes.
+        UserError: too few or too many axes, one that the variants or splits do not sweep, or no variant with
+            the contents of the figure.
     """
     kind = settings.figure
     if kind == "clients":
@@ -79,7 +79,7 @@ def _has_readings(variants: Sequence[Variant]) -> bool:
 
 
 def knows_truth(variant: Variant) -> bool:
-    """Whether true neighbours of a variant's generated nodes are known, and these have a phenotype to compare."""
+    """Whether the true neighbours of a variant's generated nodes are known and have a phenotype."""
     fused = variant.stage("fused")
     if fused is None:
         return False
@@ -88,9 +88,9 @@ def knows_truth(variant: Variant) -> bool:
 
 
 def scopes_of(variants: Sequence[Variant]) -> tuple[Stage | None, Stage | None]:
-    """The graph that is cut between institutions, and the same built inside each (`graph.scope`); None where absent.
+    """The graph that is cut between institutions, and the same built inside each (`graph.scope`); None if absent.
 
-    Of several the first that has both.
+    Of several cut graphs, the first with both scopes.
     """
     held = [graph for variant in variants if (graph := variant.stage("graph")) is not None]
     graphs = [graph for graph in held if not graph.settings.shuffle]
@@ -102,7 +102,7 @@ def scopes_of(variants: Sequence[Variant]) -> tuple[Stage | None, Stage | None]:
 def _check_clients(
     where: str, settings: ExperimentSettings, split: SplitSettings, swept: Mapping[str, Sequence[Any]]
 ) -> None:
-    """Scores against the number of random institutions, and nothing else."""
+    """Check that the split sweeps the number of random institutions alone."""
     if set(swept) != {"count"} or len(swept["count"]) < 2:
         found = ", ".join(f"{key} {list(values)}" for key, values in swept.items())
         raise UserError(
@@ -121,7 +121,7 @@ def _check_clients(
 
 
 def _check_axes(where: str, settings: ExperimentSettings, variants: Sequence[Variant]) -> None:
-    """As many as the figure has, each with two values or more among the variants."""
+    """Check that the figure gets its number of axes, each with at least two values among the variants."""
     kind = settings.figure
     needed = AXES.get(kind, 0)
     if needed and len(set(settings.axes)) != needed:
@@ -140,7 +140,7 @@ def _check_axes(where: str, settings: ExperimentSettings, variants: Sequence[Var
 
 
 def _check_values(where: str, kind: str, axis: str, variants: Sequence[Variant]) -> None:
-    """Variants of one method differ in the setting, in numbers where the figure needs them."""
+    """Check that variants of one method differ in the setting, in numbers if the figure needs numbers."""
     values: dict[str, list[Any]] = {}
     for variant in variants:
         value = _settings_of(variant).get(axis)
@@ -159,7 +159,7 @@ def _check_values(where: str, kind: str, axis: str, variants: Sequence[Variant])
 
 
 def _settings_of(variant: Variant) -> dict[str, Any]:
-    """Every setting of a variant, those of a stage with its name before them."""
+    """Every setting of a variant; stage settings have the prefix of their key."""
     staged = {
         f"{stage}.{key}": value for stage, held in variant.stage_settings().items() for key, value in held.items()
     }

@@ -1,4 +1,4 @@
-"""From a validated config to named stages: what runs, under which name, with which settings."""
+"""The plan of a validated config: named stages with their settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -45,7 +45,7 @@ class Plan:
         raise KeyError(f"{regime}/{name}")
 
     def group(self, name: str) -> tuple[Experiment, ...]:
-        """The experiments that the config calls by this name: several where its split is swept."""
+        """The experiments of this name in the config: several if its split is swept."""
         return tuple(experiment for experiment in self.experiments.values() if experiment.group == name)
 
 
@@ -75,7 +75,7 @@ def make_plan(project: ProjectSettings) -> Plan:
 
 
 def _stages(variants: Iterable[Variant]) -> dict[str, dict[str, Stage]]:
-    """Kind -> name -> stage: all that variants rest on, each after what it is made of."""
+    """Kind -> name -> stage: all stages of the variants, parents first."""
     found: dict[str, dict[str, Stage]] = {kind.name: {} for kind in registry.KINDS}
     for variant in variants:
         for held in variant.stages.values():
@@ -85,7 +85,7 @@ def _stages(variants: Iterable[Variant]) -> dict[str, dict[str, Stage]]:
 
 
 def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str, Experiment]:
-    """Every experiment, one for each value of a swept split, and after them the twin of each, with one repeat."""
+    """Every experiment, one for each value of a swept split, then a copy of each with one repeat."""
     found = [
         _experiment(project, name, group, replace(settings, split=split), definitions)
         for group, settings in project.experiments.items()
@@ -103,7 +103,7 @@ def _experiments(project: ProjectSettings, definitions: Definitions) -> dict[str
 
 
 def _twin(experiment: Experiment) -> Experiment:
-    """The same with one repeat."""
+    """The same experiment with one repeat."""
     return replace(
         experiment,
         name=experiment.group + TWIN + experiment.name.removeprefix(experiment.group),
@@ -138,7 +138,7 @@ def _experiment(
 
 
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
-    """Region series have no cortical thickness, FreeSurfer's tables no correlations."""
+    """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
         features = variant.stage("features")
         if features is not None and features.settings.kind != cohort.kind:
@@ -150,7 +150,7 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
 
 
 def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:
-    """The experiment's variants, sweeps expanded; where it names none, all shipped ones that the regime lets in."""
+    """The experiment's variants, sweeps expanded; by default all shipped variants that the regime allows."""
     names: list[str] = []
     for variant in settings.variants or _shipped(definitions, regime):
         if variant in definitions.single:
@@ -172,7 +172,7 @@ def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
-    """Two names for one thing would be trained twice and counted twice by Holm's correction."""
+    """Reject equal variants: they would train twice and count twice in Holm's correction."""
     held: dict[str, str] = {}
     for variant in variants:
         stages = [stage.name for stage in variant.stages.values()]
@@ -202,9 +202,9 @@ def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
 
 
 def split_content(split: SplitSettings) -> dict[str, Any]:
-    """What decides one repeat of a split: not the number of repeats, so that more may follow.
+    """The settings that decide one repeat of a split; the number of repeats can grow later.
 
-    Settings that its other settings make void stand at their defaults.
+    Settings without effect under the other settings are set to their defaults.
     """
     usual, void = asdict(SplitSettings()), _void(split)
     return {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}

@@ -1,7 +1,7 @@
-"""Sweeps: a variant with a list where one value belongs stands for one variant a value.
+"""Sweeps: a variant with a list in place of one value expands to one variant a value.
 
 `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes `width-k5` and `width-k10`; several lists give
-their product. In the same way a list in the split of an experiment makes one experiment a value.
+their product. In the same way a list in the split of an experiment expands to one experiment a value.
 """
 
 import itertools
@@ -20,11 +20,11 @@ Definition = dict[str, Any]
 
 @dataclass(frozen=True)
 class Definitions:
-    """What the config calls variants.
+    """The definitions of variants in the config.
 
     Attributes:
         single: name -> definition, sweeps expanded.
-        members: name as the config writes it -> names of `single`, in order; one unless it is a sweep.
+        members: name in the config -> names in `single`, in order; one unless it is a sweep.
     """
 
     single: Mapping[str, Definition]
@@ -35,7 +35,7 @@ def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
     """Expand every sweep.
 
     Raises:
-        UserError: a stage's settings are no mapping, a sweep has no values, or two variants get one name.
+        UserError: a stage's settings are not a mapping, a sweep has no values, or two variants get one name.
     """
     single: dict[str, Definition] = {}
     members: dict[str, tuple[str, ...]] = {}
@@ -50,7 +50,7 @@ def expand(definitions: Mapping[str, Mapping[str, Any]]) -> Definitions:
 
 
 def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The splits of an experiment, by the name that each gives it: one, of the experiment's own, unless swept.
+    """The splits of an experiment, by the name of the resulting experiment; a single one unless swept.
 
     Raises:
         UserError: a sweep has no values, or a value twice.
@@ -61,13 +61,13 @@ def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any
 
 
 def swept_values(split: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The keys of an experiment's split that are swept, and their values, as the config writes it."""
+    """The swept keys of an experiment's split, and their values in the config."""
     return {axis.key: axis.values for axis in _axes("", [_Scope("split", split, SplitSettings)])}
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The key that settings stand below (empty: none), what is held there, and its dataclass."""
+    """The parent key of settings (empty: none), their values, and their dataclass."""
 
     place: str
     held: Mapping[str, Any]
@@ -126,12 +126,12 @@ def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequenc
 
 
 def _is_sweep(value: list[Any], hint: Any) -> bool:
-    """Where the setting itself is a list, only a list of lists is a sweep."""
+    """For a setting that is a list, only a list of lists is a sweep."""
     return get_origin(hint) is not tuple or (bool(value) and all(isinstance(item, list) for item in value))
 
 
 def _label(value: Any) -> str:
-    """`5` for numbers, `-none` for words, `8x4` for lists: what stands after the key in a name."""
+    """The part after the key in a name: `5` for numbers, `-none` for words, `8x4` for lists."""
     if isinstance(value, bool):
         return "-on" if value else "-off"
     if isinstance(value, list):

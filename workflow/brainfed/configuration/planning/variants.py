@@ -1,4 +1,4 @@
-"""From the definition of a variant to its method, its settings and the stages that it rests on."""
+"""Resolve the definition of a variant to its method, settings and stages."""
 
 from dataclasses import asdict
 from typing import Any
@@ -17,7 +17,7 @@ from brainfed.runtime.errors import UserError
 
 
 def check_definition(project: ProjectSettings, name: str, definition: Definition) -> None:
-    """Validate a variant that no experiment need name.
+    """Validate a variant, also one that no experiment uses.
 
     Raises:
         UserError: an unknown method or setting, with the nearest valid name.
@@ -39,12 +39,12 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
 
 
 def is_allowed(definition: Definition, regime: Regime) -> bool:
-    """Whether all stages of a variant may exist under a regime."""
+    """Whether a regime allows all stages of a variant."""
     return all(kind.allowed(regime) for kind in kinds_of(METHODS[str(definition["method"])]))
 
 
 def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[str, Any]]:
-    """The method that a variant names, and all its settings."""
+    """The method of a variant, and all its settings."""
     if "method" not in definition:
         raise UserError(f"{where}: `method` is missing; name one of {', '.join(sorted(METHODS))}.")
     method: Method = known(str(definition["method"]), METHODS, f"{where}.method", "method")

@@ -1,4 +1,4 @@
-"""Imaging features: the same for all repeats, or one a fold where they are fitted on training subjects."""
+"""Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from brainfed.runtime.errors import UserError
 
 
 class Features(StageKind):
-    """`features/{features}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` in its place."""
+    """`features/{features}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` instead."""
 
     name = key = folder = role = "features"
     shown = "feature_files"
@@ -24,37 +24,37 @@ class Features(StageKind):
         return FeatureSettings
 
     def slug(self, stage: Stage) -> str:
-        """The measure of connectivity, or the kind of what is no connectivity."""
+        """The measure of connectivity, or another kind of features."""
         settings: FeatureSettings = stage.settings
         return settings.connectivity if settings.kind == "connectivity" else settings.kind
 
     def settled(self, settings: FeatureSettings, *_: Any) -> FeatureSettings:
-        """Without what belongs to a selection or a harmonisation that is not made."""
+        """Without the settings of an unused selection or harmonisation."""
         kept = settings if settings.reads_labels else _unselected(settings)
         return kept if kept.harmonise != "none" else _unharmonised(kept)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
-        """Refuse features that the true diagnoses choose in a null control."""
+        """Reject features that are selected by the true diagnoses in a null control."""
         del method
         if regime.labels == "permuted" and settings.reads_labels:
             raise UserError(true_labels(f"{where}.features.selection"))
         return settings
 
     def reads_split(self, settings: FeatureSettings) -> bool:
-        """Where something is fitted."""
+        """True if the features are fitted."""
         return settings.fitted
 
     def fitted(self, settings: FeatureSettings) -> bool:
-        """Under tangent, ComBat and RFE."""
+        """True under tangent, ComBat and RFE."""
         return settings.fitted
 
     def whole(self, settings: FeatureSettings) -> FeatureSettings | None:
-        """What a fold harmonises or selects from, where every fold has the same."""
+        """The features that a fold harmonises or selects from, if all folds share them."""
         below = _unharmonised(_unselected(settings))
         return below if settings.fitted and not below.fitted else None
 
     def content(self, stage: Stage) -> list[Any]:
-        """The settings, and the split where something is fitted."""
+        """The settings, and the split if the features are fitted."""
         return [stage.values, stage.split]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
@@ -66,14 +66,14 @@ FEATURES = Features()
 
 
 def width(features: Stage, regions: int) -> int:
-    """Number of features of a subject, of so many regions."""
+    """Number of features of a subject with this number of regions."""
     settings: FeatureSettings = features.settings
     connections = regions * (regions - 1) // 2
     return min(settings.selected, connections) if settings.reads_labels else connections
 
 
 def true_labels(key: str) -> str:
-    """Why a key that has diagnoses choose has no place in a null control."""
+    """Error message for a selection by diagnoses in a null control."""
     return (
         f"{key}: expected no rfe under `labels: permuted`, found rfe, which is fitted on the true "
         "diagnoses; leave the variant out of the experiment with permuted labels."
@@ -81,12 +81,12 @@ def true_labels(key: str) -> str:
 
 
 def _unselected(settings: FeatureSettings) -> FeatureSettings:
-    """All features, of which labels select none."""
+    """The same without selection by labels."""
     return replace(settings, selection=FeatureSettings.selection, selected=FeatureSettings.selected)
 
 
 def _unharmonised(settings: FeatureSettings) -> FeatureSettings:
-    """The features with all that differs between sites."""
+    """The same without harmonisation."""
     return replace(
         settings,
         harmonise=FeatureSettings.harmonise,

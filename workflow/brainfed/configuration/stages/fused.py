@@ -32,25 +32,25 @@ class Fused(StageKind):
         return trained_by(stage.parent("inpainting")).name
 
     def of_method(self, method: Method) -> Mapping[str, Any]:
-        """What a method declares beside the stage."""
+        """The method's declared settings of this stage."""
         return dict(method.options.get(self.name, NOTHING))
 
     def settled(self, settings: FusingSettings, method: Method, above: Mapping[str, Any], where: str) -> FusingSettings:
-        """Nobody is missing where nothing was cut."""
+        """Reject `nodes: true` without a cut: no subject is missing."""
         del method
         if settings.nodes == "true" and above["graph"].scope != "global_cut":
             raise UserError(
-                f"{where}.fusing.nodes: `true` puts back the subjects that a cut took away, and `graph.scope: "
+                f"{where}.fusing.nodes: `true` restores the subjects that a cut removed, and `graph.scope: "
                 f"{above['graph'].scope}` cuts nothing; expected `graph.scope: global_cut`."
             )
         return settings
 
     def content(self, stage: Stage) -> list[Any]:
-        """The generator, and how its nodes join."""
+        """The generator, and the settings of the fusing."""
         return [stage.parent("inpainting").name, stage.values]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
-        """(g, d) features of generated nodes: 2 k neighbours a subject where nothing limits them."""
+        """(g, d) features of generated nodes: 2 k neighbours a subject without a limit."""
         limits = (stage.settings.cap, max_generated(stage.parent("inpainting")), 2 * stage.parent("graph").settings.k)
         most = min(limit for limit in limits if limit is not None)
         return math.ceil(subjects * most) * width(stage.parent("features"), regions)

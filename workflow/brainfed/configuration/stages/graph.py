@@ -1,4 +1,4 @@
-"""The population graph: over everybody for a method that pools, else inside institutions or cut between them."""
+"""The population graph: over all subjects for a method that pools, else inside institutions or cut between them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,23 +28,23 @@ class PopulationGraph(StageKind):
         return GraphSettings
 
     def slug(self, stage: Stage) -> str:
-        """Its scope, and the neighbours kept in each row."""
+        """Its scope, and the number of neighbours of each row."""
         settings: GraphSettings = stage.settings
         return f"{settings.scope.replace('_', '-')}-k{settings.k}"
 
     def of_method(self, method: Method) -> Mapping[str, Any]:
-        """Whole for a method that pools all data."""
+        """A graph over all subjects for a method that pools all data."""
         return {"scope": "global"} if _pools(method) else {}
 
     def defaults(self, project: ProjectSettings, method: Method) -> Mapping[str, Any]:
-        """A method that trains inside institutions has its graph cut there, unless the project has them built apart."""
+        """Cut the graph for a method that trains inside institutions, unless the project builds local graphs."""
         held = {**super().defaults(project, method)}
         if not _pools(method) and held["scope"] == "global":
             held["scope"] = "global_cut"
         return held
 
     def settled(self, settings: GraphSettings, method: Method, above: Mapping[str, Any], where: str) -> GraphSettings:
-        """Without dimensions of no embedding; measures in different units are brought to one scale."""
+        """Without the dimensions of an unused embedding; measures in different units are standardised."""
         if not _pools(method) and settings.scope == "global":
             raise UserError(
                 f"{where}.graph.scope: method {method.name!r} trains inside institutions, which a `global` graph "
@@ -55,7 +55,7 @@ class PopulationGraph(StageKind):
         return replace(settings, scaling="columns") if above["features"].kind == "morphometry" else settings
 
     def under(self, settings: GraphSettings, method: Method, regime: Regime, where: str) -> GraphSettings:
-        """Built inside institutions where one is unseen: before a cut it would shape the graphs of the others."""
+        """Built inside institutions if one is unseen: before a cut it would influence the graphs of the others."""
         del method
         if settings.scope == "global_cut" and not regime.generates:
             settings = replace(settings, scope="local")
@@ -74,7 +74,7 @@ class PopulationGraph(StageKind):
         return settings.fitted
 
     def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
-        """All settings for a twin inside institutions; all but the scope for one over everybody."""
+        """All settings for a twin inside institutions; all but the scope for a pooled twin."""
         return {key: value for key, value in values.items() if key != "scope" or not _pools(twin)}
 
 
@@ -82,5 +82,5 @@ GRAPH = PopulationGraph()
 
 
 def _pools(method: Method) -> bool:
-    """Whether a method trains on the data of all institutions in one place."""
+    """Whether a method trains on pooled data."""
     return method.topology == "central"

@@ -1,4 +1,4 @@
-"""A trained generator of missing neighbours; methods bring ways to train one."""
+"""A trained generator of missing neighbours; methods declare its inpainter."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class Inpainting(StageKind):
     )
 
     def settings_class(self, method: Method) -> type[Any]:
-        """Of the method's inpainter."""
+        """The settings of the method's inpainter."""
         return self.maker(method).settings
 
     def maker(self, method: Method) -> Inpainter:
@@ -39,7 +39,7 @@ class Inpainting(StageKind):
         return trained_by(stage).name
 
     def under(self, settings: Any, method: Method, regime: Regime, where: str) -> Any:
-        """A site that counts as unseen must not have trained the generator."""
+        """Reject a generator that is trained on the unseen site."""
         if not self.allowed(regime):
             raise UserError(
                 f"{where}: the generator of method {method.name!r} would be trained on the site that is left out, "
@@ -49,7 +49,7 @@ class Inpainting(StageKind):
         return settings
 
     def allowed(self, regime: Regime) -> bool:
-        """Unless the unseen site would train it."""
+        """True unless the unseen site would train it."""
         return regime.generates
 
     def content(self, stage: Stage) -> list[Any]:
@@ -72,6 +72,6 @@ def trained_by(generator: Stage) -> Inpainter:
 
 
 def max_generated(generator: Stage) -> int | None:
-    """Generated nodes of one subject at most: FedSage+'s number of targets; None where nothing limits them."""
+    """Largest number of generated nodes of one subject: FedSage+'s number of targets; None without a limit."""
     named = trained_by(generator).max_generated
     return int(getattr(generator.settings, named)) if named else None

@@ -1,13 +1,13 @@
-"""What makes two variants comparable: when subjects are tested, and what may be seen of them."""
+"""Conditions under which two variants are comparable: the tests of subjects, and the visible data."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Regime:
-    """Split, protocol and labels: one row of the evaluation's two axes.
+    """Split, protocol and labels of an evaluation.
 
-    `unseen` says that whole institutions are tested which nothing was trained on (leave one site out).
+    `unseen`: whether tested institutions take no part in training (leave-one-site-out).
     """
 
     name: str
@@ -18,5 +18,5 @@ class Regime:
 
     @property
     def generates(self) -> bool:
-        """Whether a generator may be trained: not where an unseen institution's features would train it."""
+        """Whether a generator may be trained: False if an unseen institution's features would train it."""
         return not self.unseen or self.protocol == "inductive"

@@ -16,12 +16,12 @@ def kind_of(name: str) -> StageKind:
 
 
 def stage_keys() -> tuple[str, ...]:
-    """Keys of a variant that hold the settings of a stage that differ."""
+    """Keys of a variant with settings of its stages."""
     return tuple(kind.key for kind in KINDS)
 
 
 def kinds_of(method: Method) -> list[StageKind]:
-    """The kinds that a method reads, and those that they are made of."""
+    """The kinds that a method reads, and their parents."""
     found: set[str] = set()
     waiting = list(method.needs)
     while waiting:
@@ -32,5 +32,5 @@ def kinds_of(method: Method) -> list[StageKind]:
 
 
 def stage_settings(method: Method) -> dict[str, type]:
-    """The keys that hold a method's stages, and what their settings are."""
+    """The keys of a method's stages, and their settings classes."""
     return {kind.key: kind.settings_class(method) for kind in kinds_of(method)}

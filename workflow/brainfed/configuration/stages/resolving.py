@@ -1,4 +1,4 @@
-"""From the definition of a variant to the stages that it rests on, each after those that it is made of."""
+"""Resolve the definition of a variant to its stages, parents first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +15,10 @@ Definition = Mapping[str, Any]
 
 
 def check_stages(project: ProjectSettings, method: Method, definition: Definition, where: str) -> None:
-    """Validate the settings of all stages of a variant that no experiment need name.
+    """Validate the settings of all stages of a variant, also of one that no experiment uses.
 
     Raises:
-        UserError: an unknown setting, with the nearest valid name, or one that does not fit.
+        UserError: an unknown setting, with the nearest valid name, or a setting that does not fit.
     """
     above: dict[str, Any] = {}
     for kind in kinds_of(method):
@@ -31,7 +31,7 @@ def resolve_stages(
     """The stages of a variant under a regime by kind.
 
     Raises:
-        UserError: as above, or a stage would see what the regime hides.
+        UserError: as above, or a stage would read data that the regime hides.
     """
     found: dict[str, Stage] = {}
     for kind in kinds_of(method):
@@ -43,7 +43,7 @@ def resolve_stages(
 
 
 def with_parents(stage: Stage) -> Iterator[Stage]:
-    """All stages that one is made of, and itself after them."""
+    """A stage and all its parents, parents first."""
     for parent in stage.parents:
         yield from with_parents(parent)
     yield stage

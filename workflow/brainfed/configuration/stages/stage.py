@@ -32,13 +32,13 @@ class Stage:
 
     Attributes:
         kind: its declaration.
-        name: of its folder.
-        settings: a dataclass, all that counts resolved.
+        name: name of its folder.
+        settings: a dataclass of resolved settings.
         parents: the stages that its job reads.
-        split: name of the split behind it; empty where it is the same for all.
-        protocol: as of the regime; empty where there is no split.
-        by_fold: whether every fold has one of its own.
-        maker: what trains it, where methods bring ways of their own.
+        split: name of its split; empty if it does not depend on one.
+        protocol: protocol of the regime; empty without a split.
+        by_fold: whether every fold has its own part.
+        maker: the inpainter that trains it, if its kind has several.
     """
 
     kind: "StageKind"
@@ -61,21 +61,21 @@ class Stage:
 
 
 class StageKind(ABC):
-    """What all stages of one kind have in common; a new kind is one subclass and one line of the registry.
+    """Declaration of a kind of stage; a new kind is one subclass and one line of the registry.
 
     Attributes:
-        name: in `Method.needs`, and the wildcard of its rules.
-        key: holds its settings in a config, of the project and of a variant.
-        folder: of its artefacts, under `results/{cohort}`; in a method's job the role of the files.
-        parents: the kinds whose artefacts its job reads.
-        role: of its artefact among the inputs of another stage's job.
-        file: where one part lies in the folder of a repeat.
-        further: folders under `results/{cohort}` of what else is named after its stages.
-        timed: whether its job leaves a timing beside the artefact.
-        shown: what a report's outline calls the artefacts that a variant is trained on; empty: it has none.
+        name: its name in `Method.needs`, and the wildcard of its rules.
+        key: key of its settings in a config, for the project and for a variant.
+        folder: folder of its artefacts under `results/{cohort}`; the role of the files in a method's job.
+        parents: the kinds of the artefacts that its job reads.
+        role: role of its artefact among the inputs of another stage's job.
+        file: path of one part in the folder of a repeat.
+        further: other folders under `results/{cohort}` that are named after its stages.
+        timed: whether its job writes a timing file next to the artefact.
+        shown: key of its artefacts in a report's outline; empty: they are not shown.
         records: further files of a part that a report reads: name in the outline -> file.
-        reads: how the manual says that a method reads it; `{kind}` stands for a link to the settings of that kind.
-        manual: type, default and meaning of its key of a variant, as the manual's table has them.
+        reads: phrase of the manual for a method that reads it; `{kind}` becomes a link to the settings of that kind.
+        manual: type, default and meaning of its key of a variant, as columns of the manual's table.
     """
 
     name: str
@@ -97,7 +97,7 @@ class StageKind(ABC):
 
     @abstractmethod
     def slug(self, stage: Stage) -> str:
-        """What the name of a stage begins with."""
+        """First part of a stage's name."""
 
     def of_method(self, method: Method) -> Mapping[str, Any]:
         """Settings that differ for a method."""
@@ -105,19 +105,19 @@ class StageKind(ABC):
         return NOTHING
 
     def defaults(self, project: ProjectSettings, method: Method) -> Mapping[str, Any]:
-        """What holds where a variant says nothing: the project's settings, where they are of this class, then these."""
+        """Default settings of a variant: the project's settings if they are of this class, then these."""
         held = getattr(project, self.key, None)
         below = asdict(held) if held is not None and type(held) is self.settings_class(method) else {}
         return {**below, **self.of_method(method)}
 
     def settled(self, settings: Any, method: Method, above: Mapping[str, Any], where: str) -> Any:
-        """The settings with those that do not count at their defaults.
+        """The settings, with those without effect at their defaults.
 
         Args:
-            settings: as the config gives them, valid each for itself.
-            method: of the variant.
+            settings: settings of the config, each valid alone.
+            method: method of the variant.
             above: kind -> settings of the stages above it.
-            where: how a message names the variant.
+            where: name of the variant in messages.
 
         Raises:
             UserError: they do not fit the method or the stages above.
@@ -126,16 +126,16 @@ class StageKind(ABC):
         return settings
 
     def under(self, settings: Any, method: Method, regime: Regime, where: str) -> Any:
-        """The settings as a regime lets them be.
+        """The settings under a regime.
 
         Raises:
-            UserError: the stage would see what the regime hides.
+            UserError: the stage would read data that the regime hides.
         """
         del method, regime, where
         return settings
 
     def allowed(self, regime: Regime) -> bool:
-        """Whether variants with such a stage have a place in an experiment that names none."""
+        """Whether an experiment without a list of variants includes those with such a stage."""
         del regime
         return True
 
@@ -150,26 +150,26 @@ class StageKind(ABC):
         return False
 
     def whole(self, settings: Any) -> Any | None:
-        """Settings of the stage of the same kind that every fold starts from; None: there is none."""
+        """Settings of the stage of the same kind that every fold starts from; None without one."""
         del settings
         return None
 
     def maker(self, method: Method) -> Inpainter | None:
-        """What trains it, where methods bring ways of their own."""
+        """The inpainter that trains it, if its kind has several."""
         del method
         return None
 
     def content(self, stage: Stage) -> list[Any]:
-        """What the name of a stage is a digest of: to change it is to lose the results of earlier runs."""
+        """Content of the digest in a stage's name; a change loses the results of earlier runs."""
         return [*(parent.name for parent in stage.parents), stage.split, stage.protocol, stage.values]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
-        """How many numbers one part holds at most, where they are many."""
+        """Upper limit of the count of numbers in one part; 0 if it is small."""
         del stage, subjects, regions
         return 0
 
     def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
-        """Those of the settings that the twin of a federated variant has in common with it."""
+        """The settings that a federated variant shares with its twin."""
         del twin
         return dict(values)
 

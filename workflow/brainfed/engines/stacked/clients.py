@@ -1,4 +1,4 @@
-"""Institutions as places of stacked tensors: one product trains them all, in all folds."""
+"""Institutions as slices of stacked tensors: one product trains all institutions in all folds."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -24,9 +24,9 @@ class StackedClients:
 
     Args:
         network: weights of all institutions, equal at the start.
-        settings: of the federation.
-        shares: names on the wire of the tensors that leave an institution; all others are its own. Where there is
-            none every institution trains alone, its optimiser never reset.
+        settings: settings of the federation.
+        shares: names on the wire of the tensors that leave an institution; all others stay local. If empty, every
+            institution trains alone and its optimiser is never reset.
     """
 
     def __init__(self, network: StackedNetwork, settings: FederationSettings, shares: Collection[str]) -> None:
@@ -46,11 +46,11 @@ class StackedClients:
         return tuple(range(len(self.subjects)))
 
     def start(self) -> dict[str, Tensor]:
-        """(F, ...) what is shared of the model from which all start; views."""
+        """(F, ...) views of the shared tensors of the initial model."""
         return {name: stack[0] for name, stack in self._shared().items()}
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Local epochs of the chosen, side by side."""
+        """Run the local epochs of the chosen institutions in parallel."""
         if not self.keeps:
             self.optimiser.reset()
         trains = torch.zeros(len(self.subjects), dtype=torch.bool)
@@ -64,7 +64,7 @@ class StackedClients:
         }
 
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Take one model for all in one copy, else every institution its own."""
+        """Load one copy of a model that all institutions share, else one model an institution."""
         if not messages:
             return
         views = self.network.stacks()
@@ -81,12 +81,12 @@ class StackedClients:
         self.network.load(values)
 
     def score(self, number: int) -> str:
-        """Keep every institution's probabilities."""
+        """Record every institution's probabilities."""
         self.curves.probabilities[number] = self.network.probabilities().cpu().numpy()
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def state(self, number: int) -> Arrays:
-        """The curves, the models, once where all hold the same, and Adam's moments where later rounds keep them."""
+        """The curves, the models (once if all are equal), and Adam's moments where later rounds need them."""
         arrays: Arrays = dict(self.curves.until(number))
         if self.keeps and number + 1 < self.settings.rounds:
             arrays |= {f"{OPTIMISER}{name}": array for name, array in self.optimiser.arrays().items()}
@@ -95,7 +95,7 @@ class StackedClients:
 
     @torch.no_grad()
     def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take them up."""
+        """Restore a saved state."""
         for name, curve in self.curves.until(number).items():
             curve[:] = arrays[name]
         moments = {name.removeprefix(OPTIMISER): arrays[name] for name in arrays if name.startswith(OPTIMISER)}
@@ -124,13 +124,13 @@ class StackedClients:
         return np.asarray((total / steps).cpu().numpy())
 
     def _starts(self) -> list[Tensor]:
-        """(1 or M, ...) copies of the parameters that the round begins with, one for all where all hold the same."""
+        """(1 or M, ...) copies of the parameters at the start of the round; one for all if all are equal."""
         slots = slice(0, 1) if self._alike else slice(None)
         return [parameter.detach()[slots].clone() for parameter in self.network.parameters()]
 
     @torch.no_grad()
     def _add_proximal_gradient(self, starts: Sequence[Tensor], chosen: Tensor) -> None:
-        """That of FedProx's mu / 2 |w - w_t|^2; the loss that the curves show is without it."""
+        """Add the gradient of FedProx's mu / 2 |w - w_t|^2; the recorded loss is without this term."""
         for parameter, start in zip(self.network.parameters(), starts, strict=True):
             assert parameter.grad is not None
             for place in torch.nonzero(chosen)[:, 0].tolist():

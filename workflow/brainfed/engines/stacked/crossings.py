@@ -1,4 +1,4 @@
-"""What crosses institutions beside the rounds of a federation, and the rows of all stages of one run."""
+"""Ledger rows of exchanges outside the rounds of a federation, and of all stages of one run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ Row = dict[str, int | str]
 
 
 def record_pooling(inputs: MethodInputs, ledger: Ledger, *phenotypes: str) -> None:
-    """A central method takes every patient's label out of the institution, with these phenotypes or the features."""
+    """Record that a central method takes all labels out of the institutions, with these phenotypes or the features."""
     features = {} if phenotypes else {"features": (inputs.features[0].shape[1:], inputs.features[0].itemsize)}
     if len(inputs.institutions) > 1:
         record_pool(ledger, sizes_of(inputs.institution), features | columns(*phenotypes, "labels"))
@@ -34,10 +34,10 @@ def sizes_of(institution: IntArray) -> dict[int, int]:
 
 
 def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger, *, shared: bool) -> None:
-    """What an institution without training subjects is given by the others, in the stack's first fold.
+    """Record what an institution without training subjects receives from the others, in the stack's first fold.
 
-    The others' means and deviations scale its subjects. The global model scores them, which the server sends, or
-    where models are not `shared`, those of all others. `weights` holds (M, F, ...) tensors by name.
+    The others' means and deviations scale its subjects. The server sends the global model, which scores them. If
+    models are not `shared`, the models of all others score them. `weights` has (M, F, ...) tensors by name.
     """
     seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
     sizes = {index: len(member.nodes) for index, member in enumerate(stack.members)}
@@ -53,7 +53,7 @@ def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger:
 
 
 def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:
-    """What the features or the graph of a run sent between institutions, in the first fold where anything crossed."""
+    """Rows that the features or the graph of a run sent between institutions, in the first fold with any."""
     for file in files:
         rows = tuple(read_arrays(file, []).metadata["crossings"])
         if rows:
@@ -62,9 +62,9 @@ def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:
 
 
 def in_order(*stages: Sequence[Row]) -> list[Row]:
-    """The rows of all stages of a run, in the order of the stages; tensors with an entry a subject are sent once.
+    """The rows of all stages of a run, in the order of the stages; tensors with one entry a subject appear once.
 
-    The features that a central graph has compared need not be sent again to train on them.
+    Features that a central graph compared are not sent again for training.
     """
     kept: dict[tuple[object, ...], Row] = {}
     for row in sorted((row for rows in stages for row in rows), key=lambda row: STAGES.index(row["stage"])):

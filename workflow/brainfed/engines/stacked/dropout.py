@@ -1,7 +1,7 @@
 """Dropout of a stacked classifier's hidden activations, drawn on the CPU from keyed streams (Srivastava et al. 2014).
 
-Parisot et al. (2018) drop 30 % of what enters every layer. The features enter here as products A X that are formed once
-for all steps, so they stay whole; what enters the second convolution and the last layer is dropped.
+Parisot et al. (2018) drop 30 % of the inputs of every layer. Here the products A X are formed once for all steps, so
+the features are not dropped. Dropout acts on the inputs of the second convolution and of the last layer.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from brainfed.runtime.streams import Streams
 
 @dataclass(frozen=True)
 class Dropout:
-    """How hidden activations are dropped.
+    """Dropout of hidden activations.
 
     Attributes:
         rate: share of the activations that a step sets to zero; the others are divided by 1 - rate.
-        folds: the numbers of the stacked folds.
-        streams: of the repeat.
-        local_epochs: epochs in a round: draws are keyed by the epoch since the start, however rounds cut it.
+        folds: numbers of the stacked folds.
+        streams: random streams of the repeat.
+        local_epochs: epochs in a round. Draws are keyed by the epoch since the start of training.
     """
 
     rate: float
@@ -32,14 +32,14 @@ class Dropout:
     def factors(
         self, nodes: Sequence[int], widths: Sequence[int], chosen: Tensor, step: tuple[int, int, int], like: Tensor
     ) -> tuple[Tensor, ...]:
-        """(M, F, n, width) factors for each of `widths`: 0 or 1 / (1 - rate); 0 as padding and where not chosen.
+        """(M, F, n, width) factors for each of `widths`: 0 or 1 / (1 - rate); 0 in padding and if not chosen.
 
         Args:
-            nodes: (M,) how many each institution has.
-            widths: of the hidden layers.
+            nodes: (M,) number of nodes of each institution.
+            widths: widths of the hidden layers.
             chosen: (M,) bool, the institutions that train.
-            step: round, epoch in it, step in that.
-            like: of the device and precision wanted.
+            step: round, epoch in the round, step in the epoch.
+            like: tensor of the wanted device and precision.
         """
         round_index, epoch, batch = step
         moment = round_index * self.local_epochs + epoch, batch

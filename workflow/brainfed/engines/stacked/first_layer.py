@@ -1,4 +1,4 @@
-"""A layer that touches the imaging features: all folds of an institution in one matrix product.
+"""The layer that reads the imaging features: one matrix product for all folds of an institution.
 
 With d = 19,900 connections this layer is nearly all of the arithmetic. Its weights lie as
 (institutions, d, folds, hidden), so that the folds stand side by side and institution m costs one
@@ -21,11 +21,11 @@ from brainfed.runtime.precision import Precision
 
 @dataclass(frozen=True)
 class SharedDesign:
-    """What an institution feeds the layer when all folds share its features and its graph.
+    """Input of the layer for one institution, if all folds share its features and its graph.
 
     Attributes:
         rows: (n + F, d) propagated features A X (or X), then the F training means.
-        row_sums: (n,) sums of the rows of A, what the propagation makes of a constant; ones without a graph.
+        row_sums: (n,) sums of the rows of A, the propagation of a constant; ones without a graph.
         inverse_sd: (d, F, 1) reciprocals of the training standard deviations.
     """
 
@@ -41,7 +41,7 @@ class SharedDesign:
 
 @dataclass(frozen=True)
 class FoldDesign:
-    """What an institution feeds the layer when every fold has features or a graph of its own.
+    """Input of the layer for one institution, if every fold has features or a graph of its own.
 
     Attributes:
         rows: (F, n, d) standardised and propagated features.
@@ -75,7 +75,7 @@ class FirstLayer:
 
     @torch.no_grad()
     def forward(self, designs: tuple[Design, ...], nodes: int, chosen: Tensor | None = None) -> Tensor:
-        """(M, F, nodes, h): each institution's rows through its own weights; zero where not chosen, and as padding."""
+        """(M, F, nodes, h): each institution's rows times its own weights; zero in padding and if not chosen."""
         institutions, _, folds, hidden = self.weight.shape
         output = self.weight.new_zeros(institutions, folds, nodes, hidden)
         for institution, design in enumerate(designs):
@@ -85,7 +85,7 @@ class FirstLayer:
 
     @torch.no_grad()
     def apply(self, institution: int, design: Design, output: Tensor) -> None:
-        """Write the rows of `design` through the weights of `institution` into output (F, >= n, h)."""
+        """Write the rows of `design` times the weights of `institution` into output (F, >= n, h)."""
         weight = self.weight[institution]
         d, folds, hidden = weight.shape
         n = design.nodes

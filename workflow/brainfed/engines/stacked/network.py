@@ -1,7 +1,7 @@
-"""A classifier of `models`, stacked: one copy an institution and fold, all trained side by side.
+"""A stacked classifier of `models`: one copy an institution and fold, all trained in parallel.
 
 The stack runs the module's own `logits`, on parameters with two leading axes, institutions and folds. Only the products
-with the features are formed in another way (`first_layer`), and their gradients with them.
+with the features and their gradients are computed in another way (`first_layer`).
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ class StackedNetwork:
     """M institutions x F folds of one module.
 
     Args:
-        module: the plain network; its parameters stay as they are, but for the start that they are given.
-        stack: what the institutions hold.
-        streams: of the repeat, which give the initial weights.
-        precision: of the products with the features.
-        dropout: of what enters the layers after the first while they train; None: nothing is dropped.
+        module: the plain network; only its initial values are set, it is not trained.
+        stack: data of the institutions.
+        streams: random streams of the repeat; they give the initial weights.
+        precision: number format of the products with the features.
+        dropout: dropout of the inputs of all layers but the first, in training; None: no dropout.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class StackedNetwork:
         return [self.first[name].weight if name in self.first else self.rest[name] for name in self.names]
 
     def stacks(self) -> dict[str, Tensor]:
-        """Views (M, F, ...) of them by their names on the wire, without gradient."""
+        """Views (M, F, ...) of the parameters by their names on the wire, without gradient."""
         return {wire_name(name): self._view(name) for name in self.names}
 
     def _view(self, name: str) -> Tensor:
@@ -87,7 +87,7 @@ class StackedNetwork:
         return stacked[:, :, 0] if name in self._biases else stacked
 
     def draw_anew(self, round_index: int, epoch: int, step: int) -> None:
-        """Key the dropout of the next step."""
+        """Set the key of the dropout of the next step."""
         self.step = (round_index, epoch, step)
 
     def training_step(self, labels: Tensor, chosen: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ class StackedNetwork:
             chosen: (M,) bool on the host, the institutions that train.
 
         Returns:
-            (M, F) losses; NaN where an institution has no labelled node or does not train.
+            (M, F) losses; NaN if an institution has no labelled node or does not train.
         """
         products = self._products(chosen) if self._scored is None else self._scored
         self._scored = None
@@ -122,22 +122,22 @@ class StackedNetwork:
 
     @torch.no_grad()
     def probabilities(self) -> Tensor:
-        """(M, F, n, C) of every class, every institution by its own weights; float64.
+        """(M, F, n, C) class probabilities, each institution by its own weights; float64.
 
-        The next training step starts from these products unless `load` comes between.
+        The next training step reuses these products unless `load` is called before.
         """
         self._scored = self._products()
         return class_probabilities(self.module.logits(self._scored, self.stack.propagation))
 
     @torch.no_grad()
     def load(self, values: dict[str, Tensor]) -> None:
-        """Take tensors (F, ...), the same for every institution, or (M, F, ...)."""
+        """Load tensors (F, ...), the same for every institution, or (M, F, ...)."""
         self._scored = None
         for name, view in self.stacks().items():
             view.copy_(values[name])
 
     def _kept(self, chosen: Tensor) -> Sequence[Tensor]:
-        """Dropout's factors of the next step, one for each layer but the first; none without dropout."""
+        """Dropout factors of the next step, one for each layer but the first; empty without dropout."""
         if self.dropout is None:
             return ()
         nodes = [len(member.nodes) for member in self.stack.members]
@@ -145,7 +145,7 @@ class StackedNetwork:
         return self.dropout.factors(nodes, hidden, chosen, self.step, like)
 
     def _products(self, chosen: Tensor | None = None) -> dict[str, Tensor]:
-        """(M, F, n, width) of the features with each of the weights that read them."""
+        """Products (M, F, n, width) of the features with each of the weights that read them."""
         nodes = max(len(member.nodes) for member in self.stack.members)
         return {
             name: layer.forward(self.stack.designs[self.module.reads[name]], nodes, chosen)

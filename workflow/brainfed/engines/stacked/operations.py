@@ -1,4 +1,4 @@
-"""The arithmetic on the features, nearly all of a training."""
+"""Number of operations on the features, which are nearly all of a training."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def first_layer_operations(
 ) -> int:
     """Multiplications and additions on the features, forward and weight gradient, over all steps and folds.
 
-    Institutions of equal size are taken for granted where a round draws some of them.
+    Where a round draws some institutions, they are assumed to have equal sizes.
     """
     everybody = [np.arange(len(inputs.subjects))]
     groups = everybody if topology == "central" else [inputs.members(m) for m in range(len(inputs.institutions))]

@@ -1,7 +1,7 @@
-"""The propagation of a stack, (institutions, 1 or folds, n, n), dense or from its edges alone.
+"""The propagation of a stack, (institutions, 1 or folds, n, n), dense or sparse.
 
 A dense stack holds institutions x n x n numbers and is multiplied in full; above `DENSE_NUMBERS` only the edges are
-kept, as one block-diagonal sparse matrix over the nodes of all institutions.
+stored, as one block-diagonal sparse matrix over the nodes of all institutions.
 """
 
 import warnings
@@ -21,15 +21,15 @@ BlockEdges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 """Row, column and value inside one institution."""
 
 Propagate = Callable[[Graph], BlockEdges]
-"""What a network makes of a graph: row, column and value of the matrix by which it propagates."""
+"""Maps a graph to row, column and value of the network's propagation matrix."""
 
 
 class SparsePropagation:
-    """Stands in for a dense (M, G, n, n) tensor: `propagation @ activation` gives the same numbers and gradients.
+    """Sparse substitute for a dense (M, G, n, n) tensor: `propagation @ activation` gives the same values.
 
     Attributes:
-        matrix: (M G n, M G n) in compressed rows.
-        transposed: its transpose, for gradients.
+        matrix: (M G n, M G n) in CSR format.
+        transposed: its transpose, for the gradients.
         shape: M, G, n.
     """
 
@@ -102,7 +102,7 @@ def row_sums(matrix: Tensor) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """A sparse matrix times a dense one; the gradient goes through the transpose that is at hand."""
+    """A sparse matrix times a dense one; the gradient uses the stored transpose."""
 
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
@@ -119,13 +119,13 @@ def _compressed(
 ) -> Tensor:
     order = np.lexsort((column, row))
     pointers = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=size))])
-    told = torch.from_numpy(value[order]).to(dtype)
-    return compressed_rows(torch.from_numpy(pointers), torch.from_numpy(column[order]), told, (size, size))
+    values = torch.from_numpy(value[order]).to(dtype)
+    return compressed_rows(torch.from_numpy(pointers), torch.from_numpy(column[order]), values, (size, size))
 
 
 def compressed_rows(pointers: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A sparse matrix of torch."""
+    """A sparse CSR matrix of torch."""
     with warnings.catch_warnings():
-        # torch says once that compressed rows are in beta.
+        # torch warns once that its CSR format is in beta.
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(pointers, columns, values, shape)

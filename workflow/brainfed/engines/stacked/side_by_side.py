@@ -1,4 +1,4 @@
-"""How many folds are trained side by side: as many as fit into memory."""
+"""Number of folds that are trained in parallel: as many as fit into memory."""
 
 import numpy as np
 import torch
@@ -7,15 +7,15 @@ from brainfed.models.classifier import Classifier
 from brainfed.samples.inputs import MethodInputs
 
 STACK_BYTES = 3 << 30
-"""Weights, gradients, Adam's two moments and a fold's own features, of the folds that are trained side by side."""
+"""Bytes for the weights, gradients, Adam's two moments and own features of the folds that train in parallel."""
 
 
 def stacks_of_folds(
     module: Classifier, inputs: MethodInputs, dtype: torch.dtype, *, pooled: bool
 ) -> list[tuple[int, ...]]:
-    """Folds whose weights, gradients, moments and own features fit into `STACK_BYTES` side by side, evenly dealt.
+    """Evenly sized groups of folds; the weights, gradients, moments and own features of a group fit into `STACK_BYTES`.
 
-    Beside them the server holds a model, and a round that stays near its start another.
+    In addition the server keeps one model, and FedProx another one.
     """
     trainers = 1 if pooled else len(inputs.institutions)
     parameters = sum(parameter.numel() for parameter in module.parameters())
@@ -26,6 +26,6 @@ def stacks_of_folds(
 
 
 def _designs_of_a_fold(module: Classifier, inputs: MethodInputs) -> int:
-    """How many designs (n, d) of its own a fold needs, beside those that all folds share."""
+    """Number of designs (n, d) that each fold needs for itself."""
     own = {"own": len(inputs.features) > 1, "propagated": len(inputs.features) > 1 or len(inputs.graphs) > 1}
     return sum(own[read] for read in set(module.reads.values()))

@@ -1,6 +1,6 @@
 """From one repeat's inputs to tensors stacked over institutions and folds.
 
-What is constant is computed here, once: the normalised adjacency, the propagated features A X, the
+All constants are computed here, once: the normalised adjacency, the propagated features A X, the
 training means and standard deviations of every fold.
 """
 
@@ -31,11 +31,11 @@ from brainfed.samples.standardise import training_moments
 
 @dataclass(frozen=True)
 class Member:
-    """One trainer of the stack: who its nodes are, which of them it learns from, how it scales them.
+    """One trainer of the stack: its nodes and their scaling.
 
     Attributes:
-        nodes: positions of its n subjects.
-        mean, sd: (F, d) by fold, or None without standardisation.
+        nodes: positions of its n nodes.
+        mean, sd: (F, d) moments by fold; None without standardisation.
     """
 
     nodes: NDArray[np.int64]
@@ -45,13 +45,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Reading:
-    """How networks read the nodes.
+    """How a network reads the nodes.
 
     Attributes:
-        reads: what their first weights multiply, see `models.classifier`.
+        reads: factors of its first weights, see `models.classifier`.
         propagate: graph -> row, column and value of A; None without a graph.
-        device: where training runs.
-        dtype: of everything with a gradient.
+        device: device of the training.
+        dtype: number format of everything with a gradient.
     """
 
     reads: frozenset[Read]
@@ -62,16 +62,16 @@ class Reading:
 
 @dataclass(frozen=True)
 class Stack:
-    """Everything that the stacked network and its rounds need.
+    """Inputs of the stacked network and its rounds.
 
     Attributes:
         members: M trainers.
-        subjects: (M,) how many people each of them has.
-        folds: the numbers of the F folds.
-        designs: what its first weights read -> one a trainer, see `first_layer`.
-        propagation: A (M, 1 or F, n, n) zero-padded, sparse where that is large; None without a graph.
+        subjects: (M,) number of subjects of each trainer.
+        folds: numbers of the F folds.
+        designs: input of the first weights -> one design a trainer, see `first_layer`.
+        propagation: A (M, 1 or F, n, n) zero-padded, sparse if large; None without a graph.
         labels: (M, F, n), -1 for unlabelled nodes and padding.
-        dtype: of everything with a gradient.
+        dtype: number format of everything with a gradient.
     """
 
     members: tuple[Member, ...]
@@ -84,10 +84,10 @@ class Stack:
 
 
 def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standardise: bool) -> tuple[Member, ...]:
-    """One member an institution, or a single one that pools everybody.
+    """One member an institution, or a single one that pools all subjects.
 
     Scaling is fitted on the member's training subjects of each fold. A member without any takes the
-    mean of the other members' moments, so that a column which is constant in one of these counts for nothing.
+    mean of the other members' moments, so that a column that is constant in one of them has no effect.
     """
     groups = (
         [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
@@ -154,7 +154,7 @@ def _designs(
         return tuple(
             _fold_design(inputs, member, folds, block, reading) for member, block in zip(trained, blocks, strict=True)
         )
-    # One allocation for all: many of some megabytes each leave holes that the next ones do not fit into.
+    # One allocation for all: many allocations of a few megabytes would fragment the memory.
     d = inputs.features[0].shape[1]
     count = sum(sizes) + len(trained) * len(folds)
     rows = torch.empty(count, d, device=reading.device, dtype=reading.dtype)
@@ -176,7 +176,7 @@ def stack_graphs(
     propagate: Propagate,
     dtype: torch.dtype,
 ) -> Propagation:
-    """(M, 1 or F, n, n) what `propagate` makes of each graph, by member, zero-padded; sparse where that is large."""
+    """(M, 1 or F, n, n) propagation matrix of each graph, by member, zero-padded; sparse if large."""
     graphs = [inputs.graphs[fold] for fold in folds] if len(inputs.graphs) > 1 else [inputs.graphs[0]]
     width = max(len(member.nodes) for member in trained)
     if len(trained) * len(graphs) * width**2 > DENSE_NUMBERS:
@@ -198,7 +198,7 @@ def stack_graphs(
 def _shared_design(
     inputs: MethodInputs, member: Member, propagation: Tensor | tuple[Tensor, ...] | None, rows: Tensor
 ) -> SharedDesign:
-    """Fills `rows` (n + F, d) with the features, propagated where there is a graph, and the folds' means."""
+    """Fill `rows` (n + F, d) with the features, propagated if there is a graph, and the folds' means."""
     n = len(member.nodes)
     folds, d = len(rows) - n, rows.shape[1]
     features = torch.from_numpy(inputs.features[0][member.nodes]).to(rows)

@@ -1,7 +1,7 @@
 """Train one module in every institution and fold at once, and turn the result into an `Outcome`.
 
-Federated, local and central training differ in the topology alone: a server that averages, none, or one trainer that
-pools everybody.
+Federated, local and central training differ in the topology alone: a server that averages, no server, or one trainer
+that pools all subjects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,14 +43,14 @@ class Training:
 
     Attributes:
         module: the network of one institution.
-        inputs: of the repeat.
+        inputs: inputs of the repeat.
         schedule: rounds, optimiser, noise.
-        run: of the machine.
-        topology: who trains with whom.
-        shared_tensors: what may leave an institution, name -> axes.
-        propagate: graph -> row, column and value of the matrix that the module propagates by; None without a graph.
+        run: settings of the machine.
+        topology: `local`, `federated` or `central`.
+        shared_tensors: tensors that may leave an institution, name -> axes.
+        propagate: graph -> row, column and value of the module's propagation matrix; None without a graph.
         standardise: whether every column is scaled with the training subjects of the fold and institution.
-        precision: of the products with the features.
+        precision: number format of the products with the features.
         dropout: share of the hidden activations that a step drops.
     """
 
@@ -67,7 +67,7 @@ class Training:
 
     @property
     def pooled(self) -> bool:
-        """Whether one trainer holds everybody."""
+        """Whether one trainer pools all subjects."""
         return self.topology == "central"
 
     @property
@@ -90,7 +90,7 @@ class Training:
         }
 
     def network(self, folds: Sequence[int]) -> StackedNetwork:
-        """The stack of these folds, to be trained."""
+        """The untrained stack of these folds."""
         inputs = self.inputs
         trained = members(inputs, folds, pooled=self.pooled, standardise=self.standardise)
         stack = stack_inputs(inputs, trained, folds, self.reading)
@@ -99,13 +99,13 @@ class Training:
 
 
 def train_stacked(training: Training) -> Outcome:
-    """Train as many folds side by side as fit, one stack after the other, and put their scores together.
+    """Train the folds in stacks that fit into memory, one stack after the other, and join their scores.
 
-    An institution without training subjects in a fold is scored by the global model, or, where there is none, by the
-    mean of the other institutions' models, each with its own scaling.
+    The global model scores an institution without training subjects in a fold. Without a global model, the mean of the
+    other institutions' models does, each with its own scaling.
 
     Returns:
-        See `Outcome` for the shapes. What crosses is that of the first fold.
+        See `Outcome` for the shapes. The crossings are those of the first fold.
     """
     inputs, schedule = training.inputs, training.schedule
     ledger = Ledger(training.shared_tensors, training.axes)
@@ -122,7 +122,7 @@ def train_stacked(training: Training) -> Outcome:
             record_help_for_unseen(network.stack, network.stacks(), book, shared=training.topology == "federated")
         if training.topology == "local":
             score_unseen(inputs, network, training.reading, results.round_scores)
-        # Two stacks side by side would not fit.
+        # Two stacks at once would not fit.
         del network
     parameters = sum(parameter.numel() for parameter in training.module.parameters())
     counts = {"parameters": parameters, "rounds": schedule.rounds, "local_epochs": schedule.local_epochs}
@@ -133,7 +133,7 @@ def train_stacked(training: Training) -> Outcome:
 def _federated(
     training: Training, network: StackedNetwork, ledger: Ledger, progress: Callable[[int, int, str], None]
 ) -> Curves:
-    """Train one stack in place; what its rounds leave behind."""
+    """Train one stack in place and return its curves."""
     folds = network.stack.folds
     clients = StackedClients(network, training.schedule, training.shares)
     federate(
@@ -158,7 +158,7 @@ def _strategy(clients: StackedClients, training: Training) -> Strategy:
 
 
 def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:
-    """Weights n_m / n, and as many steps everywhere as the largest institution needs, take everybody's number."""
+    """The wire; it sends the numbers of subjects if the weights n_m / n or the number of steps depend on them."""
     schedule, stack = training.schedule, clients.network.stack
     sizes = enumerate(clients.samples[:, 0].tolist())
     reports = bool(training.shares and (schedule.weighting == "subjects" or schedule.batch))
@@ -173,7 +173,7 @@ def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:
 def _over_stacks(
     progress: Callable[[int, int, str], None], index: int, stacks: Sequence[tuple[int, ...]]
 ) -> Callable[[int, int, str], None]:
-    """Progress of one stack as a part of that of all, which take about as long."""
+    """Progress of one stack as a part of all stacks, which take about as long as each other."""
     folds = stacks[index]
 
     def reported(done: int, total: int, what: str) -> None:
@@ -203,7 +203,7 @@ class _Results:
         )
 
     def collect(self, stack: Stack, curves: Curves) -> None:
-        """Write what the rounds of the stack's folds left."""
+        """Write the curves of the stack's folds."""
         for position, fold in enumerate(stack.folds):
             self.losses[:, :, fold] = curves.losses[:, :, position]
             for index, member in enumerate(stack.members):

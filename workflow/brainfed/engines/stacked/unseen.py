@@ -1,4 +1,4 @@
-"""Institutions without training subjects in a fold, where no global model scores them."""
+"""Scores of institutions without training subjects in a fold, if there is no global model."""
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ def _score_elsewhere(
     teacher: tuple[int, int],
     nodes: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """(n, C) probabilities of an institution's nodes by another's model: its place and that of the fold."""
+    """(n, C) probabilities of an institution's nodes by another institution's model of one fold."""
     place, position = teacher
     scaling, one = network.stack.members[place], slice(position, position + 1)
     mean = None if scaling.mean is None else scaling.mean[one]

@@ -1,6 +1,6 @@
 """Motion: logistic regression on mean framewise displacement alone (`evaluation.md` item 5).
 
-What a method must beat before its score speaks of anything but who moved in the scanner.
+A method that does not beat this baseline may score head motion alone.
 """
 
 from dataclasses import dataclass

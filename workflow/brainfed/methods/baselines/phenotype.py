@@ -1,6 +1,6 @@
 """Phenotype: logistic regression on site, sex and age; no brain (`evaluation.md` item 5).
 
-What a method must beat before its score speaks of the brain.
+A method that does not beat this baseline gives no evidence for a use of the brain data.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Baselines without any imaging (`evaluation.md` item 5).
 
-Majority knows the institution, phenotype the site, sex and age, motion the mean framewise
-displacement. The last two are logistic regressions on everybody's pooled training subjects.
+Majority uses the institution, phenotype the site, sex and age, motion the mean framewise
+displacement. The last two are logistic regressions on the pooled training subjects.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ from brainfed.samples.training_folds import require_training_subjects
 Columns = list[int]
 
 PREVALENCE_BYTES = 8
-"""A share of one class, float64; that of the last class is the rest."""
+"""Share of one class, float64; the share of the last class is 1 minus the others."""
 
 
 def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outcome:  # noqa: ARG001
@@ -66,10 +66,10 @@ def _shares(labels: IntArray, classes: int) -> list[float]:
 
 
 def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Outcome:
-    """Logistic regression on site, sex (one column a value met in training) and standardised age.
+    """Logistic regression on site, sex (one column a value seen in training) and standardised age.
 
-    An unknown age is the training subjects' mean age, and one more column says that it is unknown;
-    an unknown sex is a value of its own; a site that was not met in training has all its columns 0.
+    An unknown age is set to the training subjects' mean age, and one more column marks it. An unknown sex is a
+    value of its own. All columns of a site that was not seen in training are 0.
 
     Raises:
         UserError: a fold has no training subject.
@@ -84,7 +84,7 @@ def phenotype(inputs: MethodInputs, settings: PhenotypeSettings, run: Run) -> Ou
 def motion(inputs: MethodInputs, settings: MotionSettings, run: Run) -> Outcome:
     """Logistic regression on the standardised mean framewise displacement.
 
-    An unknown displacement is the training subjects' mean, and one more column says so.
+    An unknown displacement is set to the training subjects' mean, and one more column marks it.
 
     Raises:
         UserError: a fold has no training subject.

@@ -1,4 +1,4 @@
-"""FedGCN on graphs that are completed by means of small groups of other institutions' subjects, without a generator."""
+"""FedGCN on graphs that are completed by the means of small groups of subjects of other institutions; no generator."""
 
 from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.methods.fedni.fedni import METHOD as FEDNI

@@ -8,6 +8,6 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 
 
 def train(inputs: MethodInputs, settings: FedNISettings, run: Run) -> Outcome:
-    """Train FedNI's classifier on one repeat's fused graphs; without generated nodes it is FedGCN to the bit."""
+    """Train FedNI's classifier on one repeat's fused graphs; without generated nodes it equals FedGCN bit for bit."""
     outcome = train_gcn(METHOD, with_generated(inputs), settings, run)
     return without_generated(outcome, len(inputs.subjects))

@@ -1,4 +1,4 @@
-"""FedSage+: FedAvg over GraphSAGE classifiers on graphs mended by FedSage+'s generators (Zhang et al. 2021)."""
+"""FedSage+: FedAvg over GraphSAGE classifiers on graphs completed by FedSage+'s generators (Zhang et al. 2021)."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ METHOD = Method(
     twins=Twins(
         "localgcn",
         "centralgcn",
-        "Their model is another one: FedSage+ trains GraphSAGE, and its twins are graph convolutional networks.",
+        "FedSage+ trains GraphSAGE; its twins are graph convolutional networks.",
         other_model="another model",
     ),
     needs=("features", "fused"),

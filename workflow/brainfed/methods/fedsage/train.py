@@ -1,4 +1,4 @@
-"""The torch side of FedSage+'s classifier: FedAvg over GraphSAGE on the mended graphs (Zhang et al. 2021)."""
+"""The torch side of FedSage+'s classifier: FedAvg over GraphSAGE on the completed graphs (Zhang et al. 2021)."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def train(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outc
 
 def train_sage(inputs: MethodInputs, settings: FedSagePlusSettings, run: Run) -> Outcome:
     """Train a federated GraphSAGE on the graphs of `inputs`."""
-    # Where graphs are of a fold, products are formed fold by fold on scaled features, one order of sums for both reads.
+    # If every fold has a graph, products are formed by fold on scaled features: one order of sums for both reads.
     if len(inputs.graphs) > len(inputs.features):
         inputs = replace(inputs, features=inputs.features * inputs.folds)
     module = GraphSAGE(inputs.features[0].shape[1], settings.hidden, inputs.classes)

@@ -14,7 +14,7 @@ from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
 SKIP_TENSORS: Mapping[str, tuple[str, ...]] = {"weight-skip": ("features", "classes")}
-"""With `skip: linear` alone."""
+"""Sent with `skip: linear` alone."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """LocalGCN: the classifier of FedNI Table IV in every institution alone (FedNI Sec. 9).
 
-Its graph is cut out of one over everybody. Else nothing crosses but under leave-one-site-out: the other sites' models
-score the unseen one.
+Its graph is cut out of the graph of all subjects. Nothing else crosses institutions except under leave-one-site-out:
+the other sites' models score the unseen one.
 """
 
 from dataclasses import dataclass

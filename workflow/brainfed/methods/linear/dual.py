@@ -1,8 +1,8 @@
 """Linear models of n subjects with d >> n features, fitted exactly in n dimensions.
 
 With an L2 penalty and a free intercept the weights lie in the span of the centred training rows
-(representer theorem): w = Z' a. So a fit needs the (n, n) Gram matrix Z Z' only, and gives back the
-(d,) weights, with which every subject is scored alone.
+(representer theorem): w = Z' a. So a fit needs the (n, n) Gram matrix Z Z' only. It returns the
+(d,) weights, which score every subject alone.
 """
 
 from dataclasses import dataclass
@@ -50,12 +50,12 @@ class TrainingSpan:
     gram: Float64
 
     def model(self, dual: Float64, intercept: float) -> LinearModel:
-        """The model Z' dual, told for raw features."""
+        """The model Z' dual, expressed for raw features."""
         weights = (self.rows.T @ dual) / self.divisor
         return LinearModel(weights, float(intercept - self.mean @ weights))
 
     def coordinates(self) -> tuple[Float64, Float64]:
-        """Coordinates (n, r) of the rows in an orthonormal basis of their span, and the way back.
+        """Coordinates (n, r) of the rows in an orthonormal basis of their span, and the inverse map.
 
         Returns:
             R = U sqrt(S) and B = U / sqrt(S), both (n, r), from the Gram matrix U S U' of rank r:

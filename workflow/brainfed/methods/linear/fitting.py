@@ -35,13 +35,13 @@ MODEL_BYTES = 8
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """What a fit sees.
+    """Input of one fit.
 
     Attributes:
         span: the n training subjects.
-        labels: (n,) in {0, 1}, both present; of more than two classes 1 for one of them.
+        labels: (n,) in {0, 1}, both present; 1 for one class if there are more than two.
         twins: (n,) position of the first identical subject.
-        seed: of the inner folds.
+        seed: seed of the inner folds.
     """
 
     span: TrainingSpan
@@ -51,20 +51,20 @@ class TrainingSet:
 
 
 Models = tuple[LinearModel, ...]
-"""Of class 1 where there are two classes, else one a class."""
+"""The model of class 1 for two classes, else one model a class."""
 Fit = Callable[[TrainingSet], LinearModel]
 
 
 @dataclass(frozen=True)
 class LinearTask:
-    """A kind of linear model and who trains it.
+    """A kind of linear model and its topology.
 
     Attributes:
         fit: from the training subjects of two groups to a model.
         kind: `probability` passes the model's score through the logistic function.
         training: `local` or `central`.
         standardise: `institution` or `none`.
-        shared_tensors: what the method declares to leave an institution.
+        shared_tensors: tensors that the method declares to leave an institution.
     """
 
     fit: Fit
@@ -99,7 +99,7 @@ def _modelled(inputs: MethodInputs) -> list[int]:
 
 
 def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
-    """(n,) who trains with whom; pooling sends each institution's subjects."""
+    """(n,) pool of each subject; pooling sends each institution's subjects."""
     if task.training == "local":
         return inputs.institution
     record_pooling(inputs, ledger)

@@ -1,4 +1,4 @@
-"""Federated logistic regression: FedAvg of a linear model, the honest floor of every federated method."""
+"""Federated logistic regression: FedAvg of a linear model, the simplest federated baseline."""
 
 from dataclasses import dataclass
 

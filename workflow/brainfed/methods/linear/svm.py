@@ -1,7 +1,7 @@
 """Linear support vector machine: hinge loss with an L2 penalty.
 
-Local: one model an institution. Central: one model on everybody's pooled training subjects, which a
-federation may not do: the ceiling that the federated methods are measured against.
+Local: one model an institution. Central: one model on the pooled training subjects, which a
+federation may not do: an upper reference for the federated methods.
 """
 
 from dataclasses import dataclass

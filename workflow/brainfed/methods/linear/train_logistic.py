@@ -1,7 +1,7 @@
 """Logistic regression in the span of the training subjects, C chosen by the log loss of inner folds.
 
-Inner folds only rank the costs, so they are fitted by L-BFGS to a loss that no longer moves; the
-model that scores is Newton's, exact to rounding.
+Inner folds only rank the costs, so L-BFGS fits them until the loss converges. Newton's method fits the final model,
+exact to rounding.
 """
 
 from collections.abc import Sequence

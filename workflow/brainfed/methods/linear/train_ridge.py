@@ -33,7 +33,7 @@ def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
 
 
 def fit_ridge(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:
-    """The ridge model with the smallest leave-one-out squared error, the strongest penalty among equals."""
+    """The ridge model with the smallest leave-one-out squared error, the strongest penalty among ties."""
     values, vectors = np.linalg.eigh(subjects.span.gram)
     targets = 2.0 * subjects.labels.astype(np.float64) - 1.0
     strongest_first = sorted(alphas, reverse=True)

@@ -1,7 +1,7 @@
 """Linear support vector machine on the Gram matrix, C chosen by the accuracy of inner folds.
 
-Not by the hinge loss: under strong penalties the margins shrink and its minimum says little about
-the sign, which is all that this method predicts.
+The hinge loss is a poor criterion: under strong penalties the margins shrink, and its minimum depends little on
+the sign. This method predicts the sign alone.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ from brainfed.methods.method import Method
 
 @dataclass(frozen=True)
 class CentralMLPSettings(SoloSettings):
-    """Training on pooled data; `standardise: institution` takes the pool for one institution."""
+    """Training on pooled data; `standardise: institution` treats the pool as one institution."""
 
 
 METHOD = Method(

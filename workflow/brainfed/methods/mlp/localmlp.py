@@ -1,6 +1,6 @@
 """LocalMLP: FedMLP's classifier in every institution alone: the local twin of FedMLP.
 
-Only under leave-one-site-out does anything cross: the other sites' models score the unseen one.
+Nothing crosses institutions except under leave-one-site-out: the other sites' models score the unseen one.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from brainfed.reporting.intervals import Interval
 
 
 def interval_row(axes: Axes, row: float, found: Interval, colour: str, *, size: float, hollow: bool = False) -> None:
-    """A dot at the mean over a bar of its interval; hollow: the dot has a white heart."""
+    """A dot at the mean over a bar of its interval; hollow: the dot has a white centre."""
     if np.isfinite(found.low):
         axes.plot(
             [found.low, found.high], [row, row], color=colour, linewidth=size / 3, alpha=0.55, solid_capstyle="butt"

@@ -1,6 +1,6 @@
-"""How every figure looks, and how it becomes bytes: the same input gives the same SVG.
+"""Style and output of all figures: the same input gives the same SVG.
 
-Glyphs are drawn as paths, so a figure looks alike in every viewer, with or without the font.
+Glyphs are drawn as paths, so a figure looks the same in every viewer, with or without the font.
 """
 
 import textwrap
@@ -34,10 +34,10 @@ MANY_CLASSES = ("#56a9cf", "#e0a100", "#882255", "#117733", "#44559a", "#d55e00"
 UNLABELLED = "#c4c8cd"
 SEX_COLOURS = {"male": MALE, "female": FEMALE}
 PAPER = "#22262b"
-"""What the paper printed: always a hollow diamond."""
+"""Style of a printed number of the paper: always a hollow diamond."""
 REAL, GENERATED = "#7d8590", "#d55e00"
 SERIES = (("#d55e00", "o"), ("#0072b2", "s"), ("#008f68", "^"), ("#882255", "D"), ("#c9a227", "v"), ("#56a9cf", "P"))
-"""Colour and marker of lines that are no families; both differ, so that neither eye nor printer needs colour."""
+"""Colour and marker of lines that are no families; both differ, so that the lines are distinct without colour."""
 PIXELS_PER_INCH = 220
 
 SETTINGS: dict[Any, Any] = {
@@ -87,7 +87,7 @@ def class_colours(classes: int) -> dict[int, str]:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Everything drawn and saved inside wears the report's style."""
+    """Apply the report's style to everything drawn and saved inside."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
@@ -118,24 +118,24 @@ def save_svg(figure: Figure, path: str | Path) -> None:
 
 
 def note_figure(text: str) -> Figure:
-    """A figure that says why there is nothing to draw."""
+    """A figure with the reason why there is nothing to draw."""
     figure = new_figure(HALF, 0.8)
     figure.text(0.5, 0.5, text, ha="center", va="center", color=FAINT)
     return figure
 
 
 def headed(figure: Figure, finding: str, width: int = 118) -> None:
-    """What the picture says, in bold over all of it."""
+    """Write the finding of a figure in bold above it."""
     figure.suptitle(textwrap.fill(finding, width), x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
 
 
 def key_below(figure: Figure, handles: list[Line2D], columns: int = 3) -> None:
-    """What the marks mean, under the axes."""
+    """Add the legend of the marks below the axes."""
     figure.legend(handles=handles, loc="outside lower left", ncols=columns, handlelength=1.8, columnspacing=1.6)
 
 
 def paper_mark(label: str) -> Line2D:
-    """The key's hollow diamond of a printed number."""
+    """The legend's hollow diamond of a printed number."""
     return Line2D([], [], marker="D", markersize=5.5, markerfacecolor="none", color=PAPER, linestyle="", label=label)
 
 

@@ -1,7 +1,7 @@
-"""What could pass for a diagnosis: one paragraph on motion and site, made from all that was measured of them.
+"""Confounds of the diagnosis: one paragraph on motion and site, with all their measurements.
 
-Every sentence gives its number. None says that sites are alike: a single summary (mean connectivity) can be the same at
-every site while the pattern of connections names the site, so the two stand in one sentence, the identification first.
+Every sentence gives its number. None claims that sites are alike: a single summary (mean connectivity) can be equal at
+all sites while the pattern of connections identifies the site. One sentence reports both, the identification first.
 """
 
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ from brainfed.reporting.tables.sites import SiteRow
 
 @dataclass(frozen=True)
 class Identification:
-    """How well a subject's site is identified from what the graph compares, a summary of the features.
+    """Accuracy of the site predicted from the input of the graph, a summary of the features.
 
     Attributes:
-        accuracy: share of the subjects, each by a model that did not see it; mean over graphs.
+        accuracy: share of correct subjects, each by a model not trained on it; mean over graphs.
         chance: share of the largest site; mean over graphs.
-        subjects: of the smallest graph, at sites with 5 or more.
+        subjects: number in the smallest graph, at sites with 5 or more.
     """
 
     accuracy: float
@@ -41,19 +41,19 @@ class Identification:
 
     @property
     def above_chance(self) -> bool:
-        """By more than two standard errors of guessing."""
+        """Whether the accuracy exceeds chance by more than two standard errors."""
         error = np.sqrt(self.chance * (1 - self.chance) / self.subjects)
         return bool(self.accuracy > self.chance + 2 * error)
 
 
 @dataclass(frozen=True)
 class Confounds:
-    """All that was measured; None where it was not.
+    """All measured confounds; None if not measured.
 
     Attributes:
-        features: what methods learn from: `connectivity` or `measures`.
+        features: kind of features: `connectivity` or `measures`.
         classes: the classes by site.
-        identified: the site from what the graph compares.
+        identified: prediction of the site from the input of the graph.
         summary: mean connectivity by site.
         motion: mean FD of two groups, patients and controls or a class and all others, with their words.
         motion_sites: mean FD by site.
@@ -70,11 +70,11 @@ class Confounds:
 def find_confounds(
     kept: pd.DataFrame, traces: list[SiteRow], words: ClassWords = DIAGNOSIS_WORDS, *, morphometry: bool
 ) -> Confounds:
-    """Measure them.
+    """Measure the confounds.
 
     Args:
         kept: the analysed subjects with site, diagnosis (-1 unknown) and measures.
-        traces: how well the site is identified from the embedding of each kind of graph.
+        traces: accuracy of the site predicted from the embedding of each kind of graph.
         words: names of the classes.
         morphometry: whether the features are FreeSurfer measures.
     """

@@ -1,4 +1,4 @@
-"""What completing a graph recovers at each dose of a simulation: numbers and the sentence that they support."""
+"""Recovered share of a completed graph at each dose of a simulation: numbers and a sentence."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant
 
 LOWER, UPPER = "fedgcn", "centralgcn"
-"""Methods between which shares are measured: the cut graph as it is, and pooled data."""
+"""Methods at the ends of the gap: the cut graph without new nodes, and pooled data."""
 METRIC = "accuracy"
 NODES = {
     "random": "random nodes",
@@ -24,7 +24,7 @@ NODES = {
 }
 """Controls in words."""
 OTHER_CLASSIFIER = ("fedsage-plus",)
-"""Methods whose classifier is not that of the lower end of the gap: their share is not of their nodes alone."""
+"""Methods with another classifier than the lower end of the gap: their share is not due to their nodes alone."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Dose:
     """One cohort of the figure.
 
     Attributes:
-        value: the cohort's value of the setting in which the cohorts differ.
+        value: the cohort's value of the swept setting.
         scores: variant -> accuracy.
         gap: accuracy on pooled data minus that on the cut graph.
-        shares: variant that completes the graph -> its share of the gap; NaN where the gap is not certain.
+        shares: variant that completes the graph -> its share of the gap; NaN if the gap is not certain.
     """
 
     value: float
@@ -45,7 +45,7 @@ class Dose:
 
     @property
     def certain(self) -> bool:
-        """Whether the cut costs accuracy beyond doubt."""
+        """Whether the interval of the gap is above 0."""
         return self.gap.low > 0
 
 
@@ -53,7 +53,7 @@ def read_doses(axis: str, members: Sequence[ExperimentOutline], scored: Mapping[
     """The cohorts in ascending order of their dose.
 
     Args:
-        axis: the setting in which they differ, `simulate.group_agreement`.
+        axis: the swept setting, `simulate.group_agreement`.
         members: one experiment, a cohort each.
         scored: cohort -> its scores.
     """
@@ -80,12 +80,12 @@ def of_method(variants: Sequence[ShownVariant], method: str) -> ShownVariant:
 
 
 def completing(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
-    """Those that put nodes in the place of missing neighbours."""
+    """The variants with new nodes for missing neighbours."""
     return [variant for variant in variants if variant.setting("fusing.nodes") is not None]
 
 
 def by_cap(variants: Sequence[ShownVariant]) -> list[list[ShownVariant]]:
-    """Those that complete the graph: first those with the smallest limit of nodes, then all others, if any."""
+    """The variants that complete the graph: first those with the smallest limit of nodes, then the others, if any."""
     found = completing(variants)
     least = min(map(cap_of, found), default=np.inf)
     parts = [[one for one in found if (cap_of(one) == least) == smallest] for smallest in (True, False)]
@@ -93,13 +93,13 @@ def by_cap(variants: Sequence[ShownVariant]) -> list[list[ShownVariant]]:
 
 
 def cap_of(variant: ShownVariant) -> float:
-    """At most so many new nodes a subject; infinite without a limit."""
+    """Limit of new nodes a subject; infinite without one."""
     cap = variant.setting("fusing.cap")
     return np.inf if cap is None else float(cap)
 
 
 def node_words(variant: ShownVariant, beside: Sequence[ShownVariant]) -> str:
-    """What the new nodes are: the generator's title, or the control in words; the full title among equals."""
+    """Name of the new nodes: the generator's title, or the control in words; the full title if ambiguous."""
     words = _words(variant)
     return variant.title if [_words(other) for other in beside].count(words) > 1 else words
 
@@ -114,7 +114,7 @@ def _words(variant: ShownVariant) -> str:
 
 
 def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[ShownVariant]) -> str:
-    """The largest dose at which pooled data are surely better than the cut, and the share that each kind recovers."""
+    """The largest dose with pooled data significantly better than the cut, and the share that each kind recovers."""
     certain = [dose for dose in doses if dose.certain]
     if not certain:
         values = ", ".join(f"{dose.gap.as_difference()} at {dose.value:g}" for dose in doses)
@@ -132,7 +132,7 @@ def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[Show
 
 
 def _recovered(dose: Dose, shown: Sequence[ShownVariant]) -> str:
-    """Who recovers a share of the gap, who may recover none, who surely loses; the largest share first."""
+    """The variants that recover a share of the gap, may recover none, or lose; the largest share first."""
     known = [variant for variant in shown if np.isfinite(dose.shares[variant.name].share)]
     ordered = sorted(known, key=lambda variant: -dose.shares[variant.name].share)
     said = {node_words(variant, shown): dose.shares[variant.name] for variant in ordered}

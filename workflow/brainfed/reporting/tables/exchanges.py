@@ -1,4 +1,4 @@
-"""What left the institutions, and what a method cost, from the counts and timings of its jobs."""
+"""Exchanges between institutions and costs of a method, from the counts and timings of its jobs."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from brainfed.federation.ledger import STAGES
 from brainfed.reporting.variants import PATIENT_LEVEL, ShownVariant, by_family
 
 GPU_MEMORY = "peak_gpu_memory_mb"
-"""Key of a `timing.json` that a job on a GPU writes."""
+"""Key in the `timing.json` of a job on a GPU."""
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """One kind of tensor that crossed institutions, as a row of the ledger says."""
+    """One kind of tensor that crossed institutions: a row of the ledger."""
 
     stage: str
     name: str
@@ -30,15 +30,15 @@ class Crossing:
 
     @property
     def patient_level(self) -> bool:
-        """Whether it holds one entry a patient."""
+        """Whether it has one entry a patient."""
         return PATIENT_LEVEL in self.axes.split(" x ")
 
 
 TOGETHER = "together"
-"""In place of a stage: the sum of all stages of a variant."""
+"""Stage name of the sum over all stages of a variant."""
 
 RECEIVERS = {"server": "a server", "centre": "one centre", "institutions": "the other institutions"}
-"""Of an upload."""
+"""Receivers of an upload."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Exchange:
 
     Attributes:
         variant: whose.
-        stage: `features`, `graph`, `inpainting` for the training of the generator that it reads, or `classifier`.
+        stage: `features`, `graph`, `inpainting` (training of its generator) or `classifier`.
         crossings: in the order recorded.
-        noise: standard deviation of the noise on uploads; None where the method has no such setting.
+        noise: standard deviation of the noise on uploads; None if the method has no such setting.
     """
 
     variant: ShownVariant
@@ -64,19 +64,19 @@ class Exchange:
 
     @property
     def kinds(self) -> list[str]:
-        """Names of what crosses, those of one part as one: `weight (3 tensors)`, `encoder (4 tensors)`."""
+        """Names of the crossing tensors, grouped by part: `weight (3 tensors)`, `encoder (4 tensors)`."""
         names = dict.fromkeys(crossing.name for crossing in self.crossings)
         kinds = Counter(re.sub(r"([-_]\d+)?(\.\w+)*$", "", name) for name in names)
         return [kind if count == 1 else f"{kind} ({count} tensors)" for kind, count in kinds.items()]
 
     @property
     def patient_level(self) -> list[str]:
-        """Names of what has one entry a patient."""
+        """Names of the tensors with one entry a patient."""
         return list(dict.fromkeys(crossing.name for crossing in self.crossings if crossing.patient_level))
 
     @property
     def to(self) -> str:
-        """Who gets what the institutions send."""
+        """Receivers of the uploads."""
         found = dict.fromkeys(crossing.to for crossing in self.crossings if crossing.direction == "upload")
         return " and ".join(RECEIVERS[receiver] for receiver in found)
 
@@ -91,14 +91,14 @@ class Cost:
 
     Attributes:
         variant: whose.
-        seconds: of one repeat with all its folds.
-        memory: peak in MiB, of any of its jobs.
-        gpu_memory: peak in MiB of a GPU; NaN where none was used.
-        devices: where it ran.
+        seconds: seconds of one repeat with all its folds.
+        memory: peak in MiB over its jobs.
+        gpu_memory: peak in MiB of a GPU; NaN without a GPU.
+        devices: devices of its jobs.
         counts: parameters, first_layer_operations and the like.
-        inpainting_seconds: of training the generator that a repeat reads; NaN where it reads none.
+        inpainting_seconds: seconds of training the generator of a repeat; NaN without one.
         inpainting_counts: parameters, operations and the like of that generator.
-        preparation: seconds a repeat of what was fitted or built before, by its name: `features`, `graph`, `fusing`.
+        preparation: seconds a repeat of each earlier stage, by its name: `features`, `graph`, `fusing`.
     """
 
     variant: ShownVariant
@@ -113,12 +113,12 @@ class Cost:
 
     @property
     def preparation_seconds(self) -> float:
-        """Seconds a repeat of all that was fitted or built before; NaN where nothing was."""
+        """Seconds a repeat of all earlier stages; NaN without any."""
         return sum(self.preparation.values()) if self.preparation else float("nan")
 
     @property
     def together(self) -> float:
-        """Seconds a repeat of everything."""
+        """Seconds a repeat of all stages."""
         return (
             self.seconds + sum(self.preparation.values()) + (self.inpainting_seconds if self.inpainting_counts else 0)
         )
@@ -131,7 +131,7 @@ class Cost:
 
     @property
     def operations(self) -> dict[str, int]:
-        """Floating-point operations of all training steps that were counted, by phase."""
+        """Counted floating-point operations of all training steps, by phase."""
         phases = {
             "inpainting": self.inpainting_counts.get("operations"),
             "classifier": self.counts.get("first_layer_operations"),
@@ -140,7 +140,7 @@ class Cost:
 
 
 def read_exchanges(variants: Sequence[ShownVariant]) -> list[Exchange]:
-    """What crossed at each stage in every variant's first repeat; every variant has a row of its classifier."""
+    """Exchanges of each stage in every variant's first repeat; every variant has a row of its classifier."""
     found = []
     for variant in by_family(variants):
         crossings = read_crossings(variant.costs[0])
@@ -167,7 +167,7 @@ def with_totals(exchanges: Sequence[Exchange]) -> list[Exchange]:
 
 
 def read_crossings(path: str) -> tuple[Crossing, ...]:
-    """The rows of the ledger that a job wrote."""
+    """The ledger rows of a job."""
     return tuple(
         Crossing(
             str(row["stage"]), str(row["name"]), str(row["direction"]), str(row["to"]), str(row["axes"]),

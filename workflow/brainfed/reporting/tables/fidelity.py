@@ -1,6 +1,6 @@
-"""Generated neighbours against the true ones that were cut away, mean over repeats, with baselines beside.
+"""Generated neighbours against the true ones that the cut removed, mean over repeats, with baselines.
 
-What the numbers are is said in `inpainting.fidelity.comparison`; the cut makes them known, no real cohort does.
+`inpainting.fidelity.comparison` defines the numbers. The true neighbours are known after a cut alone.
 """
 
 import json
@@ -37,7 +37,7 @@ class Measured:
 
     @property
     def known(self) -> bool:
-        """Whether it exists."""
+        """Whether it is defined."""
         return bool(np.isfinite(self.mean))
 
 
@@ -56,14 +56,14 @@ class ShownFidelity:
 
     Attributes:
         variant: whose.
-        repeats: over how many the means are.
-        calibration: of the first repeat.
+        repeats: number of repeats of the means.
+        calibration: calibration of the first repeat.
         predicted, true, generated: mean number of missing neighbours a subject: predicted, true, and after the cap.
         ratio_predicted, ratio_generated: sum of predicted (generated) over the sum of true numbers.
-        correlation: Spearman's, of predicted with true numbers.
-        degree_correlation: the baseline's, of the number of visible neighbours.
+        correlation: Spearman's correlation of predicted with true numbers.
+        degree_correlation: the same for the number of visible neighbours, a baseline.
         cosine, centred: row of `COSINE_ROWS` -> mean cosine with all true missing neighbours.
-        parents: subjects with a generated neighbour, the fewest of any repeat.
+        parents: subjects with a generated neighbour, minimum over repeats.
         gain: generated minus the mean of the visible neighbours, centred, paired by parent.
         sex, age: row of `AGREEMENT_ROWS` -> share that agrees.
         edges: row of `EDGE_ROWS` -> F1.
@@ -95,12 +95,12 @@ def read_fidelity(variants: Sequence[ShownVariant]) -> list[ShownFidelity]:
 
 @dataclass(frozen=True)
 class FidelityRow:
-    """One measure of one variant: generated nodes beside what knows less.
+    """One measure of one variant: generated nodes and baselines.
 
     Attributes:
-        measure: what is measured; higher is truer.
-        variant: whose generated nodes.
-        generated: their value.
+        measure: name of the measure; higher is better.
+        variant: the variant with the generated nodes.
+        generated: value of the generated nodes.
         baselines: name -> value.
     """
 
@@ -111,7 +111,7 @@ class FidelityRow:
 
     @property
     def verdict(self) -> str:
-        """The strongest baseline whose mean is as good or better, if any; a dash where there is nothing to compare."""
+        """The strongest baseline with a mean as good or better, if any; a dash without a comparison."""
         if not np.isfinite(self.generated) or not any(np.isfinite(value) for value in self.baselines.values()):
             return "\u2013"
         above = {name: value for name, value in self.baselines.items() if value >= self.generated}
@@ -143,7 +143,7 @@ def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
 
 
 def count_sentence(found: ShownFidelity) -> str:
-    """How many neighbours are missing, and which share of them is predicted and generated."""
+    """The number of missing neighbours, and the predicted and generated share."""
     return (
         f"{found.variant.title}: of {found.true:.2f} missing neighbours a subject {found.predicted:.2f} are predicted "
         f"(ratio {found.ratio_predicted:.2f}) and {found.generated:.2f} generated, after rounding and cap "
@@ -202,13 +202,13 @@ def _cosine(measure: dict[str, Any], row: str) -> dict[str, Any]:
 
 
 def _measured(estimates: Sequence[dict[str, Any]]) -> Measured:
-    """Mean over repeats; its error is the typical one of a repeat, since repeats share their subjects."""
+    """Mean over repeats; its error is the typical error of a repeat, since repeats share their subjects."""
     errors = [_number(estimate["error"]) for estimate in estimates]
     return Measured(_mean([estimate["mean"] for estimate in estimates]), NORMAL_95 * _mean(errors))
 
 
 def _mean(values: Sequence[float | None]) -> float:
-    """Mean of what exists; NaN where nothing does."""
+    """Mean of the defined values; NaN if there is none."""
     known = [number for number in map(_number, values) if np.isfinite(number)]
     return float(np.mean(known)) if known else float("nan")
 

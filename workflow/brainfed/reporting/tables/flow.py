@@ -1,4 +1,4 @@
-"""From the rows of the phenotype table to the analysed subjects, step by step (as CONSORT and PRISMA charts do)."""
+"""Flow of subjects from the phenotype table to the analysis (as in CONSORT and PRISMA charts)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,38 +14,38 @@ from brainfed.cohort.sources.listed import EXCLUDED, Absence
 
 ABSENT = frozenset(get_args(Absence)) - {"", EXCLUDED}
 STEPS = ("not excluded", "with a series", "with a usable series", "with a label", "of sufficient quality")
-"""What those have who pass a step, in the order in which the listing and `cohort.quality.inclusion` ask."""
+"""Property of the subjects that pass each step, in the order of the listing and `cohort.quality.inclusion`."""
 MEASURED = {
     "no FreeSurfer id": "with FreeSurfer measures",
     "stats folder absent": "with FreeSurfer measures",
     UNMEASURED: "with whole FreeSurfer measures",
 }
-"""What they have in a cohort of FreeSurfer measures."""
+"""The same property in a cohort of FreeSurfer measures."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """Subjects, and how many of them are of each class, code -> number; the others have no label."""
+    """Number of subjects, in total and by class code; the others have no label."""
 
     subjects: int
     classes: Mapping[int, int]
 
     def described(self, words: ClassWords) -> str:
-        """`7 patients, 5 controls`; empty where nobody has a label."""
+        """`7 patients, 5 controls`; empty if no subject has a label."""
         unknown = self.subjects - sum(self.classes.values())
         parts = [(self.classes.get(code, 0), code) for code in words.shown]
-        said = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
-        return ", ".join([*said, *([f"{unknown} without a {words.target}"] if unknown and said else [])])
+        shown = [f"{number} {(words.one if number == 1 else words.many)[code]}" for number, code in parts if number]
+        return ", ".join([*shown, *([f"{unknown} without a {words.target}"] if unknown and shown else [])])
 
 
 @dataclass(frozen=True)
 class FlowStep:
-    """Who leaves at one step.
+    """The subjects that leave at one step.
 
     Attributes:
-        passed: what the others have, such as `with a series`.
-        reasons: (why, how many), the most frequent first.
-        remaining: who is left.
+        passed: property of the remaining subjects, such as `with a series`.
+        reasons: (reason, number of subjects), the most frequent first.
+        remaining: the remaining subjects.
     """
 
     passed: str
@@ -54,13 +54,13 @@ class FlowStep:
 
 
 def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
-    """Who is in the phenotype table, and every step at which somebody leaves.
+    """The subjects of the phenotype table, and every step at which subjects leave.
 
     Args:
         people: included, reason, diagnosis (0 ... C - 1, null).
 
     Returns:
-        Everybody, and the steps; what remains after the last are the included subjects.
+        All subjects, and the steps; the included subjects remain after the last step.
     """
     kinds = people["reason"].map(lambda reason: reason_kind(reason) if reason else "")
     kinds = kinds.where(~people["included"], "")
@@ -77,7 +77,7 @@ def flow_steps(people: pd.DataFrame) -> tuple[Count, tuple[FlowStep, ...]]:
 
 
 def _step(kind: str) -> int:
-    """At which step a kind of reason leaves; a reason that is of no scan and no quality is of the label."""
+    """Step of a kind of reason; a reason without relation to scan or quality concerns the label."""
     if kind == EXCLUDED:
         return 0
     if kind in ABSENT:

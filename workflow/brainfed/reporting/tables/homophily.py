@@ -1,4 +1,4 @@
-"""What the population graphs of a cohort look like: who neighbours whom, compared with chance."""
+"""Homophily of the population graphs of a cohort, compared with chance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from brainfed.reporting.sweep_titles import setting_in_words
 from brainfed.runtime.artefacts import read_arrays, read_table
 
 LABELS = ("diagnosis", "sex", "site")
-"""Columns whose agreement along edges is counted; sex is not where it is what is learnt."""
+"""Columns with counted agreement along edges; sex is left out if it is the target."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class ShownGraph:
         graph: the edges.
         people: subject, institution, diagnosis, sex, site, age; rows in the order of the nodes.
         scope: `local`, `global` or `global_cut`.
-        shuffled: whether it is the control whose neighbours mean nothing.
+        shuffled: whether it is the control with shuffled neighbours.
         settings: the resolved settings of the graph.
-        words: what the classes are called.
+        words: names of the classes.
     """
 
     name: str
@@ -86,11 +86,11 @@ def read_graph(
 
 
 def distinct_titles(graphs: Sequence[ShownGraph], keys: Sequence[str] | None = None) -> list[str]:
-    """The title of every graph, with the settings that differ where several stages share one: `..., k = 5`.
+    """The title of every graph; stages with equal titles get the settings in which they differ: `..., k = 5`.
 
     Args:
         graphs: in the order of the titles.
-        keys: settings that may tell stages apart; None: all, and the stage's name where none differs.
+        keys: settings that may distinguish stages; None: all, and the stage's name if none differs.
     """
     return [_distinct(shown, [other for other in graphs if other.title == shown.title], keys) for shown in graphs]
 
@@ -99,15 +99,15 @@ def _distinct(shown: ShownGraph, alike: Sequence[ShownGraph], keys: Sequence[str
     if len({other.name for other in alike}) == 1:
         return shown.title
     settings = [key for key in shown.settings if keys is None or key in keys]
-    told = [
+    parts = [
         setting_in_words(key, shown.settings[key])
         for key in settings
         if any(other.settings.get(key) != shown.settings[key] for other in alike)
     ]
     same = {other.name for other in alike if other.settings == shown.settings}
     if keys is None and len(same) > 1:
-        told.append(shown.name)
-    return ", ".join([shown.title, *told])
+        parts.append(shown.name)
+    return ", ".join([shown.title, *parts])
 
 
 def homophily_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Numbers printed in the papers, to stand beside ours (FedNI Sec. IV, Tables V and VI, Fig. 2 to 9)."""
+"""Numbers printed in the papers, for comparison with ours (FedNI Sec. IV, Tables V and VI, Fig. 2 to 9)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ PAPER_METRICS = ("accuracy", "auc", "precision", "recall", "f1")
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """One of our metrics and the printed metric that stands beside it; none: an empty text."""
+    """One of our metrics and the printed metric of the same column; empty without one."""
 
     ours: str
     paper: str = ""
@@ -59,7 +59,7 @@ FEDNI_TABLE_V: Mapping[str, Mapping[str, PaperRow]] = {
 
 @dataclass(frozen=True)
 class PrintedRow:
-    """One bar group of a figure: how the paper calls it, what differs from FedNI, and (accuracy, AUC) by cohort."""
+    """One bar group of a figure: its name in the paper, its changes to FedNI, and (accuracy, AUC) by cohort."""
 
     label: str
     abide: tuple[float, float]
@@ -104,11 +104,11 @@ FEDNI_SAYS: Mapping[str, str] = {
     "fig9": "the loss falls with the rounds for every E; a large E needs fewer rounds and ends at a lower accuracy",
     "table6": "inpainting takes 66 s and the classifier 11 s on a server with 8 NVIDIA GeForce 3090 GPUs",
 }
-"""What the paper concludes from its figures; the curves of Fig. 6 to 9 have no printed numbers."""
+"""The paper's conclusions from its figures; the curves of Fig. 6 to 9 have no printed numbers."""
 
 
 def paper_cohort(cohort: str) -> tuple[str, bool]:
-    """Which column stands beside a cohort, and whether it is about the same collection."""
+    """The paper's column for a cohort, and whether it is of the same collection."""
     for name in FEDNI_COHORTS:
         if cohort.lower().startswith(name):
             return name, True
@@ -116,7 +116,7 @@ def paper_cohort(cohort: str) -> tuple[str, bool]:
 
 
 def hard_labels(cohort: str) -> str:
-    """Why the printed AUC stands beside balanced accuracy: how close it is to the printed accuracy in every row."""
+    """Reason to compare the printed AUC with balanced accuracy: it is close to the printed accuracy in every row."""
     rows = FEDNI_TABLE_V[cohort].values()
     accuracy, auc = PAPER_METRICS.index("accuracy"), PAPER_METRICS.index("auc")
     apart = max(abs(row[accuracy][0] - row[auc][0]) for row in rows)

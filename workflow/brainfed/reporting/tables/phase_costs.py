@@ -1,4 +1,4 @@
-"""What the two phases of an inpainting method cost in one run, and what the paper prints (FedNI Table VI)."""
+"""Costs of the two phases of an inpainting method in one run, for comparison with FedNI Table VI."""
 
 import json
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ class PhaseCost:
         phase: `inpainting` or `classifier`.
         operations: multiplications and additions of one pass of the generator, or classifier, over one institution's
             graph: two a weight and node.
-        parameters: all that one institution trains: generator and discriminator, or the classifier.
-        seconds: of training; a classifier's is a share of the job that trains all folds side by side.
-        devices: where it ran.
+        parameters: number that one institution trains: generator and discriminator, or the classifier.
+        seconds: seconds of training; for a classifier a share of the job that trains all folds in parallel.
+        devices: devices of the training.
         shared: whether all folds of a repeat share this training.
     """
 

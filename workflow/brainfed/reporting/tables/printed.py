@@ -1,4 +1,4 @@
-"""Which number printed in the paper stands beside a variant: found by its resolved settings, not by its name."""
+"""The paper's printed number for a variant, found by its resolved settings, not by its name."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from brainfed.runtime.settings import flat_settings
 
 
 def as_in_the_paper(outline: ExperimentOutline) -> bool:
-    """Whether true diagnoses are learnt as FedNI does: everybody in random institutions, folds, transductive."""
+    """Whether the evaluation is FedNI's: true diagnoses, all subjects in random institutions, folds, transductive."""
     split = outline.split
     drawn = split["validation"] != "leave_one_site_out" and split["institutions"] == "random"
     return drawn and not split.get("share") and outline.protocol == "transductive" and outline.labels != "permuted"
@@ -26,7 +26,7 @@ def changed_settings(variant: ShownVariant) -> dict[str, Any]:
 
 
 def printed_value(variant: ShownVariant, cohort: str, metric: str) -> float | None:
-    """The paper's accuracy or AUC of this variant; None where it printed none.
+    """The paper's accuracy or AUC of this variant; None without one.
 
     Args:
         variant: FedNI as shipped or with one part changed, or another method of Table V as shipped.
@@ -40,7 +40,7 @@ def printed_value(variant: ShownVariant, cohort: str, metric: str) -> float | No
 
 
 def printed_row(variant: ShownVariant) -> PrintedRow | None:
-    """FedNI's ablation that this variant is, or FedNI itself; None where the paper has no such bar."""
+    """The bar of this variant in FedNI's ablation, or of FedNI itself; None without one."""
     if variant.method != "fedni":
         return None
     changed = changed_settings(variant)

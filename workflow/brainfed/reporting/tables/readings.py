@@ -1,7 +1,7 @@
-"""Which reading of what FedNI leaves open comes nearest to the accuracies of its Table V.
+"""Readings of FedNI's open settings, ordered by the distance of their accuracies to its Table V.
 
-A reading is a set of settings that differ from the shipped ones. A method reads as much of it as it has settings for:
-FedMLP keeps its score where the reading is of the graph alone.
+A reading is a set of settings that differ from the shipped ones. A method uses those that it has:
+FedMLP keeps its score if a reading changes the graph alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,12 +34,12 @@ class Reading:
     """One row.
 
     Attributes:
-        title: as its variants are called.
-        settings: what differs from the shipped settings, in words.
+        title: title of its variants.
+        settings: differences from the shipped settings, in words.
         scores: method -> accuracy; a method without a variant of this reading has none.
         unread: methods that have none of the settings.
         distance: mean absolute distance of the accuracies to the printed ones, over the methods that every reading has.
-        nearest: whether no other is nearer.
+        nearest: whether its distance is the smallest.
     """
 
     title: str
@@ -58,7 +58,7 @@ class Readings:
         titles: method -> its title, in the order of Table V.
         printed: method -> the accuracy in the paper.
         compared: methods that every reading has; the distances are over these.
-        rows: in ascending order of the distance, of equal ones the shipped first.
+        rows: in ascending order of the distance; the shipped one first in a tie.
         same_collection: whether the paper's accuracies are of the collection that the cohort is from.
     """
 
@@ -70,7 +70,7 @@ class Readings:
 
     @property
     def finding(self) -> str:
-        """Which reading is the nearest, and how near it and others are."""
+        """The nearest reading, and the distances of this and others."""
         first, last = self.rows[0], self.rows[-1]
         methods = listed([self.titles[name] for name in self.compared], "and")
         whose = "" if self.same_collection else " on another cohort"
@@ -84,7 +84,7 @@ class Readings:
 
     @property
     def sentences(self) -> str:
-        """The finding, and what a difference between two distances is worth."""
+        """The finding, and the uncertainty of the distances."""
         widths = [(score.high - score.low) / 2 for row in self.rows for score in row.scores.values() if score.known]
         if not widths:
             return f"{self.finding}."
@@ -95,7 +95,7 @@ class Readings:
 
 
 def find_readings(outline: ExperimentOutline, scored: Scored) -> Readings | None:
-    """The readings of an experiment; None where it is not run as the paper's, or has fewer than two of them."""
+    """The readings of an experiment; None if the evaluation is not the paper's, or with fewer than two readings."""
     collection, same_collection = paper_cohort(outline.cohort)
     printed = FEDNI_TABLE_V[collection]
     shown = [variant for variant in outline.variants if variant.method in printed]
@@ -140,10 +140,10 @@ def distance_to(scores: Mapping[str, float], printed: Mapping[str, float]) -> fl
 
 
 def _distinct(shown: Sequence[ShownVariant]) -> list[Changed]:
-    """Every set of changed settings once, in the order of the variants; none: as shipped.
+    """Every set of changed settings once, in the order of the variants; empty: as shipped.
 
-    What is but the part of a larger reading that a method can have (FedMLP's features, of a reading of features and
-    graph) is no reading of its own.
+    The part of a larger reading that applies to a method (FedMLP's features, of a reading of features and graph) is
+    not a reading of its own.
     """
     holders: dict[str, list[ShownVariant]] = {}
     for variant in shown:
@@ -160,7 +160,7 @@ def _distinct(shown: Sequence[ShownVariant]) -> list[Changed]:
 
 
 def _of_method(changed: Changed, usual: Changed) -> dict[str, Any]:
-    """The part of a reading that a method with the settings `usual` has."""
+    """The part of a reading that applies to a method with the settings `usual`."""
     return {key: value for key, value in changed.items() if key in usual}
 
 
@@ -173,7 +173,7 @@ def _text(row: Reading) -> str:
 
 
 def _title(changed: Changed, shown: Sequence[ShownVariant]) -> str:
-    """As the variant with most settings is called: one with fewer may hold a part of a larger reading."""
+    """The title of the variant with most settings: one with fewer may have a part of a larger reading."""
     if not changed:
         return SHIPPED
     named = max((variant for variant in shown if changed_settings(variant) == changed), key=lambda v: len(v.shipped))

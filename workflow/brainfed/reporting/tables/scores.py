@@ -16,7 +16,7 @@ from brainfed.reporting.tables.printed import changed_settings
 from brainfed.reporting.variants import ShownVariant, by_family
 
 RANKED = ("accuracy", "balanced_accuracy", "auc")
-"""Metrics in which the best stands out; the others are highest for who calls everybody, or nobody, a patient."""
+"""Metrics with the best value marked; a constant prediction maximises each of the others."""
 SCOPE_TITLES = {INSTITUTION: "mean over institutions", POOLED: "all test subjects pooled"}
 
 
@@ -25,10 +25,10 @@ class Cell:
     """One number of a table.
 
     Attributes:
-        text: what is printed.
-        value: what a column is sorted by.
+        text: printed text.
+        value: sort key of the column.
         note: a second, smaller line.
-        marked: whether it stands out.
+        marked: whether it is highlighted.
         printed: whether it is a number of the paper.
     """
 
@@ -48,13 +48,13 @@ class Row:
 
 
 def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:
-    """Mean of every metric, below it the deviation over runs and, where repeated, over repeat means.
+    """Mean of every metric, below it the deviation over runs and, with repeats, over repeat means.
 
     Args:
         summary: variant, scope, metric, mean, sd, sd_of_repeats.
         variants: all variants of the experiment.
         scope: `institution` or `pooled`.
-        scored: the runs, whose intervals decide how many decimals a mean deserves.
+        scored: the runs; their intervals decide the number of decimals of a mean.
     """
     table = summary[summary["scope"] == scope]
     best = table.groupby("metric")["mean"].max().to_dict()
@@ -74,7 +74,7 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
 
 
 def undefined_count(summary: pd.DataFrame) -> int:
-    """AUCs of single institutions that have no definition because a test fold held one class."""
+    """Number of undefined AUCs of single institutions: a test fold had one class."""
     rows = summary[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION)]
     return int(rows["undefined"].max()) if len(rows) else 0
 
@@ -102,7 +102,7 @@ def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metri
 
 
 def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[int, int, int]:
-    """How many differences the paper's test calls significant, how many survive the corrections, of how many."""
+    """Number of significant differences by the paper's test and after the corrections, and the total."""
     table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
     return int((table["p_paper"] < SIGNIFICANT).sum()), int((table["p_holm"] < SIGNIFICANT).sum()), len(table)
 

@@ -1,4 +1,4 @@
-"""How well the site is told from the embedding that each kind of graph is built on (`evaluation.site_trace`)."""
+"""Accuracy of the site predicted from the embedding of each kind of graph (`evaluation.site_trace`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ COLUMNS = ("graph", "title", "group", "accuracy", "chance", "subjects", "sites",
 
 
 def site_trace_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
-    """One row an embedding of a group of subjects: an institution, or everybody.
+    """One row an embedding of a group of subjects: an institution, or all.
 
-    Graphs that differ in their edges alone share an embedding, which has one row: shuffled controls, other numbers of
-    neighbours, a graph over everybody before and after the cut, and the same in every repeat.
+    Graphs that differ in their edges alone share an embedding and its row: shuffled controls, other numbers of
+    neighbours, a graph over all subjects before and after the cut, and the same graph in every repeat.
     """
     rows = []
     seen: set[tuple[bytes, bytes]] = set()
@@ -33,7 +33,7 @@ def site_trace_table(graphs: Sequence[ShownGraph]) -> pd.DataFrame:
 
 
 def _uncut(shown: ShownGraph) -> ShownGraph:
-    """The cut takes edges away, not an embedding."""
+    """The graph before the cut; a cut removes edges and keeps the embedding."""
     return replace(shown, scope="global") if shown.scope == "global_cut" else shown
 
 
@@ -51,19 +51,19 @@ def _values(trace: SiteTrace) -> tuple[float, float, int, int, int]:
 
 @dataclass(frozen=True)
 class SiteRow:
-    """One kind of graph: the mean over its embeddings in which two sites or more can be told apart.
+    """One kind of graph: the mean over its embeddings with two sites or more.
 
     Attributes:
         title: `inside institutions` or `over everybody`.
-        accuracy: mean accuracy; NaN where no embedding has two sites.
+        accuracy: mean accuracy; NaN if no embedding has two sites.
         chance: mean share of the largest site.
         lowest: lowest accuracy of an embedding.
         highest: highest accuracy of an embedding.
-        embeddings: how many embeddings count.
+        embeddings: number of these embeddings.
         sites: fewest and most sites of an embedding.
         subjects: fewest and most subjects of an embedding.
         left_out: most sites that an embedding leaves out as too small.
-        fewest_subjects: of an embedding; 0 where no embedding has two sites.
+        fewest_subjects: fewest subjects of an embedding; 0 if no embedding has two sites.
     """
 
     title: str
@@ -84,14 +84,14 @@ def site_rows(table: pd.DataFrame) -> list[SiteRow]:
 
 
 def _row(title: str, group: pd.DataFrame) -> SiteRow:
-    told = group.dropna(subset=["accuracy"])
-    if told.empty:
+    scored = group.dropna(subset=["accuracy"])
+    if scored.empty:
         return SiteRow(title, np.nan, np.nan, np.nan, np.nan, 0, "", "", 0)
-    accuracy = told["accuracy"]
+    accuracy = scored["accuracy"]
     return SiteRow(
-        title, float(accuracy.mean()), float(told["chance"].mean()), float(accuracy.min()), float(accuracy.max()),
-        len(told), _range(told["sites"]), _range(told["subjects"]), int(told["left_out"].max()),
-        int(told["subjects"].min()),
+        title, float(accuracy.mean()), float(scored["chance"].mean()), float(accuracy.min()), float(accuracy.max()),
+        len(scored), _range(scored["sites"]), _range(scored["subjects"]), int(scored["left_out"].max()),
+        int(scored["subjects"].min()),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Every federated method beside its twins: the same or the nearest model in every institution alone, and pooled."""
+"""Every federated method with its twins: the same or the nearest model, trained locally and on pooled data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ ACCURACY = "accuracy"
 
 @dataclass(frozen=True)
 class TwinRow:
-    """One federated method beside one twin.
+    """One federated method and one twin.
 
     Attributes:
         variant: the federated method.
         score: its mean AUC.
         side: `alone` or `pooled data`.
-        twin: the twin; None where the experiment has none.
+        twin: the twin; None if the experiment has none.
         twin_score: the twin's mean AUC.
         auc: federated minus twin, AUC.
         accuracy: federated minus twin, accuracy.
-        better: how many institutions have a higher mean AUC with federation, of how many.
-        missing: why there is no twin, or what to add to the config.
+        better: number of institutions with a higher mean AUC with federation, and the total.
+        missing: reason for a missing twin, or the variant to add to the config.
     """
 
     variant: ShownVariant
@@ -80,7 +80,7 @@ def _row(
 
 
 def missing_twins(rows: Sequence[TwinRow]) -> str:
-    """The methods that lack a twin, and the shipped twins to add, in one sentence; empty where none lacks one."""
+    """The methods that lack a twin, and the shipped twins to add, in one sentence; empty if all have theirs."""
     lacking = [row for row in rows if row.twin is None]
     if not lacking:
         return ""
@@ -93,7 +93,7 @@ def missing_twins(rows: Sequence[TwinRow]) -> str:
 
 
 def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:
-    """What differs between federated methods and their twins beside who sees which data, each sentence once."""
+    """Other differences between federated methods and their twins than the visible data, each sentence once."""
     notes: dict[str, list[str]] = {}
     for variant in by_family(variants):
         for side in SIDES:

@@ -1,8 +1,8 @@
-"""The answer of an experiment: its best federated method beside the same model without federation, and beside the best.
+"""The answer of an experiment: its best federated method against the same model without federation and the best.
 
-The federated method is chosen by its score, so its own number is a little too good. It is compared with its own twins
-(the same model alone and on pooled data) and with the strongest of every other kind, so that a claim of a gain over
-learning alone holds against all that an institution could do alone.
+The federated method is chosen by its score, so its own number is slightly optimistic. It is compared with its own
+twins (the same model alone and on pooled data) and with the strongest variant of every other kind. A claimed gain over
+local training must hold against all local models.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ class Comparison:
     """The chosen method minus another one, paired by run.
 
     Attributes:
-        roles: what the other one stands for: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data, with
-            `NO_IMAGING`; the config's `REFERENCE` where it is none of these.
-        other: the variant that it is compared with.
-        score: that variant's own mean.
+        roles: roles of the other variant: `TWIN_ALONE`, `TWIN_POOLED`; the strongest `ALONE`, on `POOLED` data, with
+            `NO_IMAGING`; the config's `REFERENCE` if it is none of these.
+        other: the other variant.
+        score: mean of the other variant.
         difference: mean difference with its corrected interval.
     """
 
@@ -39,14 +39,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the first screen says.
+    """Contents of the first screen.
 
     Attributes:
-        chosen: the federated variant with the highest mean AUC; None where none ran.
+        chosen: the federated variant with the highest mean AUC; None if none ran.
         score: its mean.
-        candidates: how many federated variants it was chosen from.
-        comparisons: with its twins, with the strongest of every other kind, with the config's reference; each other
-            variant once.
+        candidates: number of federated variants.
+        comparisons: comparisons with its twins, the strongest of every other kind and the config's reference; each
+            other variant once.
         unseen: whether every institution is tested by models that never saw it.
     """
 
@@ -57,7 +57,7 @@ class Answer:
     unseen: bool
 
     def against(self, role: str) -> Comparison | None:
-        """The comparison with what stands for `role`."""
+        """The comparison with the variant in `role`."""
         return next((comparison for comparison in self.comparisons if role in comparison.roles), None)
 
 

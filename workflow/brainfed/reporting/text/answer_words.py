@@ -1,7 +1,7 @@
 """The answer in words: one line with the estimate and its interval, and the numbers behind it.
 
-No sentence turns on p crossing a limit: a difference is said with its interval, in words that follow from where the
-interval lies. The p values stand in the tables of the tests.
+No sentence depends on a limit for p. A difference has its interval, and the words follow from the position of the
+interval. The p values are in the tables of the tests.
 """
 
 from brainfed.reporting.intervals import Interval
@@ -37,12 +37,12 @@ def verdict(answer: Answer) -> str:
 
 
 def _first(answer: Answer, *roles: str) -> tuple[Comparison, str] | None:
-    """The first role that something stands for."""
+    """The first role with a comparison."""
     return next(((found, role) for role in roles if (found := answer.against(role)) is not None), None)
 
 
 def _name(role: str, comparison: Comparison, answer: Answer) -> str:
-    """What a variant is called that stands for `role`."""
+    """Name of a variant in `role`."""
     assert answer.chosen is not None
     title, others = comparison.other.title, answer.unseen
     if role == TWIN_ALONE and (words := answer.chosen.twin("alone").other_model):
@@ -58,7 +58,7 @@ def _name(role: str, comparison: Comparison, answer: Answer) -> str:
 
 
 def graded(found: Interval) -> str:
-    """What an interval leaves possible: `between a loss of 0.06 and a gain of 0.09`; graded by where it lies."""
+    """The range of an interval in words: `between a loss of 0.06 and a gain of 0.09`; graded by its position."""
     low, high = (float(rounded(abs(value), found.digits)) for value in (found.low, found.high))
     losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
     down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)

@@ -1,4 +1,4 @@
-"""FedNI held against what the paper compares it with, and against the plain baseline.
+"""FedNI against the methods of its paper, and against a linear baseline.
 
 FedGCN is FedNI without generated nodes, FedSage+ another generator, FedMLP the same network without a graph, and
 central ridge regression a linear model on pooled data.
@@ -30,7 +30,7 @@ class BaselineComparison:
 
 @dataclass(frozen=True)
 class FedNIResult:
-    """FedNI beside its baselines.
+    """FedNI and its baselines.
 
     Attributes:
         fedni: FedNI.
@@ -48,7 +48,7 @@ class FedNIResult:
 
 
 def find_fedni(tests: PageTests) -> FedNIResult | None:
-    """Compare FedNI with every baseline that is there; None without FedNI or without a baseline."""
+    """Compare FedNI with every baseline of the experiment; None without FedNI or without a baseline."""
     scored = tests.scored
     shown = {variant.name: variant for variant in tests.variants if len(values(scored.runs, variant.name, METRIC))}
     present = [name for name in BASELINES if name in shown]

@@ -1,4 +1,4 @@
-"""What the generated nodes do: how many there are, whom they are joined to, and what they change in the scores."""
+"""Generated nodes: their number, their edges, and their effect on the scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ CONTROLS = {
     "shuffled": "the same nodes and edges, with features that trade places",
     "true": "the true missing neighbours in their place, an oracle that no federation has",
 }
-"""`fusing.nodes` -> what stands in place of what is generated."""
+"""`fusing.nodes` -> the replacement of the generated nodes."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class GeneratedNodes:
     """Generated nodes of one variant, mean over its fused graphs.
 
     Attributes:
-        variant: whose.
-        subjects: of one fused graph.
+        variant: the variant with these nodes.
+        subjects: subjects of one fused graph.
         generated: generated nodes of one fused graph.
         predicted: predicted number of missing neighbours a subject, before rounding and cap.
         predicted_sd: its standard deviation over subjects.
-        neighbours: subjects that a generated node is joined to.
+        neighbours: number of subjects that a generated node is joined to.
         reached: share of the subjects that receive from at least one generated node.
     """
 
@@ -49,7 +49,7 @@ class GeneratedNodes:
 
     @property
     def predicts(self) -> bool:
-        """Whether a generator says how many neighbours are missing; centroids are as many as there are."""
+        """Whether a generator predicts the number of missing neighbours; the number of centroids is given."""
         return self.variant.setting("inpainting.count") is not None
 
     @property
@@ -59,7 +59,7 @@ class GeneratedNodes:
 
 
 def read_generated(variants: Sequence[ShownVariant]) -> list[GeneratedNodes]:
-    """Every variant that is trained on fused graphs."""
+    """The generated nodes of every variant that is trained on fused graphs."""
     return [_read(variant) for variant in variants if variant.fused]
 
 
@@ -80,10 +80,10 @@ def _count(path: str) -> tuple[float, ...]:
 
 
 def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any]) -> list[str]:
-    """Where no node is generated, where a limit decides how many there are, and where the number tends to be too high.
+    """Sentences on variants without generated nodes, with a limit that decides their number, or with too many.
 
     Args:
-        generated: of the variants; controls share the numbers of what they control.
+        generated: generated nodes of the variants; a control shares the numbers of its generator.
         split: the resolved settings of the experiment's split.
     """
     said = []
@@ -115,7 +115,7 @@ def count_sentences(generated: Sequence[GeneratedNodes], split: Mapping[str, Any
 
 
 def _sites(split: Mapping[str, Any]) -> str:
-    """What institutions are that are not drawn at random; empty where they are."""
+    """Name of institutions that are not drawn at random; empty for random ones."""
     if split["validation"] == "leave_one_site_out" or split["institutions"] == "sites":
         return "sites"
     return "groups of sites" if split["institutions"] == "site_groups" else ""
@@ -127,7 +127,7 @@ def _is_scaled(variant: ShownVariant) -> bool:
 
 
 def effect_sentences(tests: PageTests) -> list[str]:
-    """What the scores owe to the generated nodes: beside the same classifier without them, and beside controls."""
+    """Effect of the generated nodes on the scores, against the same classifier without them and against controls."""
     held = {variant.name: variant for variant in tests.variants}
     others = [name for name in held if name not in (FEDNI, CENTROIDS) and controls_of(name, held)]
     centres = [name for name in (FEDNI, CENTROIDS, *others) if name in held]
@@ -154,9 +154,9 @@ def _effects_of(centre: str, held: Mapping[str, ShownVariant], tests: PageTests)
 
 
 def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]:
-    """Variants with something else in place of the nodes of `centre`, all other settings equal -> what it is.
+    """Variants with a replacement of the nodes of `centre`, all other settings equal -> the replacement.
 
-    In the order of `CONTROLS`; none of a variant that is a control itself.
+    In the order of `CONTROLS`; empty for a variant that is a control itself.
     """
     own = held[centre]
     if own.is_control or own.setting("fusing.nodes") is None:
@@ -170,7 +170,7 @@ def controls_of(centre: str, held: Mapping[str, ShownVariant]) -> dict[str, str]
 
 
 def _but_for_nodes(variant: ShownVariant) -> tuple[object, ...]:
-    """Method and settings without what its nodes are."""
+    """Method and settings without the kind of its nodes."""
     stages = {stage: dict(settings) for stage, settings in variant.stages.items()}
     stages.get("fusing", {}).pop("nodes", None)
     return variant.method, dict(variant.settings), stages

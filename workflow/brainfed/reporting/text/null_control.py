@@ -1,4 +1,4 @@
-"""What a null control says: with shuffled diagnoses every honest method scores an AUC of 0.5."""
+"""Null control: with shuffled diagnoses a method without leakage has an AUC of 0.5."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from brainfed.reporting.variants import ShownVariant
 
 CHANCE = 0.5
 ENOUGH = 20
-"""Permutations from which on the interval of their means is a test; every repeat is one."""
+"""Smallest number of permutations for a test of their mean; every repeat is one."""
 
 
 def permutation_means(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> pd.DataFrame:
-    """Mean AUC of every permutation (row: repeat) and variant (column); who scores everybody alike is left out."""
+    """Mean AUC of every permutation (row: repeat) and variant (column); variants with constant scores are left out."""
     chosen = runs[(runs["metric"] == METRIC) & (runs["scope"] == INSTITUTION)]
     means = chosen.pivot_table(index="repeat", columns="variant", values="value", aggfunc="mean")
     varying = chosen.groupby("variant")["value"].nunique() > 1
@@ -35,7 +35,7 @@ def null_verdict(means: pd.DataFrame) -> str:
 
 
 def null_sentences(means: pd.DataFrame) -> list[str]:
-    """How many methods' intervals over the permutations hold 0.5, and whether that is a test."""
+    """Number of methods with 0.5 in their interval over permutations, and whether that is a test."""
     count = len(means)
     if count < 2:
         return [f"This is one permutation; at least {ENOUGH} repeats are needed to test that the mean is {CHANCE}."]

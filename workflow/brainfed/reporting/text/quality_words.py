@@ -1,4 +1,4 @@
-"""Sentences of the page on the quality of a cohort's data, for a reader who has no time."""
+"""Short sentences on the quality of a cohort's data."""
 
 import pandas as pd
 from scipy import stats
@@ -9,7 +9,7 @@ from brainfed.reporting.rounding import rounded
 
 FALSE_DISCOVERY_RATE = 0.05
 FEW = 1.0
-"""Percent of the connections below which connectivity hardly goes with motion."""
+"""Percent of the connections below which connectivity hardly correlates with motion."""
 MEASURED = {
     "mean_fd": "motion (mean FD)",
     "tr": "repetition time",
@@ -19,7 +19,7 @@ MEASURED = {
     "typicality": "likeness of connectivity",
 }
 MEASURED_OF_STRUCTURE = {"mean_fd": MEASURED["mean_fd"]}
-"""The same of a cohort of FreeSurfer measures."""
+"""The same for a cohort of FreeSurfer measures."""
 
 
 def quality_words(
@@ -33,7 +33,7 @@ def quality_words(
 
     Args:
         people: the participants with their measures.
-        connections: as `imaging.quality.qc_fc` writes them.
+        connections: table of `imaging.quality.qc_fc`.
         flag: limits beyond which a subject is listed.
         morphometry: whether the data are FreeSurfer measures, which have no time and no connectivity.
     """

@@ -1,4 +1,4 @@
-"""Why the plain graph network falls behind, and what repairs it: a reading aid in words."""
+"""Sentences on the weakness of the plain graph network and on the variants that improve it."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ METRIC = "auc"
 
 
 def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, compared: PageTests) -> list[str]:
-    """Homophily beside chance, then every plain graph method beside its variants and the network without a graph."""
+    """Homophily against chance, then every plain graph method against its variants and the network without a graph."""
     if outline.name.removesuffix("-quick") != EXPERIMENT:
         return []
     held = {variant.name: variant for variant in outline.variants}
@@ -31,11 +31,11 @@ def why_sentences(cohort: CohortOutline, outline: ExperimentOutline, compared: P
 
 
 def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> list[str]:
-    """How often neighbours share a diagnosis, and how often partners drawn at random would.
+    """Share of neighbours with the same diagnosis, and the share by chance.
 
     Args:
         table: title, label, found, chance, a row a graph and label (`homophily_table`).
-        words: what the classes are called.
+        words: names of the classes.
     """
     means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [
@@ -53,7 +53,7 @@ def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS
 
 
 def _repairs(plain: ShownVariant, compared: PageTests) -> str:
-    """Which variants of a method are significantly better, or worse, than the method as the paper has it."""
+    """The variants of a method that are significantly better, or worse, than the method of the paper."""
     variants = compared.variants
     own = [variant for variant in variants if variant.method == plain.method and variant.name != plain.name]
     others = [*own, *(variant for variant in variants if variant.name == "fedmlp")]
@@ -64,14 +64,14 @@ def _repairs(plain: ShownVariant, compared: PageTests) -> str:
     if not any(np.isfinite(p) for _, p in tests.values()):
         return f"Too few runs to say what changes {plain.title}."
 
-    def told(sign: int) -> list[str]:
+    def titles(sign: int) -> list[str]:
         return [
             f"{variant.title} ({signed(tests[variant.name][0].mean, tests[variant.name][0].digits)})"
             for variant in others
             if significant(tests[variant.name][1]) and sign * tests[variant.name][0].mean > 0
         ]
 
-    better, worse = (listed(told(sign), "and") or "none" for sign in (1, -1))
+    better, worse = (listed(titles(sign), "and") or "none" for sign in (1, -1))
     counted = compared.counted(plain.name, names, METRIC)
     counted = f", Holm-corrected {counted}" if counted else ""
     mean = compared.scored.interval(plain.name, METRIC).text

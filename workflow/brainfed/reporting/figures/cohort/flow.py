@@ -1,4 +1,4 @@
-"""The flow chart of exclusions: a box a step, beside it who left and why."""
+"""The flow chart of exclusions: a box a step, next to it the excluded subjects with their reasons."""
 
 import textwrap
 
@@ -16,11 +16,11 @@ KEPT = "#0f766e"
 MARGIN, WIDTH, SIDE, BOX, LINE, GAP = 0.05, 3.3, 3.95, 0.62, 0.175, 0.16
 """Inches: edge, width of a box, left edge of the boxes at the side, height of a box, of a line, space between."""
 LETTERS = 66
-"""Of a line in a box at the side."""
+"""Letters of a line in a box at the side."""
 
 
 def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
-    """Rows of the phenotype table, minus those who leave at every step with their reasons: the analysed subjects."""
+    """From the rows of the phenotype table to the analysed subjects, with the exclusions of every step."""
     everybody, steps = flow_steps(people)
     sides = [_side_lines(step, words) for step in steps] or [["nobody was left out"]]
     heights = [_side_height(lines, headed=bool(steps)) for lines in sides]
@@ -45,12 +45,12 @@ def flow_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Fi
 
 
 def _side_lines(step: FlowStep, words: ClassWords) -> list[str]:
-    """Every reason with its number; long ones go on in an indented line."""
+    """Every reason with its number; long ones continue in an indented line."""
     lines = []
     for why, count in step.reasons:
-        told = count.described(words)
+        classes = count.described(words)
         lines += textwrap.wrap(
-            f"{count.subjects}  {why}" + (f" ({told})" if told else ""), LETTERS, subsequent_indent="      "
+            f"{count.subjects}  {why}" + (f" ({classes})" if classes else ""), LETTERS, subsequent_indent="      "
         )
     return lines
 

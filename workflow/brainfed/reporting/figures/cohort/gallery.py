@@ -29,13 +29,13 @@ def draw_cohort(
 
     Args:
         participants: the phenotype artefact.
-        included: who is used.
+        included: the subjects of the analysis.
         measures: the measures of quality.
-        connections: how every connection goes with motion.
+        connections: correlation of every connection with motion.
         coverage: the coverage tables of all parts.
-        flag: the limits of what is told.
+        flag: limits beyond which a subject is listed.
         outputs: figure -> path.
-        words: what the classes are called.
+        words: names of the classes.
     """
     people = read_cohort(participants, included, measures)
     covered = pd.concat([read_table(path, ["subject", "region", "coverage"]) for path in coverage], ignore_index=True)

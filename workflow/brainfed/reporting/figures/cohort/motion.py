@@ -29,9 +29,9 @@ def motion_figure(
 
     Args:
         people: the participants with their measures.
-        connections: as `imaging.quality.qc_fc` writes them; empty where nothing could be correlated.
-        limit: mm above which a subject moved much.
-        words: what the classes are called.
+        connections: table of `imaging.quality.qc_fc`; empty if nothing could be correlated.
+        limit: mean displacement in mm that marks strong motion.
+        words: names of the classes.
     """
     kept = used(people)
     if kept["mean_fd"].isna().all():

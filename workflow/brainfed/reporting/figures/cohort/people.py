@@ -1,4 +1,4 @@
-"""Who the subjects are: sites, ages."""
+"""Sites and ages of the subjects."""
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ JITTER_SEED = 0
 
 
 def sites_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
-    """Analysed subjects by site, the classes, and those without a label, end to end."""
+    """Analysed subjects by site, as bars of the classes and of subjects without a label."""
     counts = site_table(people, words)
     figure = new_figure(HALF, max(2.9, 0.95 + 0.22 * len(counts)))
     axes = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""What the scans are like: length by site, likeness of connectivity, signal to noise, coverage, silent regions."""
+"""Quality of the scans: length by site, similarity of connectivity, signal to noise, coverage, silent regions."""
 
 from collections.abc import Callable
 
@@ -60,12 +60,12 @@ def _range(axes: Axes, row: int, values: np.ndarray[tuple[int], np.dtype[np.floa
 
 
 def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -> Figure:
-    """Likeness of each subject's connectivity to the others', signal to noise, coverage by region, silent regions.
+    """Similarity of each subject's connectivity to the others', signal to noise, coverage, regions without signal.
 
     Args:
         people: the participants with their measures.
         coverage: subject, region, coverage.
-        unlike: robust z below minus which a subject is unlike the others.
+        unlike: a robust z below minus this value marks a subject unlike the others.
     """
     kept = used(people)
     covered = coverage[coverage["subject"].isin(set(kept["subject"]))]
@@ -97,9 +97,9 @@ def _likeness(axes: Axes, kept: pd.DataFrame, unlike: float) -> None:
     axes.set_xlabel(f"subjects, least alike first (of {len(r)})")
     axes.set_ylabel("correlation with the others' mean")
     axes.margins(y=0.12)
-    told = f"{int(odd.sum())} unlike the others" if odd.any() else "nobody unlike the others"
+    found = f"{int(odd.sum())} unlike the others" if odd.any() else "nobody unlike the others"
     axes.annotate(
-        told, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=ODD if odd.any() else FAINT
+        found, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=ODD if odd.any() else FAINT
     )
 
 
@@ -118,7 +118,7 @@ def _tsnr(axes: Axes, kept: pd.DataFrame) -> None:
 
 
 def _say(axes: Axes, text: str) -> None:
-    """Words in place of a picture."""
+    """Write text in place of a plot."""
     axes.text(0.5, 0.55, text, ha="center", transform=axes.transAxes, color=FAINT)
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)

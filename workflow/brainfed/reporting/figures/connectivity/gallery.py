@@ -1,4 +1,4 @@
-"""Draw how the connectivity of patients and controls differs, or of each class and all others."""
+"""Draw the differences in connectivity between patients and controls, or between each class and all others."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,11 +27,11 @@ def draw_connectivity(
     Args:
         series: the time series of all parts.
         participants: the phenotype artefact.
-        included: who is used.
+        included: the subjects of the analysis.
         atlas: parcellation image and region table (None: named by number), where the regions have a place; else a
             chord diagram is drawn.
         outputs: figure -> path.
-        words: what the classes are called; subjects in none of them take no part.
+        words: names of the classes; subjects without one are left out.
         by_run: whether a subject's connectivity is the mean over its runs.
     """
     decided = read_table(included, ["subject", "included"])

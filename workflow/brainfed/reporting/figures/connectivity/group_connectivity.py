@@ -1,6 +1,6 @@
 """Effect sizes of connections and mean connectivity of patients and controls, or of a class and all others.
 
-Descriptive: it uses every analysed subject and no method sees it.
+Descriptive: it uses every analysed subject and no method reads it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ class GroupEffects:
     """One value a feature.
 
     Attributes:
-        effect: Cohen's d, patients minus controls; 0 where nobody varies.
+        effect: Cohen's d, patients minus controls; 0 without variance.
         p: two-sided p of Student's t-test.
         counts: number of patients and of controls.
-        words: what they are called.
+        words: names of the groups.
     """
 
     effect: Vector
@@ -38,7 +38,7 @@ class GroupEffects:
 
     @property
     def chance_sd(self) -> float:
-        """Standard deviation of d where the groups do not differ (large samples)."""
+        """Standard deviation of d for equal groups (large samples)."""
         return float(np.sqrt(1 / self.counts[0] + 1 / self.counts[1]))
 
     @property
@@ -48,7 +48,7 @@ class GroupEffects:
 
     @property
     def counted(self) -> dict[str, int]:
-        """Discoveries and subjects, as summaries hold them."""
+        """Discoveries and subjects, as entries of a summary."""
         return {"discoveries": self.discoveries, "patients": self.counts[0], "controls": self.counts[1]}
 
     def strongest(self, count: int) -> NDArray[np.int64]:
@@ -88,8 +88,8 @@ def compare_groups(
         series: subject -> (time, R).
         diagnosis: subject -> 1 or 0, the same subjects.
         regions: R names.
-        words: what the classes are called.
-        runs: subject -> lengths of its runs, for those whose connectivity is the mean over their runs.
+        words: names of the classes.
+        runs: subject -> lengths of its runs, for subjects with the mean connectivity over runs.
     """
     z = connectivity(series, FeatureSettings("pearson", fisher_z=True), runs).astype(np.float64)
     patient = np.array([diagnosis[subject] == 1 for subject in sorted(series)])
@@ -120,9 +120,9 @@ def joined(summaries: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def networks(regions: tuple[str, ...]) -> list[tuple[str, int, int]]:
-    """Runs of regions whose names share what precedes the last `-` or `_`: (name, first, last + 1).
+    """Runs of regions with the same name before the last `-` or `_`: (name, first, last + 1).
 
-    Empty where the names tell no networks: fewer than two runs, or runs of fewer than two regions on average.
+    Empty if the names have no networks: fewer than two runs, or runs of fewer than two regions on average.
     """
     prefixes = [_prefix(name) for name in regions]
     starts = [index for index in range(len(regions)) if index == 0 or prefixes[index] != prefixes[index - 1]]

@@ -55,7 +55,7 @@ def _capitalised(words: str) -> str:
 
 
 def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
-    """(R,) the atlas's order where region names tell networks; else what correlates stands together.
+    """(R,) the order of the atlas if region names have networks; else correlated regions are adjacent.
 
     The clustering is of the mean over patients and controls alike (average linkage of 1 - r).
     """
@@ -66,7 +66,7 @@ def drawing_order(groups: GroupConnectivity) -> NDArray[np.int64]:
 
 
 def _limit(values: NDArray[np.float64]) -> float:
-    """A round symmetric limit that nearly all values keep."""
+    """A round symmetric limit for nearly all values."""
     return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)
 
 
@@ -88,7 +88,7 @@ def _network_ticks(axes: Axes, regions: tuple[str, ...], *, names: bool) -> None
 
 
 def effects_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
-    """Histogram of Cohen's d over connections, against its distribution where the groups do not differ."""
+    """Histogram of Cohen's d over connections, against its distribution for equal groups."""
     figure = new_figure(HALF, 2.9 * len(contrasts))
     for row, groups in enumerate(contrasts):
         _effects(figure.add_subplot(len(contrasts), 1, row + 1), groups)

@@ -1,6 +1,6 @@
 """Effect size of every FreeSurfer measure between patients and controls, or a class and all others.
 
-Descriptive: it uses every analysed subject and no method sees it.
+Descriptive: it uses every analysed subject and no method reads it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,9 +33,9 @@ def draw_measures(
     Args:
         measures: the cohort's FreeSurfer measures.
         participants: the phenotype artefact.
-        included: who is used.
+        included: the subjects of the analysis.
         outputs: figure -> path.
-        words: what the classes are called.
+        words: names of the classes.
     """
     decided = read_table(included, ["subject", "included"])
     subjects = sorted(decided.loc[decided["included"], "subject"])

@@ -1,4 +1,4 @@
-"""The connections that differ most: on the brain where the regions have coordinates, else as a chord diagram."""
+"""The connections that differ most: on the brain if the regions have coordinates, else as a chord diagram."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -56,7 +56,7 @@ def brain_figure(
 
 
 Place = Callable[[float, float, float, float], tuple[float, float, float, float]]
-"""From left, bottom, width and height in a row to those in the figure."""
+"""Maps left, bottom, width and height in a row to those in the figure."""
 
 
 def _rows(count: int) -> list[Place]:
@@ -148,7 +148,7 @@ def _network_arcs(axes: Axes, runs: list[tuple[str, int, int]], angle: NDArray[n
 def _region_labels(
     axes: Axes, regions: tuple[str, ...], touched: NDArray[np.int64], angle: NDArray[np.float64]
 ) -> None:
-    """Names of the touched regions, pushed along the circle until they keep their distance."""
+    """Names of the connected regions, moved along the circle until they do not overlap."""
     spread = _kept_apart(angle[touched], 0.085)
     for region, where in zip(touched, spread, strict=True):
         x, y = np.cos(where), np.sin(where)
@@ -162,7 +162,7 @@ def _region_labels(
 
 
 def _kept_apart(angle: NDArray[np.float64], least: float) -> NDArray[np.float64]:
-    """Descending angles moved until neighbours are `least` radians apart, each as near to its place as it may."""
+    """Descending angles, moved as little as possible until neighbours are `least` radians apart."""
     if len(angle) * least >= 2 * np.pi:
         least = 2 * np.pi / len(angle)
     moved = angle.copy()

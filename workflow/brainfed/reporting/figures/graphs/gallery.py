@@ -22,11 +22,11 @@ def draw_graphs(
 
     Args:
         stages: stage name of every graph.
-        graphs: graph artefacts; the first one is drawn out.
+        graphs: graph artefacts; the first one is drawn as a graph.
         splits: the split of every graph.
         participants: the phenotype artefact.
         outputs: figure -> path.
-        words: what the classes are called.
+        words: names of the classes.
     """
     shown = [
         read_graph(name, path, split, participants, words)

@@ -1,4 +1,4 @@
-"""Pictures of the population graph: one institution drawn out, homophily against chance, degrees."""
+"""Figures of the population graph: the graph of one institution, homophily against chance, degrees."""
 
 import itertools
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ def _layout(shown: ShownGraph, members: NDArray[np.int64]) -> tuple[NDArray[np.f
 
 
 def homophily_figure(table: pd.DataFrame) -> Figure:
-    """Share of edges that join equal labels, and (hollow) what partners drawn at random would give.
+    """Share of edges that join equal labels, and (hollow) the share for random partners.
 
     Args:
         table: title, label, found, chance; several rows a title and label are averaged.
@@ -145,7 +145,7 @@ def _against_chance(found: float, chance: float) -> str:
 
 
 def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
-    """How many neighbours a subject has over all repeats, one outline a distinct graph."""
+    """Distribution of the number of neighbours over all repeats, one outline a distinct graph."""
     held: dict[str, list[NDArray[np.int64]]] = {}
     for shown, title in zip(graphs, distinct_titles(graphs), strict=True):
         held.setdefault(title, []).append(shown.degrees())

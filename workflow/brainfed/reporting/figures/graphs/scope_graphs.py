@@ -1,6 +1,6 @@
 """Two readings of FedNI's local graphs on one cohort, and a piece of it small enough to draw (Sec. III-A).
 
-`global_cut`: one graph over everybody, without the edges between institutions. `local`: every institution's own graph.
+`global_cut`: one graph over all subjects without edges between institutions. `local`: every institution's own graph.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ class ScopeGraphs:
 
     Attributes:
         institution: (n,) names.
-        kept: of the graph over everybody, those inside an institution.
-        removed: those between institutions, which the cut removes.
-        own: of every institution's own graph; None where no method uses it.
+        kept: edges of the graph over all subjects inside an institution.
+        removed: its edges between institutions, which the cut removes.
+        own: edges of every institution's own graph; None if no method uses it.
     """
 
     institution: NDArray[np.object_]
@@ -44,17 +44,17 @@ class ScopeGraphs:
 
     @property
     def whole_degrees(self) -> IntArray:
-        """(n,) before the cut."""
+        """(n,) number of neighbours before the cut."""
         return self.degrees(self.kept, self.removed)
 
     @property
     def cut_degrees(self) -> IntArray:
-        """(n,) after it."""
+        """(n,) number of neighbours after the cut."""
         return self.degrees(self.kept)
 
     @property
     def own_degrees(self) -> IntArray | None:
-        """(n,) in every institution's own graph."""
+        """(n,) number of neighbours in every institution's own graph."""
         return None if self.own is None else self.degrees(self.own)
 
 
@@ -64,8 +64,8 @@ class Piece:
 
     Attributes:
         subject: position of the subject.
-        members: (m,) positions of all that are drawn: the subject, then by institution, neighbours in the graph over
-            everybody before those in the institution's own alone.
+        members: (m,) positions of all drawn subjects: the subject, then by institution, neighbours in the graph over
+            all subjects before those in the institution's own alone.
         institutions: names, the subject's own first, then by falling number of its neighbours.
     """
 
@@ -86,7 +86,7 @@ class Piece:
 
 
 def read_scope_graphs(cut: str | Path, own: str | Path | None, split: str | Path) -> ScopeGraphs:
-    """Read one repeat of the graph of scope `global_cut` and, where there is one, of scope `local`.
+    """Read one repeat of the graph of scope `global_cut` and, if given, of scope `local`.
 
     Raises:
         UserError: they are not of the same subjects, or the first has another scope.
@@ -118,9 +118,8 @@ def _without_loops(file: ArrayFile, prefix: str) -> Edges:
 def choose_piece(graphs: ScopeGraphs) -> Piece:
     """The most typical subject with its neighbours in all the graphs, at most `SUBJECTS` of `INSTITUTIONS`.
 
-    The most typical has numbers of neighbours that together lie nearest their medians, and somebody cut away; the first
-    of equals. Where there are too many neighbours, the institutions with most of them stay, and then the nearest by
-    weight.
+    The most typical subject has the numbers of neighbours nearest their medians, and a removed neighbour; the first in
+    a tie. Of too many neighbours, those in the institutions with most of them stay, and then the nearest by weight.
     """
     subject = _typical(graphs)
     name = graphs.institution

@@ -27,9 +27,9 @@ TURN = np.pi * (3 - np.sqrt(5))
 """The golden angle, by which the places of a disc spread evenly."""
 PHASES = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 ROOM = 0.34
-"""Radius that a subject alone takes in its institution's disc."""
+"""Radius of a single subject in its institution's disc."""
 GAP = 0.5
-"""Between discs, for their names."""
+"""Space between discs, for their names."""
 EDGE = 0.05
 COLUMNS = 3
 PANEL, HIGHEST, ABOVE, BELOW = 2.83, 3.3, 0.78, 0.42
@@ -43,10 +43,10 @@ class Panel:
     """One graph of the piece.
 
     Attributes:
-        title: what graph it is.
+        title: name of the graph.
         degrees: (n,) neighbours of every subject.
-        edges: that are there.
-        removed: that the cut took away; None where nothing was cut.
+        edges: existing edges.
+        removed: edges that the cut removed; None without a cut.
     """
 
     title: str
@@ -60,9 +60,9 @@ def draw_scopes(cut: str, own: str | None, split: str, path: str) -> None:
 
     Args:
         cut: the graph artefact of scope `global_cut`.
-        own: that of scope `local`; None: no method uses it.
+        own: the artefact of scope `local`; None: no method uses it.
         split: the institutions of the repeat.
-        path: of the SVG.
+        path: path of the SVG.
     """
     graphs = read_scope_graphs(cut, own, split)
     with drawing():
@@ -70,7 +70,7 @@ def draw_scopes(cut: str, own: str | None, split: str, path: str) -> None:
 
 
 def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
-    """The piece once a panel in one layout: over everybody, cut, and, where there is one, every institution's own."""
+    """The piece once a panel in one layout: over all subjects, cut, and every institution's own if given."""
     panels = [
         Panel("One graph over everybody", graphs.whole_degrees, (graphs.kept, graphs.removed)),
         Panel("Cut between institutions", graphs.cut_degrees, (graphs.kept,), graphs.removed),
@@ -96,7 +96,7 @@ def scope_figure(graphs: ScopeGraphs, piece: Piece) -> Figure:
 
 
 def finding(graphs: ScopeGraphs) -> str:
-    """What cut and own graphs leave of a subject's neighbours, means over all subjects."""
+    """Mean number of a subject's neighbours in the cut and own graphs."""
     whole, cut = (rounded(float(degrees.mean()), 1) for degrees in (graphs.whole_degrees, graphs.cut_degrees))
     said = f"The cut leaves a subject {cut} of its {whole} neighbours on average"
     own = graphs.own_degrees
@@ -106,7 +106,7 @@ def finding(graphs: ScopeGraphs) -> str:
 
 
 def _caption(piece: Piece, panel: Panel) -> str:
-    """`Ringed subject: 3 neighbours, 10 removed`, and how many of them are drawn where not all are."""
+    """`Ringed subject: 3 neighbours, 10 removed`, and the number of drawn ones if not all are."""
     count = int(panel.degrees[piece.subject])
     drawn = len(np.unique(np.concatenate([piece.neighbours(edges) for edges in panel.edges])))
     shown = f" ({drawn} drawn)" if drawn < count else ""
@@ -149,7 +149,7 @@ def _corners(discs: Sequence[Disc]) -> Places:
 
 
 def _lines(axes: Axes, places: Places, pairs: IntArray, mine: str, others: str, style: LineStyle) -> None:
-    """The subject's own lines dark above those of the others."""
+    """Draw the subject's own lines dark above those of the others."""
     of_subject = (pairs == 0).any(axis=1)
     for chosen, colour, width, order in ((~of_subject, others, 0.5, 1), (of_subject, mine, 1.1, 2)):
         axes.add_collection(
@@ -162,8 +162,8 @@ def _lines(axes: Axes, places: Places, pairs: IntArray, mine: str, others: str, 
 def _layout(graphs: ScopeGraphs, piece: Piece) -> tuple[Places, list[Disc]]:
     """(m, 2) places of the members, a disc an institution: the subject's own left, the others in a column beside it.
 
-    The subject is the rightmost of its institution, so that its lines to the others cross nobody there. Discs turn
-    until its lines keep clear of whom they do not join.
+    The subject is the rightmost of its institution, so that its lines to the others cross no subject there. Discs turn
+    until its lines keep clear of other subjects.
     """
     shown = graphs.institution[piece.members]
     groups = [np.flatnonzero(shown == name) for name in piece.institutions]
@@ -192,7 +192,7 @@ def _spots(count: int, phase: float) -> Places:
 
 
 def _clearance(spots: Places, start: Places | None) -> float:
-    """How far the lines from `start` to the spots, from the first spot where it is None, keep from other spots."""
+    """Smallest distance of the lines from `start` (None: the first spot) to the spots from other spots."""
     begin, ends = (spots[0], spots[1:]) if start is None else (start, spots)
     if len(ends) < 2:
         return 0.0

@@ -1,4 +1,4 @@
-"""What each part is worth: accuracy and AUC of variants, the paper's own number beside each (FedNI Fig. 2 to 4)."""
+"""Effect of each part: accuracy and AUC of variants, with the paper's number for each (FedNI Fig. 2 to 4)."""
 
 from collections.abc import Sequence
 
@@ -40,9 +40,9 @@ def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         for variant in shown
         for metric, _ in METRICS
     }
-    told = any(value is not None for value in printed.values())
+    has_printed = any(value is not None for value in printed.values())
     compared = PageTests(scored, shown, outline.reference)
-    figure = new_figure(WIDE, 1.35 + 0.31 * len(shown) + 0.2 * told)
+    figure = new_figure(WIDE, 1.35 + 0.31 * len(shown) + 0.2 * has_printed)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, (metric, title) in zip(panels, METRICS, strict=True):
         differences = compared.differences(outline.reference, others, metric) if others else {}
@@ -70,12 +70,12 @@ def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
     headed(figure, ablation_finding(outline, scored))
     reference = Line2D([], [], color=INK, alpha=0.5, linewidth=0.8, label=f"the mean of {_short(outline)}")
     ours = Line2D([], [], marker="o", color=FAINT, label="ours, with its corrected 95 % interval")
-    key_below(figure, [ours, reference, *([paper_mark("printed in the paper")] if told else [])])
+    key_below(figure, [ours, reference, *([paper_mark("printed in the paper")] if has_printed else [])])
     return figure
 
 
 def ablation_finding(outline: ExperimentOutline, scored: Scored) -> str:
-    """Which variants differ from the reference once the tests are corrected, in one line."""
+    """The variants that differ significantly from the reference after correction, in one line."""
     titles = {variant.name: variant.title for variant in outline.variants if variant.name != outline.reference}
     if not titles:
         return f"{_short(outline)} has nothing to be compared with"

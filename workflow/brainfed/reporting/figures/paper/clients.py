@@ -1,4 +1,4 @@
-"""Does it pay to let more institutions take part? Scores against their number (FedNI Fig. 7)."""
+"""Scores against the number of institutions (FedNI Fig. 7)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -53,7 +53,7 @@ def clients_figure(members: Sequence[ExperimentOutline], scored: Mapping[str, Sc
 
 
 def _finding(ordered: Sequence[ExperimentOutline], counts: Sequence[int], scored: Mapping[str, Scored]) -> str:
-    """The first and the last point of the first federated variant that is in both."""
+    """The first and the last point of the first federated variant with both."""
     first, last = ordered[0], ordered[-1]
     both = [variant for variant in first.variants if any(other.name == variant.name for other in last.variants)]
     shown = next((variant for variant in both if variant.method == "fedni"), both[0] if both else None)

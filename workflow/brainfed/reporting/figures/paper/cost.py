@@ -34,17 +34,17 @@ PANELS = {
 
 
 def cost_figure(outline: ExperimentOutline) -> Figure:
-    """Two rows a variant, three panels on logarithmic axes, every number written beside its mark."""
+    """Two rows a variant, three panels on logarithmic axes, every number next to its mark."""
     shown = [variant for variant in outline.variants if variant.fused]
     if not shown:
         return note_figure("no method of this experiment generates nodes")
-    told = [variant for variant in shown if as_in_the_paper(outline) and printed_row(variant) is FEDNI_FULL]
+    compared = [variant for variant in shown if as_in_the_paper(outline) and printed_row(variant) is FEDNI_FULL]
     costs = [(variant, cost) for variant in shown for cost in phase_costs(outline, variant)]
     figure = new_figure(WIDE, 1.45 + 0.52 * len(costs))
     panels = figure.subplots(1, 3, sharey=True)
     for axes, (key, title) in zip(panels, PANELS.items(), strict=True):
         for row, (variant, cost) in enumerate(costs):
-            printed = FEDNI_TABLE_VI[cost.phase][key] if variant in told else None
+            printed = FEDNI_TABLE_VI[cost.phase][key] if variant in compared else None
             _marks(axes, row, key, float(getattr(cost, key)), printed)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
@@ -58,7 +58,7 @@ def cost_figure(outline: ExperimentOutline) -> Figure:
     headed(figure, _finding(shown[0].title, [cost for variant, cost in costs if variant is shown[0]]))
     ours = Line2D([], [], marker="o", linestyle="", color=SERIES[0][0], label="ours")
     paper = paper_mark("FedNI in the paper: 7,381 features, 200 subjects an institution, a server with 8 GeForce 3090")
-    key_below(figure, [ours, paper] if told else [ours])
+    key_below(figure, [ours, paper] if compared else [ours])
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Are generated nodes like real ones? Features of both, with and without the discriminator (FedNI Fig. 5)."""
+"""Features of real and generated nodes, with and without the discriminator (FedNI Fig. 5)."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ class Nodes:
 
     @property
     def spread(self) -> float:
-        """How far generated nodes lie from their mean, as a share of how far real ones do from theirs."""
+        """Spread of the generated nodes around their mean, as a share of the spread of the real nodes."""
         return _reach(self.generated) / _reach(self.real)
 
 
@@ -66,8 +66,8 @@ def distribution_figure(outline: ExperimentOutline) -> Figure:
     grid[1, 0].set_ylim(0, None)
     grid[0, 0].set_ylabel("second principal component")
     grid[1, 0].set_ylabel("density")
-    told = [f"{variant.title} {100 * held[variant.name].spread:.0f} %" for variant in shown]
-    headed(figure, f"How far generated nodes spread, where real ones have 100 %: {', '.join(told)}")
+    spreads = [f"{variant.title} {100 * held[variant.name].spread:.0f} %" for variant in shown]
+    headed(figure, f"How far generated nodes spread, where real ones have 100 %: {', '.join(spreads)}")
     key_below(
         figure,
         [

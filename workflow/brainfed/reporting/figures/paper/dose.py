@@ -1,4 +1,4 @@
-"""What is completing a graph worth, the more the neighbours know? Scores of simulated cohorts against their dose."""
+"""Scores of simulated cohorts against their dose, for completed and cut graphs."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from brainfed.reporting.variants import ShownVariant
 MARKS = (*SERIES, (MALE, "X"))
 LEVELS = ((0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (4, 2)))
 SHARES = (-1.0, 2.0)
-"""Shares beyond are cut off: the interval of a small gap has no end."""
+"""Limits of the shares' axis: the interval of a small gap is unbounded."""
 MEANING = {"simulate.group_agreement": "group agreement\n(0: groups say nothing of the diagnosis, 1: each shares one)"}
 NO_GAP = "no certain gap"
 KEYS = 3
@@ -43,7 +43,7 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
     """Above accuracy, below the recovered share of the gap; a column for few new nodes and one for many.
 
     Args:
-        axis: the setting in which the cohorts differ, `simulate.group_agreement`.
+        axis: the swept setting, `simulate.group_agreement`.
         members: one experiment, a cohort each.
         scored: cohort -> its scores.
     """
@@ -72,7 +72,7 @@ def dose_figure(axis: str, members: Sequence[ExperimentOutline], scored: Mapping
 
 
 def _marks(columns: Sequence[Sequence[ShownVariant]]) -> dict[str, tuple[str, str]]:
-    """What the new nodes are -> colour and marker, the same in every column."""
+    """Name of the new nodes -> colour and marker, the same in every column."""
     words = dict.fromkeys(node_words(variant, shown) for shown in columns for variant in shown)
     return {word: MARKS[number % len(MARKS)] for number, word in enumerate(words)}
 
@@ -140,7 +140,7 @@ def _beside(values: Sequence[float], number: int, count: int) -> list[float]:
 
 
 def _levels(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
-    """Those that neither complete a graph nor bound the gap."""
+    """The variants that neither complete a graph nor bound the gap."""
     held = {variant.name for variant in completing(variants)}
     return [variant for variant in variants if variant.name not in held and variant.method not in (LOWER, UPPER)]
 

@@ -1,4 +1,4 @@
-"""Is what was generated what was missing? Counts, features, phenotypes and edges beside their baselines."""
+"""Fidelity of generated nodes: counts, features, phenotypes and edges against their baselines."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -31,13 +31,13 @@ from brainfed.reporting.tables.fidelity import (
 )
 
 FEWEST_PARENTS = 10
-"""With fewer a normal interval over parents says nothing."""
+"""Smallest number of parents for a normal interval."""
 
 Reads = Callable[[ShownFidelity], Mapping[str, Measured]]
 
 
 def fidelity_figure(outline: ExperimentOutline) -> Figure:
-    """Above: calibration and edges; below: cosine and phenotypes. Filled: generated; hollow: what knows less."""
+    """Above: calibration and edges; below: cosine and phenotypes. Filled: generated; hollow: baselines."""
     shown = read_fidelity(outline.variants)
     if not shown:
         return note_figure("fidelity is known under `graph.scope: global_cut` alone")
@@ -59,8 +59,8 @@ def fidelity_figure(outline: ExperimentOutline) -> Figure:
         _rows(axes, shown, AGREEMENT_ROWS, reads)
         axes.set_title(f"Of the right {name}?")
         axes.set_xlabel("share of pairs that agree")
-    told = next((one for one in shown if one.variant.name == outline.reference), shown[0])
-    headed(figure, fidelity_finding(told))
+    named = next((one for one in shown if one.variant.name == outline.reference), shown[0])
+    headed(figure, fidelity_finding(named))
     key = [
         Line2D([], [], color=colour, marker=marker, markersize=5, label=f"{one.variant.title} (hollow: its baselines)")
         for one, (colour, marker) in zip(shown, SERIES, strict=False)

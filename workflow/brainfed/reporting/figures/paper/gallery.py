@@ -36,7 +36,7 @@ KINDS: Mapping[str, Callable[[ExperimentOutline], Figure]] = {
     ),
     "readings": lambda outline: readings_figure(outline, read_scored(outline)),
 }
-"""Kind -> what draws it."""
+"""Kind -> the function that draws it."""
 
 
 def draw(kind: str, experiment: Mapping[str, Any], output: str) -> None:

@@ -1,4 +1,4 @@
-"""Every reading's accuracies, a panel a method with the paper's number as a line, and how far they lie from these."""
+"""Accuracies of every reading, a panel a method with the paper's number as a line, and their distances to these."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -73,7 +73,7 @@ def _curves(variant: ShownVariant) -> pd.DataFrame:
 
 
 def _named(variant: ShownVariant, axis: str, shown: Sequence[ShownVariant]) -> str:
-    """`E = 5`; with its method where several take part."""
+    """`E = 5`; with its method if there are several."""
     name = "E" if axis.endswith("local_epochs") else axis_title(axis)
     value = f"{name} = {variant.setting(axis)}"
     several = len({other.method for other in shown}) > 1

@@ -30,9 +30,9 @@ class Surface:
     Attributes:
         rows: values of the first axis, ascending.
         columns: values of the second.
-        variants: (rows, columns) variants; None where the sweep left a hole.
-        mean: (rows, columns), NaN in a hole.
-        text: (rows, columns) the same as it is printed.
+        variants: (rows, columns) variants; None if the sweep has no such variant.
+        mean: (rows, columns), NaN without a variant.
+        text: (rows, columns) the same as printed text.
     """
 
     rows: tuple[float, ...]
@@ -80,7 +80,7 @@ def surface_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
 
 
 def surface_finding(grid: Surface, plane: ShownVariant | None, compared: PageTests) -> str:
-    """In how many cells the method is above the plane, and in how many of them surely."""
+    """Number of cells with the method above the plane, and of those with a significant difference."""
     cells = [cell for line in grid.variants for cell in line if cell is not None]
     scores = sorted((compared.scored.interval(cell.name, METRIC) for cell in cells), key=lambda score: score.mean)
     span = f"accuracy from {scores[0].text} to {scores[-1].text} over {len(cells)} pairs of weights"
@@ -115,8 +115,8 @@ def _heat(axes: Axes, grid: Surface, plane: float, names: Sequence[str]) -> None
         side.set_visible(False)
     axes.set_ylabel(f"{names[0]}, weight of the reconstruction" if names[0] == "\u03b1" else names[0])
     axes.set_xlabel(f"{names[1]}, weight of the discriminator" if names[1] == "\u03b2" else names[1])
-    told = "mean accuracy" + ("  (\u25bc not above our FedSage+)" if (grid.mean <= plane).any() else "")
-    axes.set_title(told, fontweight="normal", fontsize=8.5)
+    title = "mean accuracy" + ("  (\u25bc not above our FedSage+)" if (grid.mean <= plane).any() else "")
+    axes.set_title(title, fontweight="normal", fontsize=8.5)
 
 
 def _profiles(axes: Axes, grid: Surface, plane: float, printed: float, names: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from brainfed.reporting.variants import ShownVariant
 
 FloatVector = NDArray[np.float64]
 FAR_APART = 50
-"""Ratio of the largest to the smallest value from which on the axis is logarithmic."""
+"""Smallest ratio of the largest to the smallest value for a logarithmic axis."""
 DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
 
 
@@ -60,7 +60,7 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
 
 
 def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
-    """Where the first line is highest, and whether that differs from the shipped value, or the lowest one."""
+    """Position of the highest point of the first line, and its difference from the shipped value or the lowest one."""
     name = axis_title(axis)
     scores = [compared.scored.interval(variant.name, "accuracy") for variant in series.variants]
     best = int(np.argmax([score.mean for score in scores]))
@@ -118,7 +118,7 @@ def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
 
 
 def _paper(axes: Axes, outline: ExperimentOutline, axis: str, places: dict[object, float], metric: str) -> None:
-    """FedNI's own number of Table V where a variant is FedNI as the paper has it."""
+    """FedNI's own number of Table V if a variant is FedNI as in the paper."""
     own = _printed(outline)
     if own is not None and metric == "accuracy":
         value = FEDNI_FULL.value(paper_cohort(outline.cohort)[0], metric)

@@ -1,4 +1,4 @@
-"""Variants of a sweep as lines: which belong together, and where each lies on the swept axis."""
+"""Variants of a sweep as lines: their groups, and their positions on the swept axis."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

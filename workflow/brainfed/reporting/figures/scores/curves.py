@@ -28,7 +28,7 @@ def roc_figure(
         predictions: variant, repeat, fold, score, label.
         variants: all variants of the experiment.
         reference: its curve is repeated in grey in every panel.
-        words: what the classes are called.
+        words: names of the classes.
     """
     if words.count > 2:
         return class_roc_figure(predictions, variants, words)
@@ -67,7 +67,7 @@ def calibration_figure(
     Args:
         predictions: variant, score, kind, label.
         variants: all variants of the experiment.
-        words: what the classes are called.
+        words: names of the classes.
     """
     if words.count > 2:
         return class_calibration_figure(predictions, variants, words)

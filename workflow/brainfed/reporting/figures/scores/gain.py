@@ -1,4 +1,4 @@
-"""What an institution gains from federation: the same model federated minus alone, and minus on pooled data."""
+"""Gain of an institution from federation: the same model federated minus alone, and minus on pooled data."""
 
 from collections.abc import Sequence
 
@@ -20,12 +20,12 @@ MEAN_ENDS, SHARE_ENDS = 35, 66
 
 
 def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> Figure:
-    """Left the gain over learning alone, right that over pooled data; one dot an institution, a diamond for their mean.
+    """Left the gain over local training, right over pooled data; one dot an institution, a diamond for their mean.
 
     Args:
         gain: `scores.GAIN_COLUMNS`.
-        variants: all variants of the experiment; those that are federated have a row each.
-        scored: the runs, which give the mean of a row and its interval.
+        variants: all variants of the experiment; the federated ones have a row each.
+        scored: the runs; they give the mean of a row and its interval.
     """
     shown = [variant for variant in by_family(variants) if (gain["variant"] == variant.name).any()]
     if not shown:

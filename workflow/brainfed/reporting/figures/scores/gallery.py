@@ -1,4 +1,4 @@
-"""Draw an experiment: how its methods learn, what they score, how they differ."""
+"""Draw the figures of an experiment: learning curves, scores and differences of its methods."""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,9 +34,9 @@ def draw_experiment(
         variants: in the order of the table.
         repeats: number of repeats.
         inputs: `predictions` and `histories` (variants, inside them repeats), and one `runs`, `tests`, `gain` table.
-        reference: the variant that the tests compare with.
+        reference: reference variant of the tests.
         outputs: figure -> path.
-        words: what the classes are called.
+        words: names of the classes.
     """
     order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
     predictions = read_predictions(order, inputs["predictions"])

@@ -1,4 +1,4 @@
-"""How the methods learn: loss and test accuracy after every round, with their spread over runs."""
+"""Learning curves: loss and test accuracy after every round, with their spread over runs."""
 
 from collections.abc import Sequence
 

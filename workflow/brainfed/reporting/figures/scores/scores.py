@@ -34,8 +34,8 @@ def headline_figure(answer: Answer, result: FedNIResult | None = None) -> Figure
     """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging.
 
     Args:
-        answer: what the methods are chosen by.
-        result: FedNI and its baselines, which stand below the best federated method.
+        answer: the chosen methods.
+        result: FedNI and its baselines, for rows below the best federated method.
     """
     rows = _headline_rows(answer, result)
     figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
@@ -59,7 +59,7 @@ def headline_figure(answer: Answer, result: FedNIResult | None = None) -> Figure
 
 
 def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str, ShownVariant, Interval]]:
-    """What each row stands for, its variant and its score, from above."""
+    """Role, variant and score of each row, from the top."""
     alone = "other sites\u2019 models, averaged" if answer.unseen else "alone"
     names = {
         POOLED: "strongest, pooled data",
@@ -83,7 +83,7 @@ def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str
 
 
 def _rows_of(answer: Answer, names: dict[str, str], roles: Sequence[str]) -> list[tuple[str, ShownVariant, Interval]]:
-    """A row a compared variant, named by all that it stands for."""
+    """A row a compared variant, named by all its roles."""
     found = [comparison for role in roles if (comparison := answer.against(role)) is not None]
     return [
         (

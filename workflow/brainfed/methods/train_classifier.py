@@ -1,7 +1,8 @@
 """The torch side that the families of FedNI's Table V share."""
 
 from brainfed.engines.stacked.propagation import Propagate
-from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.engines.stacked.training import Server, Training, train_stacked
+from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
 from brainfed.models.classifier import Classifier
@@ -16,6 +17,7 @@ def train_classifier(
     settings: FederatedClassifierSettings | SoloSettings,
     run: Run,
     propagate: Propagate | None = None,
+    server: Server = FedAvg,
 ) -> Outcome:
     """Train `module` with the topology and the shared tensors of `method`."""
     assert method.topology != "setting"
@@ -31,5 +33,6 @@ def train_classifier(
             standardise=settings.standardise == "institution",
             precision=settings.precision,
             dropout=settings.dropout,
+            server=server,
         )
     )

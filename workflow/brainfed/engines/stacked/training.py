@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from brainfed.engines.curves import Curves
 from brainfed.engines.parameter_names import parameters_by_wire_name
@@ -22,6 +23,7 @@ from brainfed.engines.stacked.propagation import Propagate
 from brainfed.engines.stacked.side_by_side import stacks_of_folds
 from brainfed.engines.stacked.stacks import Reading, Stack, members, stack_inputs
 from brainfed.engines.stacked.unseen import score_unseen
+from brainfed.federation.aggregation import Weighting
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy import WeightNoise
@@ -35,6 +37,9 @@ from brainfed.models.classifier import Classifier
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.precision import Precision
 from brainfed.samples.inputs import MethodInputs, Outcome
+
+Server = Callable[[tuple[int, ...], Mapping[str, Tensor], Weighting, Callable[[int], tuple[int, ...]]], Strategy]
+"""Institutions, the model that they start from, weighting, round -> those that train: as `FedAvg` takes them."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class Training:
         standardise: whether every column is scaled with the training subjects of the fold and institution.
         precision: number format of the products with the features.
         dropout: share of the hidden activations that a step drops.
+        server: makes the strategy of a federated training.
     """
 
     module: Classifier
@@ -64,6 +70,7 @@ class Training:
     standardise: bool = True
     precision: Precision = "float32"
     dropout: float = 0.0
+    server: Server = FedAvg
 
     @property
     def pooled(self) -> bool:
@@ -149,7 +156,7 @@ def _federated(
 
 def _strategy(clients: StackedClients, training: Training) -> Strategy:
     schedule, streams, count = training.schedule, training.inputs.streams, len(clients.institutions)
-    return FedAvg(
+    return training.server(
         clients.institutions,
         clients.start(),
         schedule.weighting,

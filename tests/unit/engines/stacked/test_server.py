@@ -1,0 +1,32 @@
+"""A training takes any server."""
+
+import torch
+
+from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.federation.schedule import FederationSettings
+from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.methods.mlp.fedmlp import METHOD
+from brainfed.models.mlp import MLP
+from brainfed.runtime.jobs.run import Run
+from method_inputs import method_inputs
+
+
+class FrozenServer(FedAvg):
+    """A server that never moves from the start."""
+
+    def aggregate(self, _number, replies):
+        assert all(torch.isfinite(tensor).all() for reply in replies.values() for tensor in reply.tensors.values())
+
+
+def test_the_server_of_a_training_decides_the_model():
+    inputs = method_inputs(40, 7)
+    schedule = FederationSettings(rounds=2, local_epochs=2, learning_rate=0.05)
+
+    def scores(**options):
+        module = MLP(7, (4, 3), 2)
+        task = Training(module, inputs, schedule, Run(), "federated", METHOD.shared_tensors, **options)
+        return train_stacked(task).round_scores
+
+    averaged, frozen = scores(), scores(server=FrozenServer)
+    assert frozen[0].tobytes() == frozen[1].tobytes()
+    assert averaged[0].tobytes() != averaged[1].tobytes()

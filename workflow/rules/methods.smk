@@ -32,7 +32,7 @@ rule train_method:
             entry=lambda wc: variant_of(wc).method.entry,
             settings_class=lambda wc: class_path(variant_of(wc).method.settings),
             settings=lambda wc: variant_of(wc).settings,
-            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].class_names),
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].score_names),
             labels=lambda wc: PLAN.regimes[wc.regime].labels,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),

@@ -4,21 +4,6 @@
 include: "report_figures.smk"
 
 
-def files_of_the_workflow(folder, pattern):
-    """Files beside the rules; those inside the project keep their names when its folder moves."""
-    here = Path.cwd()
-    found = sorted((BASE / folder).glob(pattern))
-    return [
-        str(path.relative_to(here) if path.is_relative_to(here) else path)
-        for path in found
-    ]
-
-
-def outline_of(wildcards):
-    """What a page shows; nothing while data are fetched, as no cohort is listed."""
-    return {} if FETCHING else report_outline(LAYOUT, COHORTS, wildcards.page)
-
-
 rule draw_cohort:
     input:
         participants="results/{cohort}/cohort/participants.parquet",

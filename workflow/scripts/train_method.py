@@ -27,7 +27,7 @@ with job(snakemake, gpu=True) as running:
     )
     digest = inputs_digest(
         {key: vars(params)[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}
-        | {"device": running.device.partition(":")[0], "torch": version("torch")},
+        | {"classes": len(params.classes), "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
     checkpoint = running.checkpoint(snakemake.output.predictions, digest)

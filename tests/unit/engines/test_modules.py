@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.engines.modules import Cohort, ModuleClients
+from brainfed.engines.modules import Cohort, ModuleClients, _check_shares
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.stacks import normalised
@@ -143,3 +143,16 @@ def test_institutions_of_different_widths_share_their_last_layer_alone():
     assert torch.equal(first["weight-2"], second["weight-2"])
     assert first["weight-0"].shape != second["weight-0"].shape
     assert not torch.equal(first["bias-1"], second["bias-1"])
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        (("0_weight",), "shares: expected names among 0.weight, 0.bias, .* found 0_weight"),
+        (("1.num-batches-tracked",), "expected floating-point tensors, found 1.num-batches-tracked of torch.int64"),
+    ],
+)
+def test_shares_are_names_of_tensors_with_a_mean(shares, message):
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    with pytest.raises(ValueError, match=message):
+        _check_shares(module, shares)

@@ -281,6 +281,17 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(case, protocol, numbe
     assert resumed.crossings == expected.crossings
 
 
+def test_the_ledger_of_a_resumed_training_counts_the_help_for_an_unseen_site_once(tmp_path, monkeypatch):
+    inputs = method_inputs(36, 9, split="leave-one-site-out")
+    expected = train_fedgcn(inputs, QUICK, Run())
+    assert {row["rounds"] for row in expected.crossings if row["name"] == "bias-0"} == {QUICK.rounds}
+    save_every_round(monkeypatch)
+    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
+    with pytest.raises(CutOffError):
+        train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint, progress=interrupted_after(2)))
+    assert train_fedgcn(inputs, QUICK, Run(checkpoint=checkpoint)).crossings == expected.crossings
+
+
 def test_a_training_interrupted_in_its_second_chunk_keeps_the_first(tmp_path, monkeypatch, caplog):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)
     save_every_round(monkeypatch)

@@ -96,3 +96,14 @@ def test_an_institution_that_is_the_server_sends_one_noisy_copy_and_nothing_to_i
     rows = {row["direction"]: row for row in line.ledger.rows()}
     for row in rows.values():
         assert (row["to"], row["institutions"], row["tensors"], row["rounds"]) == ("institutions", "0 1 2 3", 6, 1)
+
+
+@pytest.mark.parametrize("options", [{"noise": 1.0}, {"attack": lambda _, replies: replies}])
+def test_a_sum_of_replies_takes_no_noise_and_no_attack(options):
+    with pytest.raises(ValueError, match="found their sum"):
+        wire(**options).up(0, {0: body(2, 3, summed=True)})
+
+
+def test_a_plain_sum_of_replies_crosses_a_noisy_wire_unchanged():
+    summed = body(2, 3, summed=True, plain=frozenset({"body"}))
+    assert wire(noise=1.0).up(0, {0: summed})[0].tensors["body"] is summed.tensors["body"]

@@ -63,6 +63,9 @@ class ModuleClients:
         shares: names on the wire of the parameters and buffers that leave an institution. If empty, every institution
             trains alone and its optimiser is never reset.
         make_optimiser: makes the optimiser for the parameters of one module.
+
+    Raises:
+        ValueError: `shares` has a name that the modules have not, or an integer tensor, which has no mean.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class ModuleClients:
     ) -> None:
         self.modules, self.cohort, self.settings, self.streams = modules, cohort, settings, streams
         self.shares, self.make_optimiser = frozenset(shares), make_optimiser
+        _check_shares(modules[0][0], self.shares)
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
         self.optimisers = [[make_optimiser(module.parameters(), settings) for module in own] for own in modules]
@@ -172,7 +176,7 @@ class ModuleClients:
                 nodes = torch.nonzero(labels >= 0)[:, 0]
                 if not len(nodes):
                     continue
-                with torch.random.fork_rng():
+                with torch.random.fork_rng([labels.device] if labels.is_cuda else []):
                     torch.manual_seed(self.streams.key("module-draws", place, fold, number, epoch, step))
                     logits = module(*arguments)
                 loss = cross_entropy(logits[nodes], labels[nodes])
@@ -188,6 +192,15 @@ class ModuleClients:
         for parameter, start in zip(module.parameters(), starts, strict=False):
             if parameter.grad is not None:
                 parameter.grad.add_(parameter.detach() - start, alpha=self.settings.proximal)
+
+
+def _check_shares(module: torch.nn.Module, shares: Collection[str]) -> None:
+    """Refuse names that the module has not, and tensors without a mean."""
+    named = _named(module)
+    if unknown := sorted(set(shares) - named.keys()):
+        raise ValueError(f"shares: expected names among {', '.join(named)}, found {unknown[0]}")
+    if counters := [name for name in sorted(shares) if not named[name].is_floating_point()]:
+        raise ValueError(f"shares: expected floating-point tensors, found {counters[0]} of {named[counters[0]].dtype}")
 
 
 def _named(module: torch.nn.Module) -> dict[str, Tensor]:

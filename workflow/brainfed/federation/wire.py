@@ -51,9 +51,11 @@ class Wire:
         Raises:
             UndeclaredCrossing: a tensor is undeclared, its first axis is not the folds, or an axis has the length of
                 the list of subjects.
+            ValueError: noise or an attack is for each reply, and the replies are summed in one memory.
         """
         leaving = {code: reply for code, reply in replies.items() if code != self._home}
         self._check(leaving)
+        self._refuse_sums(leaving)
         self.noise.add(number, leaving)
         self._count(number, leaving, leaving, "upload")
         if self._attack is not None:
@@ -79,6 +81,12 @@ class Wire:
         if self._home is None or not leaving:
             return messages
         return {**messages, **self.noise.copies(number, self._home, leaving)}
+
+    def _refuse_sums(self, replies: Mapping[int, Message]) -> None:
+        for reply in replies.values():
+            noisy = self.noise.scale != 0 and reply.tensors.keys() - reply.plain
+            if reply.summed and (noisy or self._attack is not None):
+                raise ValueError("expected a reply of each institution for noise or an attack, found their sum")
 
     def _check(self, messages: Mapping[int, Message]) -> None:
         folds = len(self.noise.folds)

@@ -290,6 +290,11 @@ class CohortSettings:
         return self.classes or CLASSES[self.target]
 
     @property
+    def score_names(self) -> tuple[str, ...]:
+        """The classes as predictions name their scores: one score of two classes has no name."""
+        return self.class_names if len(self.class_names) > 2 else ("0", "1")
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Paths of the phenotype tables; empty if there is none."""
         if self.phenotype is None:

@@ -1,4 +1,4 @@
-"""Who the subjects are: ingested, included, split."""
+"""Subjects: ingested, included, split."""
 
 
 rule ingest_phenotypes:

@@ -192,7 +192,7 @@ def stage_of(wildcards, kind):
 
 
 def stage_inputs(kind):
-    """What the job of one part of a stage reads."""
+    """The inputs of the job of one part of a stage."""
     return lambda wc: LAYOUT.stage_inputs(
         stage_of(wc, kind), wc.cohort, wc.repeat, wc.part
     )
@@ -208,7 +208,7 @@ def experiment_tables():
 
 
 def lists_of_issues():
-    """What is worth knowing of the data behind these tables."""
+    """The lists of issues of the data behind these tables."""
     experiments = REPORTS[PROJECT.project]
     cohorts = dict.fromkeys(name for one in experiments for name in one.cohorts)
     return [f"results/{cohort}/cohort/issues.tsv" for cohort in cohorts]
@@ -229,5 +229,5 @@ def files_of_the_workflow(folder, pattern):
 
 
 def outline_of(wildcards):
-    """What a page shows; nothing while data are fetched, as no cohort is listed."""
+    """The content of a page; empty while data are fetched, as no cohort is listed."""
     return {} if FETCHING else report_outline(LAYOUT, COHORTS, wildcards.page)

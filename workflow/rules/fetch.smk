@@ -1,4 +1,4 @@
-"""What is asked for by name and needs a network: public data and atlases."""
+"""Downloads, by name alone: public data and atlases."""
 
 
 # Nothing downloads on a compute node.

@@ -56,7 +56,7 @@ class ExperimentSettings:
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """What the report shows."""
+    """The content of the report."""
 
     title: str = setting("", "Title of the report; empty: the project's name.")
     show_subjects: bool = setting(False, "Print subject ids.")

@@ -17,7 +17,7 @@ from brainfed.runtime.errors import UserError
 
 
 def stage_folders() -> list[str]:
-    """What lies under `results/{cohort}` in folders that a plan names."""
+    """The files under `results/{cohort}` in folders that a plan names."""
     return [*(folder for kind in registry.KINDS for folder in (kind.folder, *kind.further)), "splits", "methods"]
 
 

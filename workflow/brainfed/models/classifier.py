@@ -5,6 +5,7 @@ that form them (`reads`) and defines the other layers (`logits`). `forward` is t
 engine that forms the products of many institutions faster calls the same `logits` on tensors with more leading axes.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
@@ -28,7 +29,7 @@ Products = Mapping[str, Tensor]
 """Name of a weight -> its product with the features, (..., n, width)."""
 
 
-class Classifier(torch.nn.Module):
+class Classifier(torch.nn.Module, ABC):
     """A network from features (n, d) to logits (n, C).
 
     Args:
@@ -41,6 +42,7 @@ class Classifier(torch.nn.Module):
         super().__init__()
         self.widths, self.reads, self.zero = widths, dict(reads), tuple(zero)
 
+    @abstractmethod
     def logits(self, products: Products, propagation: Matrix | None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(..., n, C) from the products with the features.
 
@@ -49,7 +51,6 @@ class Classifier(torch.nn.Module):
             propagation: A (..., n, n); None without a graph.
             kept: dropout factors (..., n, width) for the input of each layer after the first; empty in scoring.
         """
-        raise NotImplementedError
 
     def forward(self, x: Tensor, propagation: Matrix | None = None, kept: Sequence[Tensor] = ()) -> Tensor:
         """(n, C) from features x (n, d) on a graph (n, n)."""

@@ -286,7 +286,7 @@ class CohortSettings:
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """What is learnt, in the order of the labels 0, 1, ...: meanings of the target's codes."""
+        """The classes that are learnt, in the order of the labels 0, 1, ...: meanings of the target's codes."""
         return self.classes or CLASSES[self.target]
 
     @property

@@ -6,20 +6,17 @@ training equals that of `exchange: gradients` up to the order of sums.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.privacy import WeightNoise
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.losses import nearest_missing
 from brainfed.inpainting.fedsage.owner import Owner
-from brainfed.inpainting.fedsage.visits import LOSSES, WEIGHT, Visitor
+from brainfed.inpainting.fedsage.visited import Visited
+from brainfed.inpainting.fedsage.visits import WEIGHT, Visitor
 from brainfed.inpainting.fedsage.weights import feature_generator
 from brainfed.models.fedsage_generator import FeatureGenerator
 
@@ -32,27 +29,18 @@ def embeddings_sent(embeddings: Mapping[int, Tensor]) -> dict[int, Message]:
     return {code: Message({EMBEDDING: embedding[None]}, plain=plain) for code, embedding in embeddings.items()}
 
 
-class RawHosts:
+class RawHosts(Visited):
     """All owners with missing neighbours; each returns the gradient of the loss by every vector.
 
     Args:
         home: code of the visiting owner.
         owners: with missing neighbours.
         rounds: number of rounds.
-
-    Attributes:
-        losses: (rounds, 2) at the visiting owner, and the sum over the others.
     """
 
     def __init__(self, home: int, owners: Sequence[Owner], rounds: int) -> None:
-        self.home, self.owners = home, {owner.institution: owner for owner in owners}
-        self.losses = np.zeros((rounds, len(LOSSES)))
+        super().__init__(home, owners, rounds)
         self._generated: dict[int, Tensor] = {}
-
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(self.owners)
 
     def receive(self, messages: Mapping[int, Message]) -> None:
         """Keep the vectors."""
@@ -68,21 +56,9 @@ class RawHosts:
             )
             error = vectors - targets.missing[nearest]
             entries = targets.visible * vectors.shape[1] * vectors.shape[2]
-            self.losses[number, int(code != self.home)] += float(error.square().sum() / entries)
+            self.add_loss(number, code, float(error.square().sum() / entries))
             replies[code] = Message({RETURNED: (error * (2 / entries))[None]}, plain=frozenset({RETURNED}))
         return replies
-
-    def score(self, number: int) -> str:
-        """The sum of the losses."""
-        return f"loss {self.losses[number].sum():.4f}"
-
-    def state(self, number: int) -> Arrays:
-        """The losses."""
-        return {"losses": self.losses[: number + 1]}
-
-    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
-        self.losses[: number + 1] = arrays["losses"]
 
 
 class RawVisitor(Visitor):

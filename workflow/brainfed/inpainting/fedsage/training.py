@@ -29,7 +29,7 @@ from brainfed.inpainting.fedsage.owner import Owner, owners_of
 from brainfed.inpainting.fedsage.raw_visits import RawHosts, RawVisitor, embeddings_sent
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.fedsage.shared_tensors import RAW_TENSORS, SUMMED_TENSORS
-from brainfed.inpainting.fedsage.visits import LOSSES as FEDERATED_LOSSES
+from brainfed.inpainting.fedsage.visited import LOSSES as FEDERATED_LOSSES
 from brainfed.inpainting.fedsage.visits import WEIGHT, Hosts, Visitor
 from brainfed.inpainting.fedsage.weights import arrays_of, load_arrays
 from brainfed.inpainting.fedsage.wide import CPU_BLOCK, WideOutput

@@ -18,16 +18,16 @@ from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.owner import Owner
+from brainfed.inpainting.fedsage.visited import Visited
 from brainfed.inpainting.fedsage.weights import arrays_of, feature_generator, load_arrays
 from brainfed.inpainting.fedsage.wide import WideOutput
 from brainfed.models.fedsage_generator import FeatureGenerator, GeneratorShape
 
 WEIGHT, GRADIENT = "fgen.", "fgen-gradient."
 FGEN, OPTIMISER = "fgen/", "adam/"
-LOSSES = ("feature", "feature_elsewhere")
 
 
-class Hosts:
+class Hosts(Visited):
     """All owners with missing neighbours, while the fGen of one visits them.
 
     Args:
@@ -38,9 +38,6 @@ class Hosts:
         draws: of the repeat.
         wide: of fGen's last layer.
         rounds: number of rounds.
-
-    Attributes:
-        losses: (rounds, 2) at the visiting owner, and the sum over the others.
     """
 
     def __init__(
@@ -53,19 +50,13 @@ class Hosts:
         wide: WideOutput,
         rounds: int,
     ) -> None:
-        self.home, self.owners = home, {owner.institution: owner for owner in owners}
+        super().__init__(home, owners, rounds)
         self.embeddings, self.shape, self.draws, self.wide = embeddings, shape, draws, wide
-        self.losses = np.zeros((rounds, len(LOSSES)))
         self._visitors: dict[int, FeatureGenerator] = {}
         self._sum: dict[str, Tensor] = {}
 
-    @property
-    def institutions(self) -> tuple[int, ...]:
-        """Codes."""
-        return tuple(self.owners)
-
     def receive(self, messages: Mapping[int, Message]) -> None:
-        """Copy fGen's weights; hosts with equal weights share a module, and all modules add to one gradient."""
+        """Borrow fGen's weights; hosts with equal weights share a module, and all modules add to one gradient."""
         visitors: dict[int, FeatureGenerator] = {}
         for message in messages.values():
             if id(message) not in visitors:
@@ -78,21 +69,8 @@ class Hosts:
         for name, parameter in self._visitors[chosen[0]].named_parameters() if chosen else ():
             self._sum.setdefault(f"{GRADIENT}{name}", torch.empty_like(parameter)[None]).zero_()
         for code in chosen:
-            loss = self._visit(code, number)
-            self.losses[number, int(code != self.home)] += loss
+            self.add_loss(number, code, self._visit(code, number))
         return dict.fromkeys(chosen, Message(self._sum, plain=frozenset(self._sum), summed=True))
-
-    def score(self, number: int) -> str:
-        """The sum of the losses."""
-        return f"loss {self.losses[number].sum():.4f}"
-
-    def state(self, number: int) -> Arrays:
-        """The losses."""
-        return {"losses": self.losses[: number + 1]}
-
-    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
-        self.losses[: number + 1] = arrays["losses"]
 
     def _visit(self, code: int, number: int) -> float:
         fgen, host = self._visitors[code], self.owners[code]

@@ -87,7 +87,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one variant cost, the mean over repeats (memory: the largest).
+    """The cost of one variant, the mean over repeats (memory: the largest).
 
     Attributes:
         variant: whose.

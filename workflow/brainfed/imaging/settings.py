@@ -1,6 +1,6 @@
 """Settings of features: kind of connectivity or structural measures, harmonisation and selection."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from brainfed.runtime.settings import setting
@@ -9,13 +9,25 @@ CovariateName = Literal["age", "sex"]
 
 
 @dataclass(frozen=True)
-class FeatureSettings:
-    """Settings of imaging features."""
+class OneViewSettings:
+    """Settings of features of one kind."""
 
     connectivity: Literal["pearson", "partial", "tangent"] = setting(
         "pearson",
-        "pearson: correlation; partial: partial correlation, Ledoit-Wolf; tangent: deviation from the "
-        "institution's reference, fitted on its training subjects.",
+        "pearson: correlation; partial: partial correlation, Ledoit-Wolf; tangent: deviation of the subject's "
+        "covariance from a `reference`.",
+    )
+    reference: Literal["institution", "training", "all"] = setting(
+        "institution",
+        "Of tangent features, the log-Euclidean mean covariance of: the institution's training subjects; the training "
+        "subjects of all institutions, which send the sum of theirs; or all subjects, labels unseen (training under "
+        "`protocol: inductive` and leave-one-site-out).",
+    )
+    shrinkage: float = setting(
+        0.0,
+        "Of tangent features: share of the identity in every covariance, beside the shrinkage of Ledoit and Wolf.",
+        minimum=0,
+        maximum=0.99,
     )
     fisher_z: bool = setting(False, "Transform correlations by artanh (pearson and partial).")
     selection: Literal["none", "rfe"] = setting(
@@ -45,10 +57,19 @@ class FeatureSettings:
     )
 
     @property
+    def tangent(self) -> bool:
+        """Whether they are tangent features."""
+        return self.kind == "connectivity" and self.connectivity == "tangent"
+
+    @property
     def fitted(self) -> bool:
         """Whether training subjects fit the features, so that every fold has its own."""
-        tangent = self.kind == "connectivity" and self.connectivity == "tangent"
-        return tangent or self.harmonise != "none" or self.reads_labels
+        return (self.tangent and self.reference != "all") or self.harmonise != "none" or self.reads_labels
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the cohort's data that they read."""
+        return frozenset([self.kind])
 
     @property
     def correlations(self) -> bool:
@@ -62,7 +83,7 @@ class FeatureSettings:
         return self.selection == "rfe"
 
     def __post_init__(self) -> None:
-        """Refuse settings of connectivity with morphometry, and the Fisher transform of tangent features."""
+        """Refuse settings of connectivity with morphometry, and settings of correlations with tangent features."""
         if self.kind == "morphometry" and (self.connectivity != "pearson" or self.fisher_z):
             raise ValueError(
                 "kind: expected connectivity beside settings of it, found morphometry with "
@@ -73,3 +94,57 @@ class FeatureSettings:
                 "fisher_z: expected false with connectivity tangent, whose values are no correlations, found true; "
                 "leave it out or choose pearson or partial"
             )
+        if not self.tangent and (self.shrinkage or self.reference != OneViewSettings.reference):
+            key = "shrinkage" if self.shrinkage else "reference"
+            raise ValueError(
+                f"{key}: expected connectivity: tangent beside it, found "
+                f"{self.connectivity if self.kind == 'connectivity' else self.kind}; leave it out or choose tangent"
+            )
+
+
+@dataclass(frozen=True)
+class ViewSettings(OneViewSettings):
+    """Settings of one of several views of a subject."""
+
+    weight: float = setting(
+        1.0,
+        "Weight of the view: its share of the mean squared norm of a subject, relative to the other views, once the "
+        "view is centred and scaled to norm 1.",
+        minimum=0,
+    )
+    centre: Literal["all", "site"] = setting(
+        "all",
+        "Mean that is subtracted: of all training subjects, or of those of the subject's site. A site without training "
+        "subjects takes the mean of all. Report both values of `split.stratify` with `site`.",
+    )
+    standardise: bool = setting(False, "Divide every column by its standard deviation over all training subjects.")
+    clip: float | None = setting(None, "Largest absolute value of a column after that; none: no limit.", minimum=0)
+
+    @property
+    def features(self) -> "FeatureSettings":
+        """Settings of the features that the view reads."""
+        return FeatureSettings(**{field.name: getattr(self, field.name) for field in fields(OneViewSettings)})
+
+
+@dataclass(frozen=True)
+class FeatureSettings(OneViewSettings):
+    """Settings of imaging features."""
+
+    views: dict[str, ViewSettings] = setting(
+        factory=dict,
+        description="Several views of a subject by name, side by side: `{connectome: {connectivity: tangent}, "
+        "thickness: {kind: morphometry, weight: 0.15}}`, for methods that weigh them. The keys above then have no "
+        "effect. A subject may lack views, except the first.",
+    )
+
+    @property
+    def fitted(self) -> bool:
+        """Whether training subjects fit the features, or one of the views."""
+        if self.views:
+            return any(view.fitted for view in self.views.values())
+        return super().fitted
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the cohort's data that they read."""
+        return frozenset(view.kind for view in self.views.values()) or frozenset([self.kind])

@@ -41,6 +41,7 @@ class Method:
         needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
             `fused`); the stages before these follow.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
+        views: whether it reads features of several views.
         gpu: whether a GPU helps.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
@@ -56,6 +57,7 @@ class Method:
     twins: Twins | None = None
     needs: tuple[str, ...] = ("features",)
     options: Mapping[str, Any] = field(default_factory=dict)
+    views: bool = False
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -272,6 +272,12 @@ class CohortSettings:
         """Kind of features of the source."""
         return "morphometry" if self.source == "freesurfer" else "connectivity"
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of features of the source, and of FreeSurfer's measures beside region series."""
+        measured = self.freesurfer.tables or self.freesurfer.subjects_dir is not None
+        return frozenset([self.kind, "morphometry"] if measured else [self.kind])
+
     def __post_init__(self) -> None:
         """Refuse impossible repetition times, and a target without a column."""
         if self.target == "diagnosis" and self.columns.diagnosis is None:

@@ -141,10 +141,10 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
     """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
         features = variant.stage("features")
-        if features is not None and features.settings.kind != cohort.kind:
+        for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
             raise UserError(
                 f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
-                f"{cohort.source!r}, found {variant.name!r} with {features.settings.kind}; set features.kind: "
+                f"{cohort.source!r}, found {variant.name!r} with {kind}; set features.kind: "
                 f"{cohort.kind}, or name other `cohorts` in the experiment."
             )
 

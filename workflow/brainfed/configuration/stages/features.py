@@ -1,11 +1,12 @@
 """Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.stage import Stage, StageKind
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.settings import FeatureSettings, OneViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
 
@@ -24,18 +25,39 @@ class Features(StageKind):
         return FeatureSettings
 
     def slug(self, stage: Stage) -> str:
-        """The measure of connectivity, or another kind of features."""
+        """The measure of connectivity, another kind of features, or several views."""
         settings: FeatureSettings = stage.settings
+        if settings.views:
+            return "views"
         return settings.connectivity if settings.kind == "connectivity" else settings.kind
 
-    def settled(self, settings: FeatureSettings, *_: Any) -> FeatureSettings:
-        """Without the settings of an unused selection or harmonisation."""
+    def settled(
+        self, settings: FeatureSettings, method: Method, above: Mapping[str, Any], where: str
+    ) -> FeatureSettings:
+        """Without the settings of an unused selection or harmonisation; of several views nothing else.
+
+        Raises:
+            UserError: there are several views, and the method reads one.
+        """
+        del above
+        if settings.views:
+            if not method.views:
+                raise UserError(
+                    f"{where}.features.views: method {method.name!r} reads one kind of features, found "
+                    f"{len(settings.views)} views; name its settings without `views`, or choose another method."
+                )
+            return FeatureSettings(views=settings.views)
         kept = settings if settings.reads_labels else _unselected(settings)
         return kept if kept.harmonise != "none" else _unharmonised(kept)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
-        """Reject features that are selected by the true diagnoses in a null control."""
-        del method
+        """Reject features that are selected by the true diagnoses in a null control; hide tested subjects' scans."""
+        if settings.views:
+            hidden = {name: replace(view, reference=_reference(view, regime)) for name, view in settings.views.items()}
+            for name, view in hidden.items():
+                self.under(view.features, method, regime, f"{where}.features.views.{name}")
+            return replace(settings, views=hidden)
+        settings = replace(settings, reference=_reference(settings, regime))
         if regime.labels == "permuted" and settings.reads_labels:
             raise UserError(true_labels(f"{where}.features.selection"))
         return settings
@@ -48,14 +70,16 @@ class Features(StageKind):
         """True under tangent, ComBat and RFE."""
         return settings.fitted
 
-    def whole(self, settings: FeatureSettings) -> FeatureSettings | None:
-        """The features that a fold harmonises or selects from, if all folds share them."""
+    def sources(self, settings: FeatureSettings) -> Sequence[FeatureSettings]:
+        """The views; or the features that a fold harmonises or selects from, if all folds share them."""
+        if settings.views:
+            return [view.features for view in settings.views.values()]
         below = _unharmonised(_unselected(settings))
-        return below if settings.fitted and not below.fitted else None
+        return [below] if settings.fitted and not below.fitted else []
 
     def content(self, stage: Stage) -> list[Any]:
         """The settings, and the split if the features are fitted."""
-        return [stage.values, stage.split]
+        return [stage.chosen, stage.split]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """(n, d) features."""
@@ -68,8 +92,16 @@ FEATURES = Features()
 def width(features: Stage, regions: int) -> int:
     """Number of features of a subject with this number of regions."""
     settings: FeatureSettings = features.settings
-    connections = regions * (regions - 1) // 2
+    if settings.views:
+        return sum(width(view, regions) for view in features.parents)
+    connections = regions * (regions + 1 if settings.tangent else regions - 1) // 2
     return min(settings.selected, connections) if settings.reads_labels else connections
+
+
+def _reference(settings: OneViewSettings, regime: Regime) -> Any:
+    """The reference of tangent features; scans of tested subjects enter none if the regime hides them."""
+    hidden = regime.unseen or regime.protocol == "inductive"
+    return "training" if settings.reference == "all" and hidden else settings.reference
 
 
 def true_labels(key: str) -> str:

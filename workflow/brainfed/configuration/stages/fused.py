@@ -47,7 +47,7 @@ class Fused(StageKind):
 
     def content(self, stage: Stage) -> list[Any]:
         """The generator, and the settings of the fusing."""
-        return [stage.parent("inpainting").name, stage.values]
+        return [stage.parent("inpainting").name, stage.chosen]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """(g, d) features of generated nodes: 2 k neighbours a subject without a limit."""

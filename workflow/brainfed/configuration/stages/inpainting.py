@@ -54,7 +54,7 @@ class Inpainting(StageKind):
 
     def content(self, stage: Stage) -> list[Any]:
         """The graph that hides nodes, the inpainter, its settings."""
-        return [stage.parent("graph").name, trained_by(stage).name, stage.values]
+        return [stage.parent("graph").name, trained_by(stage).name, stage.chosen]
 
     def section(self, method: Method) -> str:
         """FedNI's settings are the project's; every other inpainter has a section of its own."""

@@ -63,8 +63,7 @@ def _settings(
 
 
 def _stage(kind: StageKind, settings: Any, method: Method, parents: Sequence[Stage], regime: Regime) -> Stage:
-    whole = kind.whole(settings)
-    own = [] if whole is None else [_stage(kind, whole, method, parents, regime)]
+    own = [_stage(kind, source, method, parents, regime) for source in kind.sources(settings)]
     split, protocol = (regime.split, regime.protocol) if kind.reads_split(settings) else ("", "")
     above = (*own, *parents)
     by_fold = kind.fitted(settings) or protocol == "inductive" or any(parent.by_fold for parent in above)

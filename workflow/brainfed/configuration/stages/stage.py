@@ -7,7 +7,7 @@ share it share its files, and switching a setting back finds the old result.
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
@@ -54,6 +54,12 @@ class Stage:
     def values(self) -> dict[str, Any]:
         """Its settings as builtins."""
         return asdict(self.settings)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The values that differ from the defaults: a setting that is added later renames no stage."""
+        usual = asdict(type(self.settings)())
+        return {name: value for name, value in self.values.items() if value != usual[name]}
 
     def parent(self, kind: str) -> "Stage":
         """The stage of that kind that its job reads."""
@@ -149,10 +155,10 @@ class StageKind(ABC):
         del settings
         return False
 
-    def whole(self, settings: Any) -> Any | None:
-        """Settings of the stage of the same kind that every fold starts from; None without one."""
+    def sources(self, settings: Any) -> Sequence[Any]:
+        """Settings of the stages of the same kind that its job starts from: what all folds share, or several views."""
         del settings
-        return None
+        return ()
 
     def maker(self, method: Method) -> Inpainter | None:
         """The inpainter that trains it, if its kind has several."""
@@ -161,7 +167,7 @@ class StageKind(ABC):
 
     def content(self, stage: Stage) -> list[Any]:
         """Content of the digest in a stage's name; a change loses the results of earlier runs."""
-        return [*(parent.name for parent in stage.parents), stage.split, stage.protocol, stage.values]
+        return [*(parent.name for parent in stage.parents), stage.split, stage.protocol, stage.chosen]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """Upper limit of the count of numbers in one part; 0 if it is small."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from brainfed.configuration.stages.regime import Regime
-from brainfed.configuration.stages.stage import Stage, StageKind
+from brainfed.configuration.stages.stage import NOTHING, Stage, StageKind
 from brainfed.imaging.settings import FeatureSettings, OneViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
@@ -23,6 +23,10 @@ class Features(StageKind):
         """The same for all methods."""
         del method
         return FeatureSettings
+
+    def of_method(self, method: Method) -> Mapping[str, Any]:
+        """The features that a method declares."""
+        return dict(method.options.get(self.name, NOTHING))
 
     def slug(self, stage: Stage) -> str:
         """The measure of connectivity, another kind of features, or several views."""
@@ -61,6 +65,12 @@ class Features(StageKind):
         if regime.labels == "permuted" and settings.reads_labels:
             raise UserError(true_labels(f"{where}.features.selection"))
         return settings
+
+    def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
+        """All settings but the reference of tangent features: a twin alone has its own institution's."""
+        del twin
+        views = {name: _without_reference(view) for name, view in values["views"].items()}
+        return _without_reference(values) | {"views": views}
 
     def reads_split(self, settings: FeatureSettings) -> bool:
         """True if the features are fitted."""
@@ -102,6 +112,10 @@ def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     """The reference of tangent features; scans of tested subjects enter none if the regime hides them."""
     hidden = regime.unseen or regime.protocol == "inductive"
     return "training" if settings.reference == "all" and hidden else settings.reference
+
+
+def _without_reference(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != "reference"}
 
 
 def true_labels(key: str) -> str:

@@ -1,12 +1,12 @@
 """Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.stage import NOTHING, Stage, StageKind
-from brainfed.imaging.settings import FeatureSettings, OneViewSettings
+from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
 
@@ -88,8 +88,12 @@ class Features(StageKind):
         return [below] if settings.fitted and not below.fitted else []
 
     def content(self, stage: Stage) -> list[Any]:
-        """The settings, and the split if the features are fitted."""
-        return [stage.chosen, stage.split]
+        """The settings, and the split if the features are fitted; of views each, in order, and its features."""
+        settings: FeatureSettings = stage.settings
+        if not settings.views:
+            return [stage.chosen, stage.split]
+        views = zip(settings.views.items(), stage.parents, strict=True)
+        return [[[name, parent.name, _scaling(view)] for (name, view), parent in views], stage.split]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """(n, d) features."""
@@ -100,12 +104,21 @@ FEATURES = Features()
 
 
 def width(features: Stage, regions: int) -> int:
-    """Number of features of a subject with this number of regions."""
+    """Number of features of a subject with this number of regions; FreeSurfer's few measures count as 0."""
     settings: FeatureSettings = features.settings
     if settings.views:
         return sum(width(view, regions) for view in features.parents)
+    if settings.kind == "morphometry":
+        return 0
     connections = regions * (regions + 1 if settings.tangent else regions - 1) // 2
     return min(settings.selected, connections) if settings.reads_labels else connections
+
+
+def _scaling(view: ViewSettings) -> dict[str, Any]:
+    """The settings of a view beside those of its features that differ from the defaults."""
+    usual, values = asdict(ViewSettings()), asdict(view)
+    own = values.keys() - asdict(OneViewSettings()).keys()
+    return {key: values[key] for key in own if values[key] != usual[key]}
 
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:

@@ -15,6 +15,7 @@ class Features(StageKind):
     """`features/{features}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` instead."""
 
     name = key = folder = role = "features"
+    further = ("covariances",)
     shown = "feature_files"
     reads = "features"
     manual = "keys of [features](#features) | the project's | Settings that differ; for methods that read features."
@@ -99,8 +100,25 @@ class Features(StageKind):
         """(n, d) features."""
         return subjects * width(stage, regions)
 
+    def numbers_of_all_parts(self, stage: Stage, subjects: int, regions: int) -> float:
+        """Of tangent features, two triangles of (R, R) a subject: its covariance and the logarithm."""
+        if stage.settings.views:
+            return sum(self.numbers_of_all_parts(view, subjects, regions) for view in stage.parents)
+        return subjects * regions * (regions + 1) if stage.settings.tangent else 0
+
+    def folders(self, stage: Stage) -> list[str]:
+        """Its own folder, and that of the covariances of tangent features."""
+        settings: FeatureSettings = stage.settings
+        own = f"{self.folder}/{stage.name}"
+        return [own, covariances_folder(settings.shrinkage)] if settings.tangent else [own]
+
 
 FEATURES = Features()
+
+
+def covariances_folder(shrinkage: float | str) -> str:
+    """Folder of the covariances with this shrinkage; tangent features of all references share it."""
+    return f"covariances/shrinkage-{shrinkage}"
 
 
 def width(features: Stage, regions: int) -> int:

@@ -39,6 +39,18 @@ class InputSettings:
 
 
 @dataclass(frozen=True)
+class CentreSettings:
+    """Removal of what all features of a subject share."""
+
+    centre: Literal["none", "subject"] = setting(
+        "none",
+        "subject: subtract from each subject's features their mean, at home, before any z-score. Without regression "
+        "of the global signal all correlations of a subject rise and fall together; steps of Adam then follow this "
+        "direction alone.",
+    )
+
+
+@dataclass(frozen=True)
 class ClassifierSettings(InputSettings):
     """A classifier with two hidden layers."""
 

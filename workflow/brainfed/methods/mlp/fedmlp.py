@@ -6,13 +6,14 @@ from brainfed.methods.classifier_settings import (
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
+    CentreSettings,
     FederatedClassifierSettings,
 )
 from brainfed.methods.method import Method, Twins
 
 
 @dataclass(frozen=True)
-class FedMLPSettings(FederatedClassifierSettings):
+class FedMLPSettings(CentreSettings, FederatedClassifierSettings):
     """The federation's settings and the classifier's."""
 
 
@@ -26,5 +27,5 @@ METHOD = Method(
     twins=Twins("localmlp", "centralmlp"),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
-    variants={"fedmlp": {}},
+    variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )

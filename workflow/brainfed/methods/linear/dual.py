@@ -68,13 +68,16 @@ class TrainingSpan:
 
 
 def training_span(
-    features: FloatArray, rows: NDArray[np.bool_], standardise: Literal["institution", "none"]
+    features: FloatArray, rows: NDArray[np.bool_], standardise: Literal["institution", "none"], norm: float = 0.0
 ) -> TrainingSpan:
-    """The training subjects `rows` (n,) of `features` (n, d), z-scored with their own moments or only centred."""
+    """The training subjects `rows` (n,) of `features` (n, d), z-scored with their own moments or only centred.
+
+    They are divided by the root of their mean squared norm, or by `norm` if it is given.
+    """
     mean, deviation = training_moments(features, rows)
     if standardise == "none":
         deviation = np.ones_like(deviation)
     vectors = (features[rows] - mean) / deviation
-    norm = float(np.sqrt(np.mean(np.einsum("ij,ij->i", vectors, vectors)))) or 1.0
+    norm = norm or float(np.sqrt(np.mean(np.einsum("ij,ij->i", vectors, vectors)))) or 1.0
     vectors /= norm
     return TrainingSpan(vectors, mean, deviation * norm, vectors @ vectors.T)

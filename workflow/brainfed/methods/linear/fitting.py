@@ -43,7 +43,7 @@ class TrainingSet:
         labels: (n,) in {0, 1}, both present; 1 for one class if there are more than two.
         twins: (n,) position of the first identical subject.
         seed: seed of the inner folds.
-        inner: (n,) inner folds that the institutions deal for themselves.
+        inner: (n,) inner folds that the institutions deal for themselves; 0 where the task reads none.
     """
 
     span: TrainingSpan
@@ -66,8 +66,9 @@ class LinearTask:
         fit: from the training subjects of two groups to a model.
         kind: `probability` passes the model's score through the logistic function.
         training: `local` or `central`.
-        standardise: `institution` or `none`.
+        standardise: `institution` or `none`; views have settings of their own.
         shared_tensors: tensors that the method declares to leave an institution.
+        inner_folds: whether the fit reads inner folds of the institutions.
     """
 
     fit: Fit
@@ -75,6 +76,7 @@ class LinearTask:
     training: Literal["local", "central"]
     standardise: Literal["institution", "none"]
     shared_tensors: Mapping[str, tuple[str, ...]]
+    inner_folds: bool = False
 
 
 def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
@@ -118,8 +120,10 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
     institutions = np.unique(inputs.institution[pool])
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
     seed = inputs.streams.key("inner folds", owner, fold)
-    span = None if alike else training_span(features, rows, task.standardise)
-    inner = institution_folds(inputs, fold)[rows]
+    norm = float(np.sqrt(sum(view.weight for view in inputs.views)))
+    standardise = "none" if inputs.views else task.standardise
+    span = None if alike else training_span(features, rows, standardise, norm)
+    inner = institution_folds(inputs, fold)[rows] if task.inner_folds else np.zeros(len(labels), dtype=np.int64)
 
     def model(own: IntArray) -> LinearModel:
         if span is None or own.min() == own.max():

@@ -206,15 +206,72 @@ rule compute_connectivity:
         "../scripts/compute_connectivity.py"
 
 
+rule compute_covariances:
+    input:
+        series=lambda wc: COHORTS[wc.cohort].shard_file(wc.shard, ".safetensors"),
+    output:
+        covariances=covariance_pattern(),
+    log:
+        "logs/{cohort}/compute_covariances/{shrinkage}.{shard}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/compute_covariances/{shrinkage}.{shard}.tsv"
+    wildcard_constraints:
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
+        shrinkage=r"[0-9.e-]+",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: PROJECT.threads
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(60),
+    params:
+        given=named(
+            code=code_of("scripts/compute_covariances.py"),
+            shrinkage=lambda wc: float(wc.shrinkage),
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
+        ),
+    message:
+        "Computing covariances, shrinkage {wildcards.shrinkage}, {wildcards.shard} ({wildcards.cohort})"
+    script:
+        "../scripts/compute_covariances.py"
+
+
+rule compute_tangent:
+    input:
+        covariances=lambda wc: LAYOUT.covariance_files(
+            stage_of(wc, "features"), wc.cohort
+        ),
+    output:
+        features=stage_pattern("features", part="all", repeat=""),
+    log:
+        "logs/{cohort}/compute_tangent/{features}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/compute_tangent/{features}.tsv"
+    wildcard_constraints:
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
+        features=r"tangent-.*",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: PROJECT.threads
+    resources:
+        mem_mb=growing(4000),
+        runtime=growing(60),
+    params:
+        given=named(
+            code=code_of("scripts/compute_tangent.py"),
+            settings=lambda wc: stage_of(wc, "features").values,
+        ),
+    message:
+        "Computing {wildcards.features} ({wildcards.cohort})"
+    script:
+        "../scripts/compute_tangent.py"
+
+
 rule fit_connectivity:
     input:
         unpack(
             lambda wc: LAYOUT.fitting_inputs(
-                stage_of(wc, "features"),
-                wc.cohort,
-                wc.repeat,
-                wc.fold,
-                lambda: COHORTS[wc.cohort].shard_files(".safetensors"),
+                stage_of(wc, "features"), wc.cohort, wc.repeat, wc.fold
             )
         ),
     output:
@@ -228,7 +285,7 @@ rule fit_connectivity:
         features=r"(?!views-)[^/]+",
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
+    threads: lambda wc: 1 if stage_of(wc, "features").parents else PROJECT.threads
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),

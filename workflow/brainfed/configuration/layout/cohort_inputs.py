@@ -30,8 +30,11 @@ class CohortInputs:
         """The time series artefacts of all shards, or the artefact of its FreeSurfer measures."""
         if self.settings.kind == "morphometry":
             return [f"{self._measures}{suffix}"]
-        folder = f"results/{self.name}/timeseries/{self.listing.atlas}"
-        return [f"{folder}/{shard}{suffix}" for shard in self.listing.shards]
+        return [self.shard_file(shard, suffix) for shard in self.listing.shards]
+
+    def shard_file(self, shard: str, suffix: str) -> str:
+        """A time series artefact of one shard."""
+        return f"results/{self.name}/timeseries/{self.listing.atlas}/{shard}{suffix}"
 
     def series_files(self) -> list[str]:
         """The region series; a cohort of FreeSurfer measures has none."""

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from brainfed.configuration.stages.regime import Regime
-from brainfed.configuration.stages.stage import Stage, StageKind
+from brainfed.configuration.stages.stage import NOTHING, Stage, StageKind
 from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
@@ -15,6 +15,7 @@ class Features(StageKind):
     """`features/{features}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` instead."""
 
     name = key = folder = role = "features"
+    further = ("covariances",)
     shown = "feature_files"
     reads = "features"
     manual = "keys of [features](#features) | the project's | Settings that differ; for methods that read features."
@@ -23,6 +24,10 @@ class Features(StageKind):
         """The same for all methods."""
         del method
         return FeatureSettings
+
+    def of_method(self, method: Method) -> Mapping[str, Any]:
+        """The features that a method declares."""
+        return dict(method.options.get(self.name, NOTHING))
 
     def slug(self, stage: Stage) -> str:
         """The measure of connectivity, another kind of features, or several views."""
@@ -62,6 +67,12 @@ class Features(StageKind):
             raise UserError(true_labels(f"{where}.features.selection"))
         return settings
 
+    def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
+        """All settings but the reference of tangent features: a twin alone has its own institution's."""
+        del twin
+        views = {name: _without_reference(view) for name, view in values["views"].items()}
+        return _without_reference(values) | {"views": views}
+
     def reads_split(self, settings: FeatureSettings) -> bool:
         """True if the features are fitted."""
         return settings.fitted
@@ -89,8 +100,25 @@ class Features(StageKind):
         """(n, d) features."""
         return subjects * width(stage, regions)
 
+    def numbers_of_all_parts(self, stage: Stage, subjects: int, regions: int) -> float:
+        """Of tangent features, two triangles of (R, R) a subject: its covariance and the logarithm."""
+        if stage.settings.views:
+            return sum(self.numbers_of_all_parts(view, subjects, regions) for view in stage.parents)
+        return subjects * regions * (regions + 1) if stage.settings.tangent else 0
+
+    def folders(self, stage: Stage) -> list[str]:
+        """Its own folder, and that of the covariances of tangent features."""
+        settings: FeatureSettings = stage.settings
+        own = f"{self.folder}/{stage.name}"
+        return [own, covariances_folder(settings.shrinkage)] if settings.tangent else [own]
+
 
 FEATURES = Features()
+
+
+def covariances_folder(shrinkage: float | str) -> str:
+    """Folder of the covariances with this shrinkage; tangent features of all references share it."""
+    return f"covariances/shrinkage-{shrinkage}"
 
 
 def width(features: Stage, regions: int) -> int:
@@ -115,6 +143,10 @@ def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     """The reference of tangent features; scans of tested subjects enter none if the regime hides them."""
     hidden = regime.unseen or regime.protocol == "inductive"
     return "training" if settings.reference == "all" and hidden else settings.reference
+
+
+def _without_reference(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != "reference"}
 
 
 def true_labels(key: str) -> str:

@@ -19,12 +19,12 @@ from brainfed.cohort.sources.listing import list_cohort
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_subject
 from brainfed.imaging.extraction.join_runs import join_runs
-from brainfed.imaging.tangent.covariances import covariances
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.files import load_runs, load_series
 from brainfed.imaging.series.region_series import RegionSeries
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.tangent.covariances import covariances
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 

@@ -211,7 +211,7 @@ def experiment(
         "labels": "true",
         "reference": reference or variants[0][0]["name"],
         "repeats": repeats,
-        "split": {"validation": "folds", "institutions": "random", "folds": FOLDS, "count": count},
+        "split": {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label", "count": count},
         "splits": splits,
         "tables": {"runs": str(runs)},
         "figures": {},

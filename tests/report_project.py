@@ -325,7 +325,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "labels": "true",
         "reference": "ridge-central",
         "repeats": REPEATS,
-        "split": {"validation": "folds", "institutions": "random", "folds": FOLDS},
+        "split": {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"},
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
         "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")},
         "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},

@@ -113,6 +113,16 @@ def test_one_more_repeat_keeps_the_first(project):
     assert project.planned() == Counter(split_subjects=1, build_graph=1, train_method=3, score_experiment=1)
 
 
+def test_folds_by_site_and_label_are_another_split(project):
+    project.configure(split=CONFIG["split"] | {"stratify": "site_label"})
+    assert project.planned() == Counter(split_subjects=1, build_graph=1, train_method=3, score_experiment=1)
+
+
+def test_folds_by_label_are_those_without_the_setting(project):
+    project.configure(split=CONFIG["split"] | {"stratify": "label"})
+    assert project.planned() == Counter()
+
+
 def test_the_inductive_protocol_puts_graphs_on_the_fold_axis(project):
     project.configure(protocol="inductive")
     assert project.planned() == Counter(build_graph=2, train_method=3, score_experiment=1)

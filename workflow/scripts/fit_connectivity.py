@@ -17,6 +17,8 @@ with job(snakemake) as running:
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)
     people = read_table(files.split, ["subject", "institution", "fold"]).sort_values("subject")
+    if settings.kind == "morphometry":  # A subject with a scan may lack measures.
+        people = people[people["subject"].isin(read_arrays(files.whole, []).subjects)]
     subjects, institution = list(people["subject"]), people["institution"]
     training = (people["fold"] != params.fold).to_numpy()
     if files.whole:

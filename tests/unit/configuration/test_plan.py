@@ -161,6 +161,8 @@ def test_one_variants_k_renames_its_graph_alone():
         ({"features": {"selected": 9}}, set()),
         ({"features": {"harmonise_covariates": [], "harmonise_bayes": False}}, set()),
         ({"variants": {"first": {"features": {"selected": 9}}}}, set()),
+        ({"split": {"stratify": "site_label"}}, {"split", "graph", "regime"}),
+        ({"split": {"stratify": "label"}}, set()),
         ({"split": {"groups": {"one": ["a"]}}}, set()),
         ({"threads": 2}, set()),
         ({"report": {"title": "Ours"}}, set()),
@@ -178,11 +180,12 @@ def test_a_change_renames_what_depends_on_it(changes, kinds):
     ("split", "void", "counts"),
     [
         ({}, {"groups": {"one": ["a"]}}, {"count": 4}),
-        ({"institutions": "sites"}, {"count": 4, "groups": {"one": ["a"]}}, {"folds": 4}),
+        ({}, {"stratify": "label"}, {"stratify": "site_label"}),
+        ({"institutions": "sites"}, {"count": 4, "groups": {"one": ["a"]}, "stratify": "site_label"}, {"folds": 4}),
         ({"institutions": "site_groups", "groups": {"one": ["a"]}}, {"count": 4}, {"groups": {"two": ["a"]}}),
         (
             {"validation": "leave_one_site_out"},
-            {"count": 4, "folds": 9, "institutions": "sites", "groups": {"one": ["a"]}},
+            {"count": 4, "folds": 9, "institutions": "sites", "groups": {"one": ["a"]}, "stratify": "site_label"},
             {"validation": "folds"},
         ),
     ],
@@ -195,6 +198,29 @@ def test_a_setting_of_the_split_that_does_not_count_moves_no_name(split, void, c
     assert names(after) == names(before)
     assert [split_content(settings) for settings in after.splits.values()] == content
     assert names(plan(split=split | counts))["split"] != names(before)["split"]
+
+
+@pytest.mark.parametrize(
+    ("split", "name"),
+    [
+        ({}, "5-random-5-fold-54e3ac76"),
+        ({"institutions": "sites"}, "sites-5-fold-615498ca"),
+        ({"institutions": "site_groups", "groups": {"one": ["a"]}}, "site-groups-5-fold-dc87853a"),
+        ({"validation": "leave_one_site_out"}, "leave-one-site-out-a2ab86ee"),
+    ],
+    ids=str,
+)
+def test_a_setting_that_came_later_renames_no_split(split, name):
+    assert plan(seed=20240101, split={"count": 5, "folds": 5} | split).experiments["methods"].regime.split == name
+
+
+def test_splits_of_one_experiment_may_be_stratified_both_ways():
+    swept = {"methods": {"split": {"stratify": ["label", "site_label"]}}}
+    found = plan(experiments=swept)
+    assert {"methods-stratify-label", "methods-stratify-site-label"} <= set(found.experiments)
+    both = [found.experiments[f"methods-stratify-{name}"].regime.split for name in ("label", "site-label")]
+    assert both[0] in plan().splits
+    assert both[1].startswith("2-random-3-fold-site-label-")
 
 
 def test_the_number_of_selected_features_is_no_setting_where_none_are_selected():

@@ -265,7 +265,9 @@ def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
         "sites": f"{institutions} institutions, one a site",
         "site_groups": f"{institutions} institutions, groups of sites",
     }[outline.split["institutions"]]
-    return f"{drawn}; {outline.split['folds']}-fold cross-validation; {repeats} ({folds} test folds)"
+    by_site = outline.split["stratify"] == "site_label" and outline.split["institutions"] != "sites"
+    stratified = " stratified by site and diagnosis" if by_site else ""
+    return f"{drawn}; {outline.split['folds']}-fold cross-validation{stratified}; {repeats} ({folds} test folds)"
 
 
 def _tests(tests: pd.DataFrame, variants: tuple[ShownVariant, ...], metric: str, scope: str) -> DifferenceTable:

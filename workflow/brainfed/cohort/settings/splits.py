@@ -33,13 +33,26 @@ class SplitSettings:
         "Cross-validation folds inside each institution, or each site as an institution of its own, tested once "
         "(`institutions` and `folds` are then ignored; methods that complete the graph need `protocol: inductive`).",
     )
-    folds: int = setting(5, "Folds of the cross-validation, stratified by diagnosis in each institution.", minimum=2)
+    folds: int = setting(5, "Folds of the cross-validation, stratified as `stratify` says.", minimum=2)
+    stratify: Literal["label", "site_label"] = setting(
+        "label",
+        "label: every fold has its share of each diagnosis in each institution; site_label: also in each site, of an "
+        "institution and of all (no effect where sites are institutions, or are left out in turn). Under `label` a "
+        "site has fewer patients among its training subjects where it has more among its test subjects, and features "
+        "that are centred by site turn this into scores. Report both stratifications before claiming a gain from "
+        "anything site-wise.",
+    )
     repeats: int = setting(5, "Number of draws of institutions and folds.", minimum=1)
 
     @property
     def draws_institutions(self) -> bool:
         """Whether institutions are random parts of the cohort, not sites or groups of sites."""
         return self.institutions == "random" and self.validation == "folds"
+
+    @property
+    def stratifies_sites(self) -> bool:
+        """Whether folds are even in sites of institutions: an institution may have several."""
+        return self.stratify == "site_label" and self.institutions != "sites" and self.validation == "folds"
 
     def __post_init__(self) -> None:
         if self.share is None:

@@ -9,18 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold
 
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
+from brainfed.cohort.splits.folds import left_out_in_turn, stratified, stratified_by_site
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 OUTSIDE = ""
 """In place of an institution's name: in no institution."""
-UNTESTED = -1
-"""In place of a fold: an unlabelled subject is never scored."""
 
 
 def split(
@@ -57,12 +55,12 @@ def split(
             no subject to test.
     """
     subjects, institution = draw_institutions(included, participants, settings, streams, target, classes)
-    labelled = subjects["diagnosis"].to_numpy() >= 0
     if settings.validation == "leave_one_site_out":
-        fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
-        fold[labelled] = _site_folds(institution[labelled], _tested_sites(participants))
+        fold = left_out_in_turn(subjects, institution, _tested_sites(participants))
+    elif settings.stratifies_sites:
+        fold = stratified_by_site(subjects, institution, settings.folds, streams)
     else:
-        fold = _stratified_folds(subjects, institution, settings.folds, streams)
+        fold = stratified(subjects, institution, settings.folds, streams)
     return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
 
 
@@ -86,6 +84,8 @@ def draw_institutions(
         _refuse_one_site(tested)
         _refuse_emptied(sorted(set(_tested_sites(participants)) - tested), included, participants)
         return subjects, institution
+    if settings.stratifies_sites:
+        _site(subjects[subjects["diagnosis"] >= 0], "stratify: site_label")
     institution = _institutions(subjects, _sites(participants), settings, streams)
     drawn = institution != OUTSIDE
     subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
@@ -198,21 +198,6 @@ def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, st
     return chosen
 
 
-def _stratified_folds(
-    subjects: pd.DataFrame, institution: NDArray[np.object_], folds: int, streams: Streams
-) -> NDArray[np.int64]:
-    fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
-    labelled = subjects["diagnosis"].to_numpy() >= 0
-    for name in sorted(set(institution[labelled])):
-        members = np.flatnonzero((institution == name) & labelled)
-        diagnosis = subjects["diagnosis"].to_numpy()[members]
-        group = subjects["group"].to_numpy()[members]
-        splitter = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=streams.key("folds", name) % 2**32)
-        for index, (_, tested) in enumerate(splitter.split(members, diagnosis, group)):
-            fold[members[tested]] = index
-    return fold
-
-
 def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, words: ClassWords) -> None:
     folds, other = settings.folds, "merge it with another institution"
     if settings.institutions == "random":
@@ -247,8 +232,3 @@ def _refuse_emptied(sites: list[str], included: pd.DataFrame, participants: pd.D
         f"all {len(members)} leave (most often: {kinds.mode().iloc[0]}; see cohort/issues.tsv; {len(sites) - 1} more "
         "such sites); loosen that rule, leave the site out by `rows`, or merge it with another under codes.site."
     )
-
-
-def _site_folds(site: NDArray[np.object_], sites: list[str]) -> NDArray[np.int64]:
-    rank = {name: index for index, name in enumerate(sites)}
-    return np.array([rank[name] for name in site], dtype=np.int64)

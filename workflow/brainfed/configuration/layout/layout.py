@@ -73,6 +73,10 @@ class Layout:
             "participants": cohort_file(cohort, PARTICIPANTS) if subjects else none,
         }
 
+    def view_inputs(self, stage: Stage, cohort: str, repeat: int | str = "", part: str = "all") -> list[str]:
+        """The features that one part of features of several views joins, in the order of the views."""
+        return [stage_file(view, cohort, repeat, part) for view in stage.parents]
+
     def fidelity_inputs(self, fused: Stage, cohort: str, repeat: int | str) -> Roles:
         """Inputs of the fidelity of a fused graph, for the first part of the repeat."""
         part = self.parts(fused, cohort)[0]

@@ -20,6 +20,9 @@ from brainfed.configuration.validation import nearest, validate
 from brainfed.methods.registry import SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
+YOUNGER = frozenset({"stratify"})
+"""Settings of a split that came after its first names."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -142,10 +145,11 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
     for variant in variants:
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
+            measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
             raise UserError(
                 f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
                 f"{cohort.source!r}, found {variant.name!r} with {kind}; set features.kind: "
-                f"{cohort.kind}, or name other `cohorts` in the experiment."
+                f"{cohort.kind}{measured}, or name other `cohorts` in the experiment."
             )
 
 
@@ -197,21 +201,24 @@ def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
         slug = "leave-one-site-out"
     else:
         parts = f"{split.count}-random" if split.institutions == "random" else split.institutions.replace("_", "-")
-        slug = f"{parts}-{split.folds}-fold"
+        slug = f"{parts}-{split.folds}-fold" + ("-site-label" if split.stratifies_sites else "")
     return stage_name(slug, [split_content(split), project.seed])
 
 
 def split_content(split: SplitSettings) -> dict[str, Any]:
     """The settings that decide one repeat of a split; the number of repeats can grow later.
 
-    Settings without effect under the other settings are set to their defaults.
+    Settings without effect under the other settings are set to their defaults. At its default a setting that is younger
+    than the names of splits is left out: it renames none.
     """
     usual, void = asdict(SplitSettings()), _void(split)
-    return {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}
+    held = {key: usual[key] if key in void else value for key, value in asdict(split).items() if key != "repeats"}
+    return {key: value for key, value in held.items() if key not in YOUNGER or value != usual[key]}
 
 
 def _void(split: SplitSettings) -> set[str]:
+    unstratified = set[str]() if split.stratifies_sites else {"stratify"}
     if split.validation == "leave_one_site_out":
-        return {"institutions", "count", "share", "groups", "folds"}
+        return {"institutions", "count", "share", "groups", "folds"} | unstratified
     belongs = {"random": {"count", "share"}, "sites": set[str](), "site_groups": {"groups"}}
-    return {"count", "share", "groups"} - belongs[split.institutions]
+    return {"count", "share", "groups"} - belongs[split.institutions] | unstratified

@@ -1,0 +1,79 @@
+"""Folds of subjects in their institutions: stratified by diagnosis, by site and diagnosis, or one a site."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold
+
+from brainfed.cohort.splits.even_folds import even_folds
+from brainfed.runtime.streams import Streams
+
+UNTESTED = -1
+"""In place of a fold: an unlabelled subject is never scored."""
+
+
+def stratified(
+    subjects: pd.DataFrame, institution: NDArray[np.object_], folds: int, streams: Streams
+) -> NDArray[np.int64]:
+    """(n,) fold of each subject; those of each diagnosis are spread evenly in each institution.
+
+    Args:
+        subjects: group (of twins), diagnosis (-1 without one).
+        institution: (n,) names.
+        folds: number of folds.
+        streams: random streams of the repeat.
+    """
+    fold = np.full(len(subjects), UNTESTED, dtype=np.int64)
+    labelled = subjects["diagnosis"].to_numpy() >= 0
+    for name in sorted(set(institution[labelled])):
+        members = np.flatnonzero((institution == name) & labelled)
+        diagnosis = subjects["diagnosis"].to_numpy()[members]
+        group = subjects["group"].to_numpy()[members]
+        splitter = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=streams.key("folds", name) % 2**32)
+        for index, (_, tested) in enumerate(splitter.split(members, diagnosis, group)):
+            fold[members[tested]] = index
+    return fold
+
+
+def stratified_by_site(
+    subjects: pd.DataFrame, institution: NDArray[np.object_], folds: int, streams: Streams
+) -> NDArray[np.int64]:
+    """(n,) fold of each subject; those of each diagnosis are spread evenly in each institution, site, and both.
+
+    Their numbers in any two folds differ by one at most, also where a site has fewer subjects than folds. Twins count
+    once, with the diagnosis, the site and the institution of the first labelled one.
+
+    Args:
+        subjects: group (of twins), site, diagnosis (-1 without one); the site of every labelled subject is known.
+        institution: (n,) names.
+        folds: number of folds.
+        streams: random streams of the repeat.
+    """
+    labelled = (subjects["diagnosis"] >= 0).to_numpy()
+    people = subjects.assign(institution=institution)[labelled].drop_duplicates("group").sort_values("group")
+    drawn: dict[str, int] = {}
+    for code in sorted(set(people["diagnosis"].tolist())):
+        members = people[people["diagnosis"] == code]
+        rows, columns = (pd.factorize(members[key], sort=True)[0].astype(np.int64) for key in ("institution", "site"))
+        found = even_folds(rows, columns, folds, streams.numpy("folds", "by site", code))
+        drawn |= dict(zip(members["group"], found.tolist(), strict=True))
+    fold = subjects["group"].map(drawn).fillna(UNTESTED).to_numpy(dtype=np.int64)
+    return np.where(labelled, fold, UNTESTED)
+
+
+def left_out_in_turn(
+    subjects: pd.DataFrame, institution: NDArray[np.object_], sites: Sequence[str]
+) -> NDArray[np.int64]:
+    """(n,) fold of each subject: the rank of its site among `sites`.
+
+    Args:
+        subjects: diagnosis (-1 without one).
+        institution: (n,) the site of each subject.
+        sites: all sites that are tested, in order.
+    """
+    rank = {name: index for index, name in enumerate(sites)}
+    labelled = (subjects["diagnosis"] >= 0).to_numpy()
+    places = zip(institution, labelled, strict=True)
+    return np.array([rank[site] if known else UNTESTED for site, known in places], dtype=np.int64)

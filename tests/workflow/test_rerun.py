@@ -213,15 +213,25 @@ def test_tangent_features_rerun_the_shards_and_the_last_step_that_a_change_touch
 
 
 def test_a_reference_of_everybody_is_in_the_costs_of_every_method(project):
-    project.configure(**tangent(reference="all"))
+    """Also where a fold starts from these features."""
+    settings = tangent(reference="all")
+    settings["experiments"]["methods"]["variants"] += ["even", "few"]
+    local = {"method": "ridge", "training": "local"}
+    even, few = ({**local, "features": further} for further in ({"harmonise": "combat"}, RFE))
+    project.configure(**settings, variants={"even": even, "few": few})
     project.snakemake("--cores", "2", "tables")
-    for path in sorted(project.folder.glob("results/tiny/methods/*/ridge-*/repeat-0/cost.json")):
-        rows = json.loads(path.read_text())["crossings"]
-        found = {row["name"]: (row["institutions"], row["bytes"]) for row in rows if row["stage"] == "features"}
-        matrices = ("0 1", 2 * 12 * 12 * 8)
-        assert found == {
-            "log-covariance-sum": matrices, "summed-subjects": ("0 1", 8), "tangent-reference": matrices
-        }  # fmt: skip
+    costs = sorted(project.folder.glob("results/tiny/methods/*/*/repeat-0/cost.json"))
+    found = {path.parts[-3]: crossings_of_features(path) for path in costs}
+    matrices = ("0 1", 2 * 12 * 12 * 8)
+    expected = {"log-covariance-sum": matrices, "summed-subjects": ("0 1", 8), "tangent-reference": matrices}
+    ranks = {"feature-rank": ("0 1", 2 * 78 * 4), "selected-features": ("0 1", 2 * 9 * 4)}
+    alike = dict.fromkeys(("even", "ridge-central", "ridge-local"), expected)
+    assert {name: found[name] for name in (*alike, "few")} == {**alike, "few": expected | ranks}
+
+
+def crossings_of_features(path):
+    rows = json.loads(path.read_text())["crossings"]
+    return {row["name"]: (row["institutions"], row["bytes"]) for row in rows if row["stage"] == "features"}
 
 
 def test_harmonised_features_put_everything_below_on_the_fold_axis(project):

@@ -39,6 +39,7 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_ridge:train",
     family="linear",
     topology="setting",
+    patterns=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"ridge-local": {"training": "local"}, "ridge-central": {"training": "central"}},
 )

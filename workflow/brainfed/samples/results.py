@@ -25,7 +25,8 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
     models = 1 if inputs.classes == 2 else inputs.classes
     patterns = outcome.patterns
     if patterns is not None and (patterns.shape[:-1] != (inputs.folds, models) or not np.isfinite(patterns).all()):
-        raise ValueError(f"expected finite patterns of {inputs.folds} folds and {models} models, found {patterns.shape}")
+        expected_of = f"{inputs.folds} folds and {models} models"
+        raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
 
 
 def predictions_table(

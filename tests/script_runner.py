@@ -21,7 +21,7 @@ class Named(dict):
 
 for case in json.loads(sys.argv[1]):
     given = {key: Named(case[key]) for key in ("input", "output")}
-    fixed = {"log": [], "params": {"given": case["params"]}, "resources": {}}
+    fixed = {"log": [], "params": {"given": case["params"]}, "resources": {}, "threads": 1}
     fixed["scriptdir"] = case["path"].rpartition("/")[0]
     runpy.run_path(case["path"], init_globals={"snakemake": SimpleNamespace(**given, **fixed)})
 """

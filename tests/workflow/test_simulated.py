@@ -52,7 +52,7 @@ def test_every_subject_is_scored_and_the_tables_are_written(simulated):
     (path,) = results.glob("methods/*/ridge-central/repeat-0/patterns.safetensors")
     patterns = read_patterns([path])
     assert patterns.values.shape == (2, 1, 190) and patterns.values.any(axis=-1).all()
-    assert patterns.features[:2].tolist() == [[regions[0], regions[1]], [regions[0], regions[2]]]
+    assert patterns.features[:2].tolist() == [["", regions[0], regions[1]], ["", regions[0], regions[2]]]
     (path,) = results.glob("methods/*/quick/repeat-0/patterns.safetensors")
     assert read_patterns([path]) is None
     summary = pd.read_csv(results / "tables" / "methods.tsv", sep="\t")

@@ -100,6 +100,7 @@ rule list_issues:
         included="results/{cohort}/cohort/included.parquet",
         quality=lambda wc: COHORTS[wc.cohort].shard_files("-quality.parquet"),
         coverage=lambda wc: COHORTS[wc.cohort].shard_files("-coverage.parquet"),
+        further=lambda wc: COHORTS[wc.cohort].further_quality(),
     output:
         issues=if_subjects_may_be_shown(
             "results/{cohort}/cohort/issues.tsv",

@@ -33,7 +33,11 @@ from brainfed.configuration.layout.cohort_inputs import (
     exported_folders,
 )
 from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.paths import stage_pattern, timing_of
+from brainfed.configuration.layout.paths import (
+    covariance_pattern,
+    stage_pattern,
+    timing_of,
+)
 from brainfed.configuration.loading import load_plan
 from brainfed.configuration.outline.experiment import figure_outline, groups_drawn_as
 from brainfed.configuration.outline.figure_names import PAPER_FIGURES

@@ -140,9 +140,7 @@ rule read_measures:
         given=named(
             code=code_of("scripts/read_measures.py"),
             subjects=lambda wc: COHORTS[wc.cohort].measured_subjects(),
-            settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "freesurfer", "columns", "missing", "on_invalid", "target"
-            ),
+            settings=lambda wc: COHORTS[wc.cohort].measure_settings(),
         ),
     message:
         "Reading FreeSurfer measures ({wildcards.cohort})"
@@ -160,7 +158,7 @@ rule compute_morphometry:
     benchmark:
         "results/{cohort}/benchmarks/compute_morphometry/{features}.tsv"
     wildcard_constraints:
-        cohort=either(cohorts_yielding(PROJECT.cohorts, "morphometry")),
+        features=r"morphometry-[^/]+",
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -189,7 +187,7 @@ rule compute_connectivity:
     benchmark:
         "results/{cohort}/benchmarks/compute_connectivity/{features}.tsv"
     wildcard_constraints:
-        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
+        features=r"(pearson|partial)-[^/]+",
     conda:
         "../envs/brainfed.yaml"
     threads: 1
@@ -208,15 +206,72 @@ rule compute_connectivity:
         "../scripts/compute_connectivity.py"
 
 
+rule compute_covariances:
+    input:
+        series=lambda wc: COHORTS[wc.cohort].shard_file(wc.shard, ".safetensors"),
+    output:
+        covariances=covariance_pattern(),
+    log:
+        "logs/{cohort}/compute_covariances/{shrinkage}.{shard}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/compute_covariances/{shrinkage}.{shard}.tsv"
+    wildcard_constraints:
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
+        shrinkage=r"[0-9.e-]+",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: PROJECT.threads
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(60),
+    params:
+        given=named(
+            code=code_of("scripts/compute_covariances.py"),
+            shrinkage=lambda wc: float(wc.shrinkage),
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
+        ),
+    message:
+        "Computing covariances, shrinkage {wildcards.shrinkage}, {wildcards.shard} ({wildcards.cohort})"
+    script:
+        "../scripts/compute_covariances.py"
+
+
+rule compute_tangent:
+    input:
+        covariances=lambda wc: LAYOUT.covariance_files(
+            stage_of(wc, "features"), wc.cohort
+        ),
+    output:
+        features=stage_pattern("features", part="all", repeat=""),
+    log:
+        "logs/{cohort}/compute_tangent/{features}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/compute_tangent/{features}.tsv"
+    wildcard_constraints:
+        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
+        features=r"tangent-.*",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: PROJECT.threads
+    resources:
+        mem_mb=growing(4000),
+        runtime=growing(60),
+    params:
+        given=named(
+            code=code_of("scripts/compute_tangent.py"),
+            settings=lambda wc: stage_of(wc, "features").values,
+        ),
+    message:
+        "Computing {wildcards.features} ({wildcards.cohort})"
+    script:
+        "../scripts/compute_tangent.py"
+
+
 rule fit_connectivity:
     input:
         unpack(
             lambda wc: LAYOUT.fitting_inputs(
-                stage_of(wc, "features"),
-                wc.cohort,
-                wc.repeat,
-                wc.fold,
-                lambda: COHORTS[wc.cohort].shard_files(".safetensors"),
+                stage_of(wc, "features"), wc.cohort, wc.repeat, wc.fold
             )
         ),
     output:
@@ -226,9 +281,11 @@ rule fit_connectivity:
         "logs/{cohort}/fit_connectivity/{features}.{repeat}.{fold}.log",
     benchmark:
         "results/{cohort}/benchmarks/fit_connectivity/{features}.{repeat}.{fold}.tsv"
+    wildcard_constraints:
+        features=r"(?!views-)[^/]+",
     conda:
         "../envs/brainfed.yaml"
-    threads: 1
+    threads: lambda wc: 1 if stage_of(wc, "features").parents else PROJECT.threads
     resources:
         mem_mb=growing(4000),
         runtime=growing(60),
@@ -242,6 +299,50 @@ rule fit_connectivity:
         "Fitting {wildcards.features}, repeat {wildcards.repeat}, fold {wildcards.fold} ({wildcards.cohort})"
     script:
         "../scripts/fit_connectivity.py"
+
+
+rule join_views:
+    input:
+        views=lambda wc: LAYOUT.view_inputs(stage_of(wc, "features"), wc.cohort),
+    output:
+        features=stage_pattern("features", part="all", repeat=""),
+    log:
+        "logs/{cohort}/join_views/{features}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/join_views/{features}.tsv"
+    wildcard_constraints:
+        features=r"views-[^/]+",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/join_views.py"),
+            settings=lambda wc: stage_of(wc, "features").values,
+        ),
+    message:
+        "Joining {wildcards.features} ({wildcards.cohort})"
+    script:
+        "../scripts/join_views.py"
+
+
+use rule join_views as join_fitted_views with:
+    input:
+        views=lambda wc: LAYOUT.view_inputs(
+            stage_of(wc, "features"), wc.cohort, wc.repeat, f"fold-{wc.fold}"
+        ),
+    output:
+        features=stage_pattern("features", part="fold-{fold}"),
+        timing=timing_of(stage_pattern("features", part="fold-{fold}")),
+    log:
+        "logs/{cohort}/join_fitted_views/{features}.{repeat}.{fold}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/join_fitted_views/{features}.{repeat}.{fold}.tsv"
+    message:
+        "Joining {wildcards.features}, repeat {wildcards.repeat}, fold {wildcards.fold} ({wildcards.cohort})"
 
 
 rule export_cohort:

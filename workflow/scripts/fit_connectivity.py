@@ -7,24 +7,27 @@ with job(snakemake) as running:
     from brainfed.cohort.splits.training_labels import training_labels
     from brainfed.imaging.fitted.combat import harmonised
     from brainfed.imaging.fitted.rfe import select_features
-    from brainfed.imaging.fitted.tangent import tangent_features, tangent_ledger
-    from brainfed.imaging.series.files import load_series
     from brainfed.imaging.settings import FeatureSettings
+    from brainfed.imaging.tangent.covariances import load_covariances
+    from brainfed.imaging.tangent.reference import tangent_ledger
+    from brainfed.imaging.tangent.vectors import tangent_of_fold
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.samples.aligned import read_features
 
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)
     people = read_table(files.split, ["subject", "institution", "fold"]).sort_values("subject")
+    if settings.kind == "morphometry":  # A subject with a scan may lack measures.
+        people = people[people["subject"].isin(read_arrays(files.whole, []).subjects)]
     subjects, institution = list(people["subject"]), people["institution"]
     training = (people["fold"] != params.fold).to_numpy()
     if files.whole:
         features, whole = read_features(files.whole, subjects), read_arrays(files.whole, []).metadata
         regions, crossings = whole["regions"], list(whole["crossings"])
     else:
-        series, regions = load_series(files.series, subjects)
-        ledger = tangent_ledger(len(regions))
-        features = tangent_features(series, subjects, list(institution), training, ledger)
+        found = load_covariances(files.covariances, subjects)
+        regions, ledger = found.regions, tangent_ledger(len(found.regions))
+        features = tangent_of_fold(found, list(institution), training, settings.reference, ledger, snakemake.threads)
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
     if settings.harmonise == "combat":

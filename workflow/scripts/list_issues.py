@@ -22,5 +22,6 @@ with job(snakemake) as running:
         pd.concat([read_table(path) for path in snakemake.input.coverage], ignore_index=True),
         restore(CohortSettings, running.params.settings),
         running.params.strangers,
+        further=pd.concat([read_table(path) for path in snakemake.input.further]) if snakemake.input.further else None,
     )
     write_tsv(snakemake.output.issues, issues)

@@ -5,7 +5,7 @@ from brainfed.scripting.job import job
 with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
 
-    from brainfed.engines.stacked.crossings import crossings_of_files, in_order
+    from brainfed.engines.stacked.crossings import crossings_of_files, in_order, sizes_of
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
     from brainfed.runtime.entry import resolve
     from brainfed.runtime.jobs.checkpoints import inputs_digest
@@ -38,6 +38,7 @@ with job(snakemake, gpu=True) as running:
         Run(running.device, checkpoint=checkpoint, progress=running.progress),
     )
     check(inputs, outcome)
+    sizes = sizes_of(inputs.institution)
     write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth, params.classes))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
     write_arrays(snakemake.output.patterns, *named_patterns(outcome, files.get("features", []), params.classes))
@@ -47,8 +48,8 @@ with job(snakemake, gpu=True) as running:
             {
                 "counts": outcome.counts,
                 "crossings": in_order(
-                    crossings_of_files(files.get("features", [])),
-                    crossings_of_files([*files.get("graphs", []), *files.get("fused", [])]),
+                    crossings_of_files(files.get("features", []), sizes),
+                    crossings_of_files([*files.get("graphs", []), *files.get("fused", [])], sizes),
                     outcome.crossings,
                 ),
             }

@@ -47,7 +47,7 @@ class Cohort:
         features = FeatureSettings(harmonise="combat", **settings)
         return {
             "path": str(SCRIPTS / "fit_connectivity.py"),
-            "input": {**given, "whole": str(self.folder / "all.safetensors"), "series": []},
+            "input": {**given, "whole": str(self.folder / "all.safetensors"), "covariances": []},
             "output": {"features": str(self.folder / output), "timing": str(self.folder / f"{output}-timing.json")},
             "params": {"settings": asdict(features), "fold": fold},
         }

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pytest
 import yaml
 
 from brainfed.cohort.sources.listing import list_cohort
@@ -13,7 +14,7 @@ from brainfed.configuration.layout.cohort_inputs import (
     exported_folders,
 )
 from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.layout.paths import stage_pattern, timing_of
+from brainfed.configuration.layout.paths import covariance_pattern, stage_pattern, timing_of
 from brainfed.configuration.loading import load_plan, overlay
 
 CONFIG = """
@@ -30,7 +31,7 @@ experiments:
 
 def laid_out(**changes):
     plan = load_plan(overlay(yaml.safe_load(CONFIG), changes))
-    listings = {"ours": SimpleNamespace(labelled_sites=("a", "b", "c", "d"))}
+    listings = {"ours": SimpleNamespace(labelled_sites=("a", "b", "c", "d"), shards=("shard-00", "shard-01"))}
     variants = {one.name: one for one in plan.experiments["methods"].variants}
     return Layout(plan, listings), variants, plan.experiments["methods"].regime
 
@@ -79,16 +80,36 @@ def test_features_of_all_repeats_are_read_once_and_fitted_ones_once_a_fold_and_r
     assert len(layout.files_of_repeats(variants["fedgcn"].stages["features"], "ours", 2)) == 4
 
 
-def test_a_fold_is_fitted_on_series_or_on_the_features_of_everybody():
-    layout, variants, _ = laid_out(features={"connectivity": "tangent"})
-    read = layout.fitting_inputs(variants["fedgcn"].stages["features"], "ours", 1, 0, lambda: ["series"])
-    assert (read["series"], read["whole"], read["participants"]) == (["series"], [], [])
+def test_a_fold_is_fitted_on_covariances_or_on_the_features_of_everybody():
+    layout, variants, _ = laid_out(features={"connectivity": "tangent", "shrinkage": 0.5})
+    read = layout.fitting_inputs(variants["fedgcn"].stages["features"], "ours", 1, 0)
+    files = [f"results/ours/covariances/shrinkage-0.5/shard-0{number}.safetensors" for number in range(2)]
+    assert (read["covariances"], read["whole"], read["participants"]) == (files, [], [])
     layout, variants, _ = laid_out(features={"selection": "rfe"})
     features = variants["fedgcn"].stages["features"]
-    read = layout.fitting_inputs(features, "ours", 1, 0, lambda: ["series"])
-    assert read["series"] == []
+    read = layout.fitting_inputs(features, "ours", 1, 0)
+    assert read["covariances"] == []
     assert read["whole"] == f"results/ours/features/{features.parents[0].name}/all.safetensors"
     assert read["participants"] == "results/ours/cohort/participants.parquet"
+
+
+@pytest.mark.parametrize("further", [{"harmonise": "combat"}, {"selection": "rfe"}])
+def test_a_fold_harmonises_or_selects_from_the_tangent_features_of_everybody(further):
+    layout, variants, _ = laid_out(features={"connectivity": "tangent", "reference": "all", **further})
+    features = variants["fedgcn"].stages["features"]
+    read = layout.fitting_inputs(features, "ours", 1, 0)
+    assert (read["covariances"], len(features.parents)) == ([], 1)
+    assert read["whole"] == f"results/ours/features/{features.parents[0].name}/all.safetensors"
+
+
+def test_tangent_features_of_all_references_read_the_same_covariances():
+    files = set()
+    for given in ({}, {"reference": "training"}, {"reference": "all"}, {"harmonise": "combat"}):
+        layout, variants, _ = laid_out(features={"connectivity": "tangent", "shrinkage": 0.25, **given})
+        files.add(tuple(layout.covariance_files(variants["fedgcn"].stages["features"], "ours")))
+    assert len(files) == 1
+    written = covariance_pattern().format(cohort="ours", shrinkage="0.25", shard="shard-01")
+    assert written == files.pop()[1]
 
 
 def test_the_fidelity_of_a_repeat_is_that_of_its_first_part_and_needs_no_generator():

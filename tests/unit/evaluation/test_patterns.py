@@ -15,7 +15,8 @@ from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
 from brainfed.cohort.sources.simulated.simulate import region_signals, write_participants
 from brainfed.evaluation.patterns import Patterns, planted_connections, precision_at, read_patterns, stability
 from brainfed.imaging.connectivity import connectivity
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.settings import FeatureSettings, ViewSettings
+from brainfed.imaging.views import join_views
 from brainfed.methods.linear.ridge import RidgeSettings
 from brainfed.methods.linear.train_ridge import train
 from brainfed.runtime.artefacts import write_arrays
@@ -31,16 +32,19 @@ REGIONS = ["a", "b", "c", "d"]
 PAIRS = [["a", "b"], ["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"], ["c", "d"]]
 
 
-def write(path, values, **metadata):
-    described = {"regions": REGIONS, "settings": CONNECTIVITY, "classes": []} | metadata
-    write_arrays(path, {"patterns": np.asarray(values, dtype=np.float32)}, described)
+def write(path, values, columns=None, **described):
+    """A file of patterns (F, K, d) of features without views."""
+    values = np.asarray(values, dtype=np.float32)
+    view = {"name": "", "start": 0, "stop": values.shape[-1], "regions": REGIONS, "settings": CONNECTIVITY} | described
+    chosen = [[None]] * len(values) if columns is None else [[own] for own in columns]
+    write_arrays(path, {"patterns": values}, {"views": [view], "columns": chosen, "classes": []})
     return path
 
 
 def of(values):
     """Patterns (runs, d) of made-up connections."""
     values = np.asarray(values, dtype=np.float64)
-    names = np.array([[f"r{place:02d}", "z"] for place in range(values.shape[1])])
+    names = np.array([["", f"r{place:02d}", "z"] for place in range(values.shape[1])])
     return Patterns(values[:, None], names, ())
 
 
@@ -48,7 +52,8 @@ def test_runs_are_repeats_and_folds_in_order(tmp_path):
     values = np.random.default_rng(0).standard_normal((3, 2, 1, 6)).astype(np.float32)
     found = read_patterns([write(tmp_path / f"{repeat}", part) for repeat, part in enumerate(values)])
     np.testing.assert_array_equal(found.values, values.reshape(6, 1, 6))
-    assert found.features.tolist() == PAIRS
+    assert found.features[:, 1:].tolist() == PAIRS
+    assert set(found.features[:, 0]) == {""}
     assert found.classes == ()
 
 
@@ -63,15 +68,30 @@ def test_features_that_a_run_did_not_select_are_unknown_in_it(tmp_path):
     assert table["same_sign"].tolist() == [1, 1, 0, 0, 1, 1]
 
 
-def test_tangent_features_with_a_diagonal_name_regions_twice(tmp_path):
-    path = write(tmp_path / "0", np.ones((1, 1, 10)))
-    names = read_patterns([path]).features.tolist()
+def test_tangent_features_have_a_diagonal(tmp_path):
+    path = write(tmp_path / "0", np.ones((1, 1, 10)), settings=CONNECTIVITY | {"connectivity": "tangent"})
+    names = read_patterns([path]).features[:, 1:].tolist()
     assert names[:5] == [["a", "a"], ["a", "b"], ["a", "c"], ["a", "d"], ["b", "b"]]
 
 
 def test_measures_have_their_own_name(tmp_path):
     path = write(tmp_path / "0", np.ones((1, 1, 4)), settings={"kind": "morphometry"})
-    assert read_patterns([path]).features.tolist() == [[name, name] for name in REGIONS]
+    assert read_patterns([path]).features[:, 1:].tolist() == [[name, name] for name in REGIONS]
+
+
+def test_views_stand_side_by_side(tmp_path):
+    thickness = {"name": "thickness", "start": 3, "stop": 5, "regions": ["x", "y"], "settings": {"kind": "morphometry"}}
+    connectome = {"name": "fmri", "start": 0, "stop": 3, "regions": REGIONS, "settings": CONNECTIVITY}
+    patterns = np.arange(10, dtype=np.float32).reshape(2, 1, 5)
+    described = {"views": [connectome, thickness], "columns": [[[0, 1, 5], None], [[1, 2, 3], None]], "classes": []}
+    write_arrays(tmp_path / "0", {"patterns": patterns}, described)
+    found = read_patterns([tmp_path / "0"])
+    assert found.features.tolist() == [["fmri", *pair] for pair in PAIRS] + [
+        ["thickness", "x", "x"], ["thickness", "y", "y"]
+    ]  # fmt: skip
+    expected = [[0, 1, np.nan, np.nan, np.nan, 2, 3, 4], [np.nan, 5, 6, 7, np.nan, np.nan, 8, 9]]
+    np.testing.assert_array_equal(found.values[:, 0], expected)
+    assert stability(found)["view"].tolist() == ["fmri"] * 6 + ["thickness"] * 2
 
 
 def test_a_method_without_patterns_has_none(tmp_path):
@@ -95,10 +115,29 @@ def test_a_file_holds_the_names_of_its_features(tmp_path):
         write_arrays(tmp_path / f"fold-{fold}", {"features": np.zeros((1, 2), dtype=np.float32)}, described)
         files.append(tmp_path / f"fold-{fold}")
     arrays, metadata = named_patterns(outcome, files, ["control", "patient"])
-    assert metadata == {
-        "regions": REGIONS, "settings": CONNECTIVITY, "columns": [[0, 3], [2, 5]], "classes": []
-    }  # fmt: skip
+    view = {"name": "", "start": 0, "stop": 2, "regions": REGIONS, "settings": CONNECTIVITY}
+    assert metadata == {"views": [view], "columns": [[[0, 3]], [[2, 5]]], "classes": []}
     assert arrays["patterns"] is outcome.patterns
+    write_arrays(tmp_path / "0", arrays, metadata)
+    expected = [[1, np.nan, np.nan, 1, np.nan, np.nan], [np.nan, np.nan, 1, np.nan, np.nan, 1]]
+    np.testing.assert_array_equal(read_patterns([tmp_path / "0"]).values[:, 0], expected)
+
+
+def test_a_file_of_joined_views_describes_each(tmp_path):
+    outcome = Outcome(np.zeros((2, 1, 2)), "margin", patterns=np.ones((2, 1, 8), dtype=np.float32))
+    views = {}
+    for name, width, regions, kind in (("fmri", 6, REGIONS, "connectivity"), ("thickness", 2, ["x", "y"], "morphometry")):
+        described = {"subjects": ["s"], "regions": regions, "crossings": [], "settings": CONNECTIVITY | {"kind": kind}}
+        write_arrays(tmp_path / name, {"features": np.zeros((1, width), dtype=np.float32)}, described)
+        views[name] = ViewSettings(kind=kind)
+    joined = join_views([tmp_path / name for name in views], views)
+    write_arrays(tmp_path / "all", {"features": joined.features}, {**joined.metadata, "settings": {}})
+    write_arrays(tmp_path / "0", *named_patterns(outcome, [tmp_path / "all"]))
+    found = read_patterns([tmp_path / "0"])
+    assert found.values.shape == (2, 1, 8)
+    assert found.features[[0, 5, 6, 7]].tolist() == [
+        ["fmri", "a", "b"], ["fmri", "c", "d"], ["thickness", "x", "x"], ["thickness", "y", "y"]
+    ]  # fmt: skip
 
 
 def test_several_classes_are_named(tmp_path):
@@ -145,7 +184,7 @@ def test_precision_by_hand(tmp_path):
     planted = planted_connections(tmp_path / "truth.json")
     assert planted == {("a", "b"): 1, ("c", "d"): -1, ("b", "c"): 1}
     values = np.array([[[4.0, -3.0, 0.1, -2.0, 0.2, -1.0]]])
-    table = stability(Patterns(values, np.array(PAIRS), ()))
+    table = stability(Patterns(values, np.array([["", *pair] for pair in PAIRS]), ()))
     found = precision_at(table, planted, [0, 1, 2, 3, 4, 6, 7])
     assert found["k"].tolist() == [1, 2, 3, 4, 6]
     np.testing.assert_allclose(found["precision"], [1, 1 / 2, 2 / 3, 3 / 4, 3 / 6])
@@ -155,7 +194,7 @@ def test_precision_by_hand(tmp_path):
 
 
 def test_a_region_with_itself_is_no_connection():
-    pairs = np.array([["a", "a"], ["a", "b"], ["b", "b"]])
+    pairs = np.array([["", "a", "a"], ["", "a", "b"], ["", "b", "b"]])
     table = stability(Patterns(np.array([[[9.0, 1.0, 9.0]]]), pairs, ()))
     found = precision_at(table, {("a", "b"): 1}, [1, 2, 3])
     assert found.to_dict("list") == {"k": [1], "precision": [1.0], "with_sign": [1.0], "chance": [1.0]}

@@ -227,7 +227,7 @@ class Files:
         given = {"split": split, "participants": participants, "features": features}
         return {
             "path": str(SCRIPTS / script),
-            "input": {**given, "whole": str(self.folder / "all.safetensors"), "series": []},
+            "input": {**given, "whole": str(self.folder / "all.safetensors"), "covariances": []},
             "output": {output: str(self.folder / f"{output}-{fold}"), "timing": str(self.folder / "timing.json")},
             "params": {**params, "fold": fold},
         }
@@ -275,20 +275,25 @@ class TestLeakage:
             expected = ran[0].connectivity[:, found.metadata["columns"]]
             assert found.arrays["features"].tobytes() == np.ascontiguousarray(expected).tobytes()
 
-    def test_tangent_features_are_fitted_on_series_and_need_labels_only_for_selection(self, tmp_path):
+    def test_tangent_features_are_fitted_on_covariances_and_need_labels_only_for_selection(self, tmp_path):
         files = Files(tmp_path, np.arange(36) // 2 % 2)
-        series = [str(tmp_path / "series.safetensors")]
-        jobs = {}
+        shard = {
+            "path": str(SCRIPTS / "compute_covariances.py"),
+            "input": {"series": str(tmp_path / "series.safetensors")},
+            "output": {"covariances": str(tmp_path / "covariances.safetensors")},
+            "params": {"shrinkage": 0.0, "by_run": False},
+        }
+        jobs = {"covariances.safetensors": shard}
         for name, selection in (("plain", "none"), ("selected", "rfe")):
             settings = {"settings": asdict(FeatureSettings("tangent", selection=selection, selected=9))}
             case = files.case("fit_connectivity.py", "features", 0, settings)
-            case["input"] |= {"whole": [], "series": series}
+            case["input"] |= {"whole": [], "covariances": [shard["output"]["covariances"]]}
             case["output"]["features"] = str(tmp_path / name)
             jobs[name] = case
         jobs["plain"]["input"]["participants"] = []
         run_scripts(jobs.values())
-        plain, selected = (read_arrays(tmp_path / name) for name in jobs)
-        assert plain.arrays["features"].shape == (36, 28)
+        plain, selected = (read_arrays(tmp_path / name) for name in ("plain", "selected"))
+        assert plain.arrays["features"].shape == (36, 36)
         assert np.array_equal(plain.arrays["features"][:, selected.metadata["columns"]], selected.arrays["features"])
 
     def test_a_fold_without_test_subjects_is_refused(self, tmp_path):

@@ -12,16 +12,19 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
-from brainfed.engines.stacked.crossings import in_order
+from brainfed.engines.stacked.crossings import in_order, sizes_of
 from brainfed.federation.ledger import ENTRY_BYTES, Ledger, UndeclaredCrossing
+from brainfed.federation.sharing import of_institutions
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.fitted.combat import harmonised
 from brainfed.imaging.fitted.rfe import select_features
-from brainfed.imaging.fitted.tangent import tangent_features, tangent_ledger
 from brainfed.imaging.quality.typicality import typicality
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.tangent.covariances import covariances
+from brainfed.imaging.tangent.reference import crossings_of_all, tangent_ledger
+from brainfed.imaging.tangent.vectors import tangent_of_all, tangent_of_fold
 from brainfed.inpainting.centroids import training as centroids
 from brainfed.inpainting.centroids.settings import CentroidSettings
 from brainfed.inpainting.fedni import training as fedni
@@ -141,16 +144,28 @@ def series(seed):
 
 INSTITUTION = np.arange(30) % 3
 FOLD = np.arange(30) // 3 % 5
-KINDS = ["pearson", "partial", "tangent", "tangent, an institution unseen", "combat", "rfe"]
+TANGENT = {
+    "tangent, own reference": ("institution", False),
+    "tangent, own reference, an institution unseen": ("institution", True),
+    "tangent, one reference": ("training", False),
+    "tangent, one reference, an institution unseen": ("training", True),
+    "tangent, reference of everybody": ("all", False),
+}
+KINDS = ["pearson", "partial", *TANGENT, "combat", "rfe"]
+QUIET = {"pearson", "partial", "tangent, own reference", "combat"}
 
 
 def features_of(kind, data):
     """The features of one fold, and the rows of the ledger."""
-    names, ledger = tuple(sorted(data)), tangent_ledger(11)
+    ledger = tangent_ledger(11)
     where, training = [f"institution-{code}" for code in INSTITUTION], FOLD != 0
-    if kind.startswith("tangent"):
-        training = training & (INSTITUTION != 0) if "unseen" in kind else training
-        return tangent_features(data, names, where, training, ledger), ledger.rows()
+    if kind in TANGENT:
+        found = covariances(data, [str(region) for region in range(11)], 0.5, {})
+        reference, unseen = TANGENT[kind]
+        if reference == "all":
+            return tangent_of_all(found), of_institutions(crossings_of_all(11), sizes_of(INSTITUTION))
+        training = training & (INSTITUTION != 0) if unseen else training
+        return tangent_of_fold(found, where, training, reference, ledger), ledger.rows()
     whole = connectivity(data, FeatureSettings(kind if kind == "partial" else "pearson"))
     if kind == "combat":
         site = [f"site-{number // 15}" for number in range(30)]
@@ -169,7 +184,7 @@ def test_data_of_another_institution_in_features_are_in_their_ledger(kind):
     before, rows = features_of(kind, plain)
     after, _ = features_of(kind, mixed)
     moved = before[~own].tobytes() != after[~own].tobytes()
-    assert moved == sent(rows) == (kind in ("tangent, an institution unseen", "rfe"))
+    assert moved == sent(rows) == (kind not in QUIET)
     assert {row["stage"] for row in rows} <= {"features"}
 
 

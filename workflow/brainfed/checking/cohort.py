@@ -10,9 +10,11 @@ from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity
 from brainfed.checking.found_cohorts import check_derivative, check_measures
+from brainfed.checking.further_measures import check_further_measures, without_further
 from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.freesurfer.further import further_measures
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, ListedSubject
 from brainfed.cohort.sources.missing_inputs import missing_inputs
@@ -31,7 +33,10 @@ Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Fin
 
 def check_cohort(name: str, settings: CohortSettings) -> Checked:
     """Findings and participants of a cohort, from its tables and headers."""
-    return SOURCES[settings.source](name, settings)
+    if not further_measures(settings):
+        return SOURCES[settings.source](name, settings)
+    checked = SOURCES[settings.source](name, without_further(settings))
+    return replace(checked, findings=(*checked.findings, *check_further_measures(name, settings)))
 
 
 def check_series(name: str, settings: CohortSettings) -> Checked:

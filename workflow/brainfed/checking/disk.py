@@ -25,6 +25,7 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
                 counted.add(stage.name)
                 parts = (experiment.repeats if stage.split else 1) * (folds if stage.by_fold else 1)
                 total += math.ceil(stage.kind.numbers(stage, subjects, checked.regions)) * parts
+                total += math.ceil(stage.kind.numbers_of_all_parts(stage, subjects, checked.regions))
     return FLOAT * total
 
 

@@ -43,7 +43,8 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
         variants = [
             one.name
             for one in experiment.variants
-            if (features := one.stage("features")) and features.settings.harmonise != "none"
+            if (features := one.stage("features"))
+            and any(view.settings.harmonise != "none" for view in (features, *features.parents))
         ]
         if alone and variants:
             yield Finding(

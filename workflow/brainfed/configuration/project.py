@@ -99,3 +99,11 @@ class ProjectSettings:
         factory=lambda: {"methods": ExperimentSettings()}, description="The tables of the report."
     )
     report: ReportSettings = setting(factory=ReportSettings, description="The report.")
+
+    def __post_init__(self) -> None:
+        """Refuse views for all variants: most methods read features of one kind."""
+        if self.features.views:
+            raise ValueError(
+                "features.views: expected views under the `features` of variants whose methods weigh them, found "
+                f"{', '.join(self.features.views)} for all variants; move them there"
+            )

@@ -26,8 +26,8 @@ def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
     for cohort in plan.project.cohorts:
         folder = results / cohort
         for kind in registry.KINDS:
-            for held in (kind.folder, *kind.further):
-                yield from (folder / held / name for name in plan.stages[kind.name])
+            for stage in plan.stages[kind.name].values():
+                yield from (folder / held for held in kind.folders(stage))
         yield from (folder / "splits" / name for name in plan.splits)
         for experiment in plan.experiments.values():
             yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)

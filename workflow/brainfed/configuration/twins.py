@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from typing import Any, Literal
 
 from brainfed.configuration.planning.experiments import Experiment, Variant
-from brainfed.configuration.stages.registry import kinds_of
+from brainfed.configuration.stages.registry import kinds_of, stage_keys
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.method import Method
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
@@ -64,7 +64,7 @@ def topology_of(variant: Variant) -> str:
 
 
 def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: Sequence[str]) -> dict[str, Any]:
-    settings = dict(SHIPPED_VARIANTS[shipped])
+    settings = {key: value for key, value in SHIPPED_VARIANTS[shipped].items() if key not in stage_keys()}
     method = METHODS[str(settings.pop("method"))]
     own, cannot = _model(variant, method)
     if cannot:

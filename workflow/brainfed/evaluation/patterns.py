@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from brainfed.runtime.errors import UserError
 
 Connection = tuple[str, str]
 
-COLUMNS = ("from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
+COLUMNS = ("view", "from", "to", "mean", "sd", "z", "same_sign", "runs", "rank")
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Patterns:
 
     Attributes:
         values: (runs, K, d) in the order of repeats and folds; NaN for a feature that the run did not select.
-        features: (d, 2) names of the regions of each connection; of another feature its name, and the same name.
+        features: (d, 3) of each feature its view (empty without views) and the regions that it connects; a tangent
+            feature may connect a region with itself, and a measure has its name in place of both regions.
         classes: names of the K classes, each against the rest; empty for two classes, whose pattern is that of class 1.
     """
 
@@ -46,34 +48,42 @@ def read_patterns(files: Sequence[Path | str]) -> Patterns | None:
     read = [read_arrays(path, ["patterns"]) for path in files]
     if not read[0].arrays["patterns"].size:
         return None
-    named = {key: read[0].metadata[key] for key in ("regions", "settings", "classes")}
+    views, classes = read[0].metadata["views"], read[0].metadata["classes"]
     for path, file in zip(files, read, strict=True):
-        if {key: file.metadata.get(key) for key in named} != named:
+        if (file.metadata.get("views"), file.metadata.get("classes")) != (views, classes):
             raise UserError(f"{path}: expected patterns of the features of {files[0]}; delete both and run again.")
-    names, structural = named["regions"], named["settings"]["kind"] != "connectivity"
-    parts = [file.arrays["patterns"].astype(np.float64) for file in read]
-    selected = "columns" in read[0].metadata
-    features = _names(names, structural, None if selected else parts[0].shape[-1])
-    if selected:
-        parts = [_spread(part, file.metadata["columns"], len(features)) for part, file in zip(parts, read, strict=True)]
-    return Patterns(np.concatenate(parts), features, tuple(named["classes"]))
+    features = [_features(view) for view in views]
+    runs = [
+        _whole(pattern, views, columns, [len(own) for own in features])
+        for file in read
+        for pattern, columns in zip(file.arrays["patterns"], file.metadata["columns"], strict=True)
+    ]
+    return Patterns(np.stack(runs), np.concatenate(features), tuple(classes))
 
 
-def _spread(selected: NDArray[np.float64], columns: Sequence[Sequence[int]], width: int) -> NDArray[np.float64]:
-    """Patterns (F, K, selected) in their places among all features (F, K, width)."""
-    whole = np.full((*selected.shape[:-1], width), np.nan)
-    for fold, chosen in enumerate(columns):
-        whole[fold][:, chosen] = selected[fold]
-    return whole
+def _features(view: Mapping[str, Any]) -> NDArray[np.str_]:
+    """(d, 3) view and regions of all features of a view, also of those that no fold selects."""
+    regions, settings = np.asarray(view["regions"], dtype=np.str_), view["settings"]
+    if settings["kind"] != "connectivity":
+        first = second = np.arange(len(regions))
+    else:
+        first, second = np.triu_indices(len(regions), 0 if settings["connectivity"] == "tangent" else 1)
+    return np.column_stack([np.full(len(first), view["name"]), regions[first], regions[second]])
 
 
-def _names(names: Sequence[str], structural: bool, width: int | None) -> NDArray[np.str_]:
-    """(d, 2) names of the features, without the diagonal unless their number says so."""
-    regions = np.asarray(names, dtype=np.str_)
-    if structural:
-        return np.column_stack([regions, regions])
-    first, second = np.triu_indices(len(regions), 0 if width == len(regions) * (len(regions) + 1) // 2 else 1)
-    return np.column_stack([regions[first], regions[second]])
+def _whole(
+    pattern: NDArray[np.floating],
+    views: Sequence[Mapping[str, Any]],
+    columns: Sequence[Sequence[int] | None],
+    widths: Sequence[int],
+) -> NDArray[np.float64]:
+    """Pattern (K, all features) of one run from that (K, d) of the features that it has, NaN elsewhere."""
+    blocks = []
+    for view, chosen, width in zip(views, columns, widths, strict=True):
+        whole = np.full((len(pattern), width), np.nan)
+        whole[:, slice(None) if chosen is None else list(chosen)] = pattern[:, view["start"] : view["stop"]]
+        blocks.append(whole)
+    return np.concatenate(blocks, axis=1)
 
 
 def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
@@ -102,7 +112,7 @@ def stability(patterns: Patterns, model: int = 0) -> pd.DataFrame:
     same = ((np.sign(values) == np.sign(mean)) & held & (mean != 0)).sum(axis=0) / some
     rank = np.empty(len(mean), dtype=np.int64)
     rank[np.argsort(-np.abs(known.mean(axis=0)), kind="stable")] = np.arange(1, len(mean) + 1)
-    columns = (patterns.features[:, 0], patterns.features[:, 1], mean, sd, z, same, runs, rank)
+    columns = (*patterns.features.T, mean, sd, z, same, runs, rank)
     return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
@@ -121,7 +131,7 @@ def precision_at(table: pd.DataFrame, planted: Mapping[Connection, int], counts:
     """Share of planted connections among the k first in rank.
 
     Args:
-        table: of `stability`; regions with themselves are no connections and do not count.
+        table: of `stability`, one view of it if there are several; regions with themselves do not count.
         planted: connection -> sign.
         counts: values of k; those above the number of connections are left out.
 

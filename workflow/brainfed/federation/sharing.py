@@ -3,12 +3,17 @@
 Each function records its tensors in the ledger. Code that reads data of another institution calls one of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Any
 
 from brainfed.federation.ledger import ENTRY_BYTES, Direction, Ledger, Receiver
 
 Content = Mapping[str, tuple[tuple[int, ...], int]]
 """Name -> shape and bytes of one entry."""
+
+EVERY = -1
+"""Code that stands for each institution: of a crossing in an artefact that all splits share, before they are known."""
 
 
 def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:
@@ -87,6 +92,32 @@ def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int,
         _record(ledger, content, "upload", institution, subjects, to="institutions", times=len(helped))
     for institution, subjects in helped.items():
         _record(ledger, content, "download", institution, subjects, times=len(helpers))
+
+
+def of_institutions(rows: Iterable[Mapping[str, Any]], sizes: Mapping[int, int]) -> tuple[dict[str, int | str], ...]:
+    """Rows of a ledger, those of `EVERY` institution recorded anew for each; a single institution sends nothing.
+
+    Args:
+        rows: of any ledger.
+        sizes: institution -> number of subjects, of the split of a run.
+    """
+    found: list[dict[str, int | str]] = []
+    for row in rows:
+        if row["institutions"] != str(EVERY):
+            found.append(dict(row))
+        elif len(sizes) > 1:
+            found += _recorded_anew(row, sizes)
+    return tuple(found)
+
+
+def _recorded_anew(row: Mapping[str, Any], sizes: Mapping[int, int]) -> tuple[dict[str, int | str], ...]:
+    axes = tuple(filter(None, row["axes"].split(" x ")))
+    shape = tuple(int(length) for length in filter(None, row["shape"].split("x")))
+    ledger = Ledger({row["name"]: axes}, dict(zip(axes, shape, strict=True)), row["stage"])
+    content = {row["name"]: (shape, row["bytes"] // (row["tensors"] * prod(shape)))}
+    for institution, subjects in sizes.items():
+        _record(ledger, content, row["direction"], institution, subjects, to=row["to"], times=row["tensors"])
+    return ledger.rows()
 
 
 def _of_subjects(subjects: int, content: Content) -> Content:

@@ -37,10 +37,10 @@ def connectivity(
 
     Raises:
         UserError: the subjects differ in their number of regions.
-        ValueError: the kind is `tangent`, which is fitted on training subjects.
+        ValueError: the kind is `tangent`, which has a reference.
     """
     if settings.connectivity == "tangent":
-        raise ValueError("expected pearson or partial; tangent features come from tangent_features")
+        raise ValueError("expected pearson or partial; tangent features come from imaging.tangent")
     subjects = sorted(series)
     regions = series[subjects[0]].shape[1]
     upper = np.triu_indices(regions, 1)

@@ -53,7 +53,7 @@ class OneViewSettings:
     )
     kind: Literal["connectivity", "morphometry"] = setting(
         "connectivity",
-        "connectivity: of region series; morphometry: the measures of a cohort with `source: freesurfer`.",
+        "connectivity: of region series; morphometry: FreeSurfer's measures (`freesurfer` of the cohort).",
     )
 
     @property
@@ -120,6 +120,12 @@ class ViewSettings(OneViewSettings):
     standardise: bool = setting(False, "Divide every column by its standard deviation over all training subjects.")
     clip: float | None = setting(None, "Largest absolute value of a column after that; none: no limit.", minimum=0)
 
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves nothing."""
+        super().__post_init__()
+        if self.clip == 0:
+            raise ValueError("clip: expected a limit above 0, found 0; write none for no limit")
+
     @property
     def features(self) -> "FeatureSettings":
         """Settings of the features that the view reads."""
@@ -136,6 +142,14 @@ class FeatureSettings(OneViewSettings):
         "thickness: {kind: morphometry, weight: 0.15}}`, for methods that weigh them. The keys above then have no "
         "effect. A subject may lack views, except the first.",
     )
+
+    def __post_init__(self) -> None:
+        """Refuse views without any weight."""
+        super().__post_init__()
+        if self.views and not any(view.weight for view in self.views.values()):
+            raise ValueError(
+                f"views: expected a weight above 0 in one view or more, found 0 in all {len(self.views)}; raise one"
+            )
 
     @property
     def fitted(self) -> bool:

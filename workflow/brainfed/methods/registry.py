@@ -7,6 +7,7 @@ from typing import Any
 from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
+from brainfed.methods.fedtangent import fedtangent, ridge_federated
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
 from brainfed.methods.linear import logistic, logistic_federated, ridge, svm
 from brainfed.methods.method import Method
@@ -23,6 +24,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             svm,
             logistic,
             logistic_federated,
+            ridge_federated,
+            fedtangent,
             localmlp,
             centralmlp,
             localgcn,

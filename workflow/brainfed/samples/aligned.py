@@ -23,7 +23,7 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
     place = {subject: row for row, subject in enumerate(file.subjects)}
     absent = [subject for subject in subjects if subject not in place]
     if absent:
-        raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
+        raise UserError(f"{path}: {_absence(file, absent, len(subjects))}")
     held = file.arrays[name]
     rows = held if tuple(subjects) == file.subjects else held[[place[subject] for subject in subjects]]
     for start in range(0, len(rows), CHECKED_ROWS):
@@ -32,6 +32,18 @@ def align(file: ArrayFile, name: str, subjects: Sequence[str], path: Path | str)
             subject = subjects[start + int(np.argmin(finite.all(axis=1)))]
             raise UserError(f"{path}: the values of subject {subject!r} are not finite; delete the file and run again.")
     return rows
+
+
+def _absence(file: ArrayFile, absent: Sequence[str], subjects: int) -> str:
+    """Sentence on subjects of the split that a file lacks; a cohort of scans may hold some without measures."""
+    first = next(iter(file.metadata.get("views", [])), file.metadata)
+    if first.get("settings", {}).get("kind") == "morphometry":
+        return (
+            f"expected FreeSurfer measures of every subject, found none of {absent[0]!r} ({len(absent)} of {subjects} "
+            "subjects); take them out of the phenotype table, or put a view of connectivity first under "
+            "`features.views` (with `weight: 0` it has no effect), as a subject may lack all views but the first."
+        )
+    return f"subject {absent[0]!r} is missing; delete the file and run again."
 
 
 def read_features(path: Path | str, subjects: Sequence[str]) -> NDArray[np.float32]:

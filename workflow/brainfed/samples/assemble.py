@@ -12,6 +12,7 @@ from brainfed.samples.aligned import read_features, read_graph
 from brainfed.samples.inputs import IntArray, MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.people import phenotypes_of, read_people
+from brainfed.samples.views import read_views
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
@@ -77,5 +78,6 @@ def assemble(
         streams=streams,
         fused=tuple(read_fused(path, subjects) for path in fused),
         classes=classes,
+        views=read_views(features, subjects),
     )
     return inputs, truth

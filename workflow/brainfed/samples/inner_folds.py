@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from brainfed.samples.inputs import FloatArray, IntArray
+from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs
 
 INNER_FOLDS = 5
 
@@ -40,6 +40,17 @@ def inner_folds(labels: IntArray, twins: IntArray, seed: int) -> IntArray:
         for index, (_, held_out) in enumerate(splitter.split(people, labels[people])):
             fold[people[held_out]] = index
     return fold[twins]
+
+
+def institution_folds(inputs: MethodInputs, fold: int) -> IntArray:
+    """(n,) inner fold of each training subject of `fold`, dealt by every institution alone; -1 for all others."""
+    found = np.full(len(inputs.subjects), -1)
+    for code, name in enumerate(inputs.institutions):
+        own = np.flatnonzero((inputs.institution == code) & inputs.training(fold))
+        if len(own):
+            twins = twin_groups(inputs.fold_features(fold)[own])
+            found[own] = inner_folds(inputs.labels[fold, own], twins, inputs.streams.key("inner folds", name, fold))
+    return found
 
 
 def choose_cost(costs: Sequence[float], labels: IntArray, fold: IntArray, margins: Margins, loss: Loss) -> float:

@@ -10,6 +10,7 @@ from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.people import Phenotypes
+from brainfed.samples.views import View
 
 UNLABELLED = -1
 """Fold of a subject without a label, which no fold tests."""
@@ -31,12 +32,14 @@ class MethodInputs(LabelledSubjects):
         graphs: one graph shared by the folds, one a fold, or none.
         phenotypes: non-imaging columns.
         fused: one graph with generated nodes shared by the folds, one a fold, or none.
+        views: blocks of columns of the features that a method weighs; empty: the features are one view.
     """
 
     features: tuple[FloatArray, ...]
     graphs: tuple[Graph, ...]
     phenotypes: Phenotypes
     fused: tuple[FusedGraph, ...] = ()
+    views: tuple[View, ...] = ()
 
     def fold_features(self, fold: int) -> FloatArray:
         """The (n, d) features that fold `fold` uses."""

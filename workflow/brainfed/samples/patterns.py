@@ -1,4 +1,4 @@
-"""Patterns of a method's linear models, with the names of the features."""
+"""Patterns of a method's linear models, with a description of the features."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,13 +26,21 @@ def named_patterns(
 
     Returns:
         `patterns` (F, K, d), empty for a method without them. For a method with them also classes (names of the K
-        models, empty for one), regions and settings of the features, and of selected features columns (a list a fold).
+        models, empty for one); views, a list of name (empty for features without views), start, stop, regions and
+        settings of each; and columns, for every fold and view the selected features, none without selection.
     """
     if outcome.patterns is None:
         return {"patterns": NONE}, {}
-    described = [read_arrays(path, []).metadata for path in features]
-    named: dict[str, Any] = {"regions": described[0]["regions"], "settings": described[0]["settings"]}
-    if "columns" in described[0]:
-        named["columns"] = [one["columns"] for one in described]
-    several = outcome.patterns.shape[1] > 1
-    return {"patterns": outcome.patterns}, {**named, "classes": list(classes) if several else []}
+    folds, models, width = outcome.patterns.shape
+    described = [_views(path, width) for path in features]
+    each = described if len(described) > 1 else described * folds
+    views = [{key: view[key] for key in ("name", "start", "stop", "regions", "settings")} for view in each[0]]
+    columns = [[view.get("columns") for view in own] for own in each]
+    named = {"views": views, "columns": columns, "classes": list(classes) if models > 1 else []}
+    return {"patterns": outcome.patterns}, named
+
+
+def _views(path: Path | str, width: int) -> list[dict[str, Any]]:
+    """The metadata of every view in a file of features; features without views are one view."""
+    metadata = read_arrays(path, []).metadata
+    return metadata.get("views") or [{"name": "", "start": 0, "stop": width, **metadata}]

@@ -16,6 +16,8 @@ REMEDIES: Mapping[str, str] = {
     "relate_motion": REGIONS,
     "compute_morphometry": "FreeSurfer tables with fewer measures",
     "compute_connectivity": REGIONS,
+    "compute_covariances": SHARDS,
+    "compute_tangent": REGIONS,
     "fit_connectivity": REGIONS + "; `features.selected` does not help, the selection itself reads all features",
     "export_cohort": SHARDS,
     "build_graph": FEATURES + ", or a smaller `graph.embedding_dimensions`",

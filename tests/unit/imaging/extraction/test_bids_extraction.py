@@ -16,16 +16,15 @@ from bids_dataset import AFFINE, SHAPE, TR, VOLUMES, Derivative, confounds, writ
 from brainfed.cohort.settings.bids import BidsSettings, ConfoundSettings
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.cohort.sources.listing import list_cohort
-from brainfed.federation.ledger import Ledger
 from brainfed.imaging.connectivity import connectivity
 from brainfed.imaging.extraction.bids_extraction import SubjectRuns, extract_bids_shard, extract_subject
 from brainfed.imaging.extraction.join_runs import join_runs
-from brainfed.imaging.fitted.tangent import tangent_features
 from brainfed.imaging.scans.atlas import load_atlas
 from brainfed.imaging.series.files import load_runs, load_series
 from brainfed.imaging.series.region_series import RegionSeries
 from brainfed.imaging.series.shard import ShardFiles
 from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.tangent.covariances import covariances
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.errors import UserError
 
@@ -246,7 +245,8 @@ def test_a_region_seen_in_one_run_has_the_connections_of_that_run_in_an_average(
     first, second = (np.corrcoef(run.T)[np.triu_indices(3, 1)] for run in runs)
     np.testing.assert_allclose(found, [(first[0] + second[0]) / 2, first[1], first[2]], atol=1e-6)
     assert connectivity({"s": joined.series}, FeatureSettings())[0, 1:].tolist() == [0, 0]
-    assert np.isfinite(tangent_features({"s": joined.series}, ["s"], ["a"], np.ones(1, dtype=bool), Ledger({}))).all()
+    names = [str(region) for region in range(joined.series.shape[1])]
+    assert np.isfinite(covariances({"s": joined.series}, names, 0.0, {}).logarithm).all()
 
 
 def write_header_trs(derivative, tr):

@@ -21,7 +21,11 @@ EXTRACTS = {f"extraction/{name}" for name in ("extract_shard", "extraction", "co
 }
 EXTRACTS_RUNS = {f"extraction/{name}" for name in ("bids_extraction", "fmriprep_confounds", "join_runs")}
 CONNECTS = {"settings", "connectivity", "series/files", "series/standardise", "series/region_signal"}
-FITS = {f"fitted/{name}" for name in ("tangent", "combat", "rfe")}
+COVARIES = {f"tangent/{name}" for name in ("covariances", "shrunk_correlation", "symmetric")} | {
+    f"series/{name}" for name in ("files", "standardise", "region_signal")
+}
+TANGENT = COVARIES | {"tangent/reference", "tangent/vectors"}
+FITS = {f"fitted/{name}" for name in ("combat", "rfe")}
 COMPARES = CONNECTS | {"quality/typicality"}
 
 
@@ -33,7 +37,9 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("extract_runs", WRITES | EXTRACTS | EXTRACTS_RUNS),
         ("ingest_phenotypes", set()),
         ("compute_connectivity", CONNECTS),
-        ("fit_connectivity", CONNECTS - {"connectivity"} | FITS),
+        ("compute_covariances", COVARIES),
+        ("compute_tangent", TANGENT),
+        ("fit_connectivity", TANGENT | FITS | {"settings"}),
         ("read_measures", WRITES | MEASURES | {"morphometry/measures"}),
         ("compute_morphometry", set()),
         ("include_subjects", set()),

@@ -33,6 +33,7 @@ SILENT = "regions without signal"
 MEASURES = "expected whole FreeSurfer measures"
 """Words of every exclusion for FreeSurfer measures."""
 UNMEASURED = "FreeSurfer measures unusable (absent or no numbers)"
+WITHOUT_MEASURES = "no FreeSurfer measures beside the scan"
 UNUSABLE = "series unusable (damaged, short or not finite)"
 
 
@@ -51,10 +52,11 @@ def list_issues(
     coverage: pd.DataFrame,
     settings: CohortSettings,
     strangers: Sequence[str] = (),
+    further: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """List subjects left out or without a label, twins, missing phenotypes, silent and barely seen regions, missing
-    runs, contradictory repetition times, one-class sites, resampled atlases, images in an unexpected space, and the
-    issues of quality (`quality_issues`).
+    runs, contradictory repetition times, one-class sites, resampled atlases, images in an unexpected space, scans
+    without FreeSurfer measures, and the issues of quality (`quality_issues`).
 
     Args:
         measured: participants with their quality columns and measures, as `join_quality` returns them.
@@ -62,6 +64,7 @@ def list_issues(
         coverage: subject, region, coverage.
         settings: the cohort's settings.
         strangers: subjects with images and without a row in the phenotype table.
+        further: subject, problem of FreeSurfer's measures beside scans; None: the cohort has none.
 
     Returns:
         Columns subject, kind, detail, action (str).
@@ -83,6 +86,7 @@ def list_issues(
         *_one_class_sites(used, class_words(settings.target, settings.classes)),
         *_resampled(used),
         *_suspicious(used),
+        *(_unmeasured(used, further) if further is not None else ()),
         *starmap(Issue, quality_issues(used, settings)),
     ]
     return pd.DataFrame(issues, columns=list(Issue._fields)).astype("str")
@@ -184,6 +188,13 @@ def _resampled(used: pd.DataFrame) -> Iterator[Issue]:
     for how, members in used[used["resampled"].fillna("") != ""].groupby("resampled"):
         detail = f"atlas resampled {how}: {len(members)} subjects"
         yield Issue("", "atlas resampled", detail, "kept, nearest label (maps are interpolated)")
+
+
+def _unmeasured(used: pd.DataFrame, further: pd.DataFrame) -> Iterator[Issue]:
+    problems = dict(zip(further["subject"], further["problem"], strict=True))
+    for subject in used["subject"]:
+        if problem := problems.get(subject, "no FreeSurfer id"):
+            yield Issue(subject, WITHOUT_MEASURES, problem, "kept, lacks this view")
 
 
 def _suspicious(used: pd.DataFrame) -> Iterator[Issue]:

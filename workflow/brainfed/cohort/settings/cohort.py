@@ -260,7 +260,9 @@ class CohortSettings:
         factory=ExtractionSettings, description="Cleaning of region series (NIfTI and BIDS sources)."
     )
     freesurfer: FreeSurferSettings = setting(
-        factory=FreeSurferSettings, description="FreeSurfer's measures (source: freesurfer)."
+        factory=FreeSurferSettings,
+        description="FreeSurfer's measures: those of source freesurfer, or a further view of subjects with scans. "
+        "A subject with a scan and without measures stays, and lacks this view.",
     )
     fetch: str = setting("", "Command that downloads the files; messages on absent files name it.")
     simulate: SimulateSettings = setting(

@@ -32,6 +32,7 @@ class ListedSubject:
         shard: name of the part with the subject's series, `shard-03`.
         labelled: whether the subject's target is known.
         runs: files of each run (source bids); `series` and `confounds` are those of the first.
+        file: value of {file} in path patterns; None where the table has none.
     """
 
     subject: str
@@ -42,6 +43,7 @@ class ListedSubject:
     shard: str
     labelled: bool = True
     runs: tuple[BidsRun, ...] = ()
+    file: str | None = None
 
     @property
     def has_series(self) -> bool:

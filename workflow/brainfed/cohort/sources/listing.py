@@ -11,6 +11,7 @@ from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import Row, read_phenotype_table
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.bids.listing import list_bids
+from brainfed.cohort.sources.freesurfer.further import unusable_measures
 from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
 from brainfed.cohort.sources.known_atlases import atlas_files
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing, all_excluded, shard_name
@@ -32,7 +33,10 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
     """
     listing = _listing(name, settings, root)
     tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
-    for mistake in unusable_paths(name, tables, settings, listing.subjects):
+    for mistake in (
+        *unusable_paths(name, tables, settings, listing.subjects),
+        *unusable_measures(name, listing.subjects, settings),
+    ):
         raise mistake
     return listing
 
@@ -95,7 +99,7 @@ def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
     absence = EXCLUDED if participant.excluded else _absence(series, confounds)
-    return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled)
+    return ListedSubject(row.subject, site, series, confounds, absence, shard, labelled, file=file)
 
 
 def _absence(series: str | None, confounds: str | None) -> Absence:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.files import measure_files
+from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures
 from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
 from brainfed.cohort.sources.listed import ListedSubject, Listing
 from brainfed.cohort.sources.scan_run import BidsRun
@@ -28,9 +29,12 @@ class CohortInputs:
     def shard_files(self, suffix: str) -> list[str]:
         """The time series artefacts of all shards, or the artefact of its FreeSurfer measures."""
         if self.settings.kind == "morphometry":
-            return [f"results/{self.name}/morphometry/measures{suffix}"]
-        folder = f"results/{self.name}/timeseries/{self.listing.atlas}"
-        return [f"{folder}/{shard}{suffix}" for shard in self.listing.shards]
+            return [f"{self._measures}{suffix}"]
+        return [self.shard_file(shard, suffix) for shard in self.listing.shards]
+
+    def shard_file(self, shard: str, suffix: str) -> str:
+        """A time series artefact of one shard."""
+        return f"results/{self.name}/timeseries/{self.listing.atlas}/{shard}{suffix}"
 
     def series_files(self) -> list[str]:
         """The region series; a cohort of FreeSurfer measures has none."""
@@ -100,11 +104,23 @@ class CohortInputs:
 
     def stats_files(self) -> list[str]:
         """FreeSurfer's outputs: tables, or the existing stats files of every subject."""
-        return measure_files(self.settings.freesurfer, [str(subject.series) for subject in self._with_series()])
+        return measure_files(self.settings.freesurfer, [identity for _, identity in self.measured_subjects()])
 
-    def measured_subjects(self) -> list[list[str | None]]:
+    def measured_subjects(self) -> list[list[str]]:
         """Subject and its FreeSurfer id, for all subjects with one, in order."""
-        return [[subject.subject, subject.series] for subject in self._with_series()]
+        if further_measures(self.settings):
+            identities = further_identities(self.name, self.listing.subjects, self.settings)
+            return [[subject, identity] for subject, identity in identities.items()]
+        return [[subject.subject, str(subject.series)] for subject in self._with_series()]
+
+    def measure_settings(self) -> dict[str, Any]:
+        """The settings that decide FreeSurfer's measures; a subject with a scan may lack them."""
+        settings = self.settings_of("freesurfer", "columns", "missing", "on_invalid", "target")
+        return settings | {"on_invalid": "drop"} if further_measures(self.settings) else settings
+
+    def further_quality(self) -> list[str]:
+        """The quality table of FreeSurfer's measures beside scans."""
+        return [f"{self._measures}-quality.parquet"] if further_measures(self.settings) else []
 
     def atlas_file(self, kind: Literal["parcellation", "labels"]) -> str | list[str]:
         """The parcellation or its region table, if the regions are those of the parcellation."""
@@ -127,6 +143,10 @@ class CohortInputs:
         settings = asdict(self.settings.simulate)
         return {name: settings[name] for name in ("seed", "regions", "grid", "voxel_size")}
 
+    @property
+    def _measures(self) -> str:
+        return f"results/{self.name}/morphometry/measures"
+
     def _runs(self, shard: str) -> list[BidsRun]:
         return [run for subject in self.listing.members(shard) for run in subject.runs]
 
@@ -140,8 +160,8 @@ def cohorts_from(cohorts: Mapping[str, CohortSettings], *sources: str) -> list[s
 
 
 def cohorts_yielding(cohorts: Mapping[str, CohortSettings], kind: str) -> list[str]:
-    """The cohorts with this kind of features."""
-    return [name for name, cohort in cohorts.items() if cohort.kind == kind]
+    """The cohorts with this kind of features, alone or beside another."""
+    return [name for name, cohort in cohorts.items() if kind in cohort.kinds]
 
 
 def exported_folders(cohorts: Mapping[str, CohortSettings], asked: bool = False) -> list[str]:

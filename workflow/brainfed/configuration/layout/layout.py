@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from brainfed.cohort.sources.listed import Listing
-from brainfed.configuration.layout.paths import cohort_file, method_file, split_file, stage_file
+from brainfed.configuration.layout.paths import cohort_file, covariance_file, method_file, split_file, stage_file
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.plan import Plan
 from brainfed.configuration.stages.stage import Stage
@@ -54,10 +54,12 @@ class Layout:
             above.kind.role: stage_file(above, cohort, repeat, part) for above in stage.parents
         }
 
-    def fitting_inputs(
-        self, stage: Stage, cohort: str, repeat: int | str, fold: int | str, series: Callable[[], list[str]]
-    ) -> Roles:
-        """Inputs of features fitted in one fold: features of all subjects if a fold starts from them, else series.
+    def covariance_files(self, features: Stage, cohort: str) -> list[str]:
+        """The covariances of all shards that tangent features read."""
+        return [covariance_file(features, cohort, shard) for shard in self.listings[cohort].shards]
+
+    def fitting_inputs(self, stage: Stage, cohort: str, repeat: int | str, fold: int | str) -> Roles:
+        """Inputs of features fitted in one fold: features of all subjects if a fold starts from them, else covariances.
 
         Participants are read if diagnoses, or sites, ages and sexes have an effect.
         """
@@ -65,11 +67,15 @@ class Layout:
         subjects = settings.reads_labels or settings.harmonise != "none"
         none: list[str] = []
         return {
-            "series": [] if stage.parents else series(),
+            "covariances": [] if stage.parents else self.covariance_files(stage, cohort),
             "whole": next((stage_file(whole, cohort, repeat, f"fold-{fold}") for whole in stage.parents), none),
             "split": split_file(cohort, stage.split, repeat),
             "participants": cohort_file(cohort, PARTICIPANTS) if subjects else none,
         }
+
+    def view_inputs(self, stage: Stage, cohort: str, repeat: int | str = "", part: str = "all") -> list[str]:
+        """The features that one part of features of several views joins, in the order of the views."""
+        return [stage_file(view, cohort, repeat, part) for view in stage.parents]
 
     def fidelity_inputs(self, fused: Stage, cohort: str, repeat: int | str) -> Roles:
         """Inputs of the fidelity of a fused graph, for the first part of the repeat."""

@@ -2,6 +2,7 @@
 
 from pathlib import PurePosixPath
 
+from brainfed.configuration.stages.features import covariances_folder
 from brainfed.configuration.stages.registry import kind_of
 from brainfed.configuration.stages.stage import Stage
 
@@ -40,6 +41,16 @@ def beside(path: str, name: str) -> str:
 def timing_of(path: str) -> str:
     """The timing file of an artefact, in the same folder."""
     return path.removesuffix(ARTEFACT) + TIMING
+
+
+def covariance_pattern() -> str:
+    """Output path of the covariances of one shard, with wildcards."""
+    return f"results/{{cohort}}/{covariances_folder('{shrinkage}')}/{{shard}}{ARTEFACT}"
+
+
+def covariance_file(features: Stage, cohort: str, shard: str) -> str:
+    """The covariances of one shard that tangent features read."""
+    return f"results/{cohort}/{covariances_folder(features.settings.shrinkage)}/{shard}{ARTEFACT}"
 
 
 def method_file(cohort: str, regime: str, variant: str, repeat: int | str, name: str) -> str:

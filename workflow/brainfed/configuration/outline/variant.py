@@ -8,6 +8,7 @@ from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import knows_truth
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.stages import registry
+from brainfed.configuration.stages.stage import Stage
 from brainfed.configuration.twins import find_twins, topology_of
 
 
@@ -49,12 +50,21 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
             if kind.records
         },
         "preparation": {
-            kind.key: [timing_of(path) for path in files[kind.name] if variant.stages[kind.name].split]
+            kind.key: _timings(layout, cohort, experiment, variant.stage(kind.name))
             for kind in registry.KINDS
             if kind.timed
         },
         "fidelity": _fidelity(cohort, experiment, variant),
     }
+
+
+def _timings(layout: Layout, cohort: str, experiment: Experiment, stage: Stage | None) -> list[str]:
+    """Timings of what a split needs of a stage, and of the features that it joins or starts from."""
+    if stage is None:
+        return []
+    same = [*(own for own in stage.parents if own.kind is stage.kind), stage]
+    needed = (layout.files_of_repeats(own, cohort, experiment.repeats) for own in same if own.split)
+    return list(dict.fromkeys(timing_of(path) for files in needed for path in files))
 
 
 def _fidelity(cohort: str, experiment: Experiment, variant: Variant) -> list[str]:

@@ -145,10 +145,11 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
     for variant in variants:
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
+            measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
             raise UserError(
                 f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
                 f"{cohort.source!r}, found {variant.name!r} with {kind}; set features.kind: "
-                f"{cohort.kind}, or name other `cohorts` in the experiment."
+                f"{cohort.kind}{measured}, or name other `cohorts` in the experiment."
             )
 
 

@@ -1,12 +1,12 @@
 """Imaging features: the same for all repeats, or one a fold if they are fitted on training subjects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from brainfed.configuration.stages.regime import Regime
-from brainfed.configuration.stages.stage import Stage, StageKind
-from brainfed.imaging.settings import FeatureSettings, OneViewSettings
+from brainfed.configuration.stages.stage import NOTHING, Stage, StageKind
+from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
 
@@ -15,6 +15,7 @@ class Features(StageKind):
     """`features/{features}/all.safetensors`, or `repeat-{r}/fold-{f}.safetensors` instead."""
 
     name = key = folder = role = "features"
+    further = ("covariances",)
     shown = "feature_files"
     reads = "features"
     manual = "keys of [features](#features) | the project's | Settings that differ; for methods that read features."
@@ -23,6 +24,10 @@ class Features(StageKind):
         """The same for all methods."""
         del method
         return FeatureSettings
+
+    def of_method(self, method: Method) -> Mapping[str, Any]:
+        """The features that a method declares."""
+        return dict(method.options.get(self.name, NOTHING))
 
     def slug(self, stage: Stage) -> str:
         """The measure of connectivity, another kind of features, or several views."""
@@ -62,6 +67,12 @@ class Features(StageKind):
             raise UserError(true_labels(f"{where}.features.selection"))
         return settings
 
+    def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
+        """All settings but the reference of tangent features: a twin alone has its own institution's."""
+        del twin
+        views = {name: _without_reference(view) for name, view in values["views"].items()}
+        return _without_reference(values) | {"views": views}
+
     def reads_split(self, settings: FeatureSettings) -> bool:
         """True if the features are fitted."""
         return settings.fitted
@@ -78,30 +89,64 @@ class Features(StageKind):
         return [below] if settings.fitted and not below.fitted else []
 
     def content(self, stage: Stage) -> list[Any]:
-        """The settings, and the split if the features are fitted."""
-        return [stage.chosen, stage.split]
+        """The settings, and the split if the features are fitted; of views each, in order, and its features."""
+        settings: FeatureSettings = stage.settings
+        if not settings.views:
+            return [stage.chosen, stage.split]
+        views = zip(settings.views.items(), stage.parents, strict=True)
+        return [[[name, parent.name, _scaling(view)] for (name, view), parent in views], stage.split]
 
     def numbers(self, stage: Stage, subjects: int, regions: int) -> float:
         """(n, d) features."""
         return subjects * width(stage, regions)
 
+    def numbers_of_all_parts(self, stage: Stage, subjects: int, regions: int) -> float:
+        """Of tangent features, two triangles of (R, R) a subject: its covariance and the logarithm."""
+        if stage.settings.views:
+            return sum(self.numbers_of_all_parts(view, subjects, regions) for view in stage.parents)
+        return subjects * regions * (regions + 1) if stage.settings.tangent else 0
+
+    def folders(self, stage: Stage) -> list[str]:
+        """Its own folder, and that of the covariances of tangent features."""
+        settings: FeatureSettings = stage.settings
+        own = f"{self.folder}/{stage.name}"
+        return [own, covariances_folder(settings.shrinkage)] if settings.tangent else [own]
+
 
 FEATURES = Features()
 
 
+def covariances_folder(shrinkage: float | str) -> str:
+    """Folder of the covariances with this shrinkage; tangent features of all references share it."""
+    return f"covariances/shrinkage-{shrinkage}"
+
+
 def width(features: Stage, regions: int) -> int:
-    """Number of features of a subject with this number of regions."""
+    """Number of features of a subject with this number of regions; FreeSurfer's few measures count as 0."""
     settings: FeatureSettings = features.settings
     if settings.views:
         return sum(width(view, regions) for view in features.parents)
+    if settings.kind == "morphometry":
+        return 0
     connections = regions * (regions + 1 if settings.tangent else regions - 1) // 2
     return min(settings.selected, connections) if settings.reads_labels else connections
+
+
+def _scaling(view: ViewSettings) -> dict[str, Any]:
+    """The settings of a view beside those of its features that differ from the defaults."""
+    usual, values = asdict(ViewSettings()), asdict(view)
+    own = values.keys() - asdict(OneViewSettings()).keys()
+    return {key: values[key] for key in own if values[key] != usual[key]}
 
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     """The reference of tangent features; scans of tested subjects enter none if the regime hides them."""
     hidden = regime.unseen or regime.protocol == "inductive"
     return "training" if settings.reference == "all" and hidden else settings.reference
+
+
+def _without_reference(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != "reference"}
 
 
 def true_labels(key: str) -> str:

@@ -76,7 +76,7 @@ class StageKind(ABC):
         parents: the kinds of the artefacts that its job reads.
         role: role of its artefact among the inputs of another stage's job.
         file: path of one part in the folder of a repeat.
-        further: other folders under `results/{cohort}` that are named after its stages.
+        further: other folders under `results/{cohort}` with folders of its stages.
         timed: whether its job writes a timing file next to the artefact.
         shown: key of its artefacts in a report's outline; empty: they are not shown.
         records: further files of a part that a report reads: name in the outline -> file.
@@ -173,6 +173,15 @@ class StageKind(ABC):
         """Upper limit of the count of numbers in one part; 0 if it is small."""
         del stage, subjects, regions
         return 0
+
+    def numbers_of_all_parts(self, stage: Stage, subjects: int, regions: int) -> float:
+        """The same of what all its parts read."""
+        del stage, subjects, regions
+        return 0
+
+    def folders(self, stage: Stage) -> list[str]:
+        """The folders of a stage under `results/{cohort}`."""
+        return [f"{held}/{stage.name}" for held in (self.folder, *self.further)]
 
     def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
         """The settings that a federated variant shares with its twin."""

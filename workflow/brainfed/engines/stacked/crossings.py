@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from brainfed.federation.ledger import STAGES, Ledger
-from brainfed.federation.sharing import columns, record_downloads, record_help, record_pool
+from brainfed.federation.sharing import columns, of_institutions, record_downloads, record_help, record_pool
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.samples.inputs import IntArray, MethodInputs
 
@@ -52,10 +52,18 @@ def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger:
         record_downloads(ledger, helped, model)
 
 
-def crossings_of_files(files: Sequence[Path | str]) -> tuple[Row, ...]:
-    """Rows that the features or the graph of a run sent between institutions, in the first fold with any."""
+def crossings_of_files(files: Sequence[Path | str], sizes: Mapping[int, int]) -> tuple[Row, ...]:
+    """Rows that the features or the graph of a run sent between institutions, in the first fold with any.
+
+    Features that all splits share name no institution; their rows get those of the run, whatever its method: the
+    features crossed before the method read them.
+
+    Args:
+        files: of the features or the graph, one for all folds or one a fold.
+        sizes: institution -> number of subjects.
+    """
     for file in files:
-        rows = tuple(read_arrays(file, []).metadata["crossings"])
+        rows = of_institutions(read_arrays(file, []).metadata["crossings"], sizes)
         if rows:
             return rows
     return ()

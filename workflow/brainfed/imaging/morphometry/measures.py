@@ -36,7 +36,7 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     for subject, problem in sorted(found.problems.items()):
         if settings.on_invalid == "error":
             raise UserError(problem)
-        logger.warning("%s dropped: %s", subject, problem)
+        logger.warning("%s has no measures: %s", subject, problem)
     subjects, columns = list(map(str, found.values.index)), list(map(str, found.values.columns))
     measures = found.values.to_numpy(np.float32)
     write_arrays(out.series, {"measures": measures}, {"subjects": subjects, "regions": columns})
@@ -45,7 +45,7 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     }
     write_table(out.quality, _quality(sorted(identities), checksums, found.problems))
     write_table(out.coverage, pd.DataFrame({"subject": [], "region": [], "coverage": []}).astype(COVERAGE))
-    logger.info("%d measures of %d subjects, %d left out", len(columns), len(subjects), len(found.problems))
+    logger.info("%d measures of %d subjects, %d without", len(columns), len(subjects), len(found.problems))
 
 
 def read_measures(identities: Mapping[str, str], settings: CohortSettings) -> Morphometry:

@@ -25,9 +25,10 @@ from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_spa
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.class_scores import of_two_classes
-from brainfed.samples.inner_folds import twin_groups
+from brainfed.samples.inner_folds import institution_folds, twin_groups
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
+from brainfed.samples.view_scaling import scaled
 
 MODEL_BYTES = 8
 """A weight of a linear model, float64."""
@@ -42,12 +43,14 @@ class TrainingSet:
         labels: (n,) in {0, 1}, both present; 1 for one class if there are more than two.
         twins: (n,) position of the first identical subject.
         seed: seed of the inner folds.
+        inner: (n,) inner folds that the institutions deal for themselves.
     """
 
     span: TrainingSpan
     labels: IntArray
     twins: IntArray
     seed: int
+    inner: IntArray
 
 
 Models = tuple[LinearModel, ...]
@@ -111,7 +114,7 @@ def _pools(task: LinearTask, inputs: MethodInputs, ledger: Ledger) -> IntArray:
 
 def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.bool_]) -> Models:
     rows = pool & inputs.training(fold)
-    features = inputs.fold_features(fold)
+    features = _features(inputs, fold, rows)
     labels = inputs.labels[fold, rows]
     twins = twin_groups(features[rows])
     alike = labels.min() == labels.max() or twins.max() == 0
@@ -119,13 +122,14 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
     seed = inputs.streams.key("inner folds", owner, fold)
     span = None if alike else training_span(features, rows, task.standardise)
+    inner = institution_folds(inputs, fold)[rows]
 
     def model(own: IntArray) -> LinearModel:
         if span is None or own.min() == own.max():
             share = float(own.mean())
             constant = 2 * share - 1 if task.kind == "margin" else float(logit(share))
             return LinearModel(np.zeros(features.shape[1]), constant)
-        return task.fit(TrainingSet(span, own, twins, seed))
+        return task.fit(TrainingSet(span, own, twins, seed, inner))
 
     return tuple(model((labels == code).astype(np.int64)) for code in _modelled(inputs))
 
@@ -140,6 +144,11 @@ def _patterns(models: Sequence[Models], dimensions: int) -> NDArray[np.float64]:
     return found
 
 
+def _features(inputs: MethodInputs, fold: int, rows: NDArray[np.bool_]) -> FloatArray:
+    """(n, d) features of a fold; several views as their training subjects `rows` scale them."""
+    return scaled(inputs, fold, rows) if inputs.views else inputs.fold_features(fold)
+
+
 def _score(
     task: LinearTask,
     inputs: MethodInputs,
@@ -150,17 +159,21 @@ def _score(
     ledger: Ledger,
 ) -> None:
     """Fill in the scores (n, C) of the subjects tested in a fold."""
-    features = inputs.fold_features(fold)
+
+    def response(pool: int, rows: IntArray) -> NDArray[np.float64]:
+        own = (pools == pool) & inputs.training(fold)
+        return _response(task, models[pool], _features(inputs, fold, own)[rows])
+
     for pool in np.unique(pools[inputs.tested(fold)]).tolist():
         rows = np.flatnonzero(inputs.tested(fold) & (pools == pool))
         if pool in models:
-            scores[rows] = _response(task, models[pool], features[rows])
+            scores[rows] = response(pool, rows)
             continue
-        scores[rows] = np.mean([_response(task, model, features[rows]) for model in models.values()], axis=0)
+        scores[rows] = np.mean([response(helper, rows) for helper in models], axis=0)
         if not ledger.rows():
             sizes = sizes_of(pools)
             helpers = {helper: sizes[helper] for helper in models}
-            parameters = (features.shape[1] + 1) * len(_modelled(inputs))
+            parameters = (inputs.fold_features(fold).shape[1] + 1) * len(_modelled(inputs))
             record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((parameters,), MODEL_BYTES)})
 
 

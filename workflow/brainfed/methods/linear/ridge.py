@@ -4,12 +4,17 @@ Local: one model an institution. Central: one model on the pooled training subje
 federation may not do: an upper reference for the federated methods.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.method import Method
 from brainfed.runtime.settings import setting
+
+ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+TANGENT: Mapping[str, Any] = {"connectivity": "tangent", "reference": "all", "shrinkage": 0.5}
+"""Features of the tangent variants: see the decision on tangent features."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +29,12 @@ class RidgeSettings:
         "Z-score features with the training subjects of the institution (of the pool, if central), or take them raw.",
     )
     alphas: tuple[float, ...] = setting(
-        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
-        "Penalties to choose from by leave-one-out error, for training subjects of mean squared norm 1.",
+        ALPHAS, "Penalties to choose from by `choice`, for training subjects of mean squared norm 1."
+    )
+    choice: Literal["leave_one_out", "inner_folds"] = setting(
+        "leave_one_out",
+        "Squared error that chooses the penalty: of every training subject by a model without it, or of inner folds "
+        "that each institution deals for itself, as in `ridge-federated`.",
     )
 
     def __post_init__(self) -> None:
@@ -41,5 +50,21 @@ METHOD = Method(
     topology="setting",
     patterns=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
-    variants={"ridge-local": {"training": "local"}, "ridge-central": {"training": "central"}},
+    views=True,
+    variants={
+        "ridge-local": {"training": "local"},
+        "ridge-central": {"training": "central"},
+        "tangent-local": {
+            "training": "local",
+            "standardise": "none",
+            "choice": "inner_folds",
+            "features": {**TANGENT, "reference": "institution"},
+        },
+        "tangent-central": {
+            "training": "central",
+            "standardise": "none",
+            "choice": "inner_folds",
+            "features": TANGENT,
+        },
+    },
 )

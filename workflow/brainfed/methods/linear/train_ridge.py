@@ -25,6 +25,8 @@ def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
     """Entry point of the method `ridge`."""
 
     def fit(subjects: TrainingSet) -> LinearModel:
+        if settings.choice == "inner_folds":
+            return fit_ridge_by_inner_folds(subjects, settings.alphas)
         return fit_ridge(subjects, settings.alphas)
 
     return train_linear(
@@ -42,6 +44,29 @@ def fit_ridge(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:
     ]
     alpha = strongest_first[int(np.argmin(errors))]
     return subjects.span.model(dual_coefficients(values, vectors, targets, alpha), float(targets.mean()))
+
+
+def fit_ridge_by_inner_folds(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:
+    """The ridge model with the smallest squared error of inner folds, the strongest penalty among ties."""
+    targets = 2.0 * subjects.labels.astype(np.float64) - 1.0
+    strongest_first = sorted(alphas, reverse=True)
+    held = [np.flatnonzero(subjects.inner == fold) for fold in np.unique(subjects.inner)]
+    errors = np.mean([_held_out_errors(subjects.span.gram, targets, rows, strongest_first) for rows in held], axis=0)
+    alpha = strongest_first[int(np.argmin(errors))] if len(alphas) > 1 else alphas[0]
+    values, vectors = np.linalg.eigh(subjects.span.gram)
+    return subjects.span.model(dual_coefficients(values, vectors, targets, alpha), float(targets.mean()))
+
+
+def _held_out_errors(gram: Float64, targets: Float64, rows: IntArray, alphas: Sequence[float]) -> list[float]:
+    """Mean squared error of the subjects `rows`, by the ridge models of all others, of each penalty."""
+    kept = np.setdiff1d(np.arange(len(targets)), rows)
+    means = gram[:, kept].mean(axis=1)
+    own = gram[np.ix_(kept, kept)] - means[kept, None] - means[kept] + means[kept].mean()
+    values, vectors = np.linalg.eigh(own)
+    foreign = gram[np.ix_(rows, kept)] - means[rows, None] - means[kept] + means[kept].mean()
+    intercept = targets[kept].mean()
+    scores = [foreign @ dual_coefficients(values, vectors, targets[kept], alpha) + intercept for alpha in alphas]
+    return [float(np.mean(np.square(targets[rows] - found))) for found in scores]
 
 
 def dual_coefficients(values: Float64, vectors: Float64, targets: Float64, alpha: float) -> Float64:

@@ -101,12 +101,13 @@ def _label(row: Row, settings: CohortSettings) -> str | None:
 def _listed(row: Row, settings: CohortSettings, runs: Mapping[str, Sequence[BidsRun]]) -> ListedSubject:
     participant = read_participant(row.table, row, settings.columns, settings.codes, settings.target, settings.classes)
     label = _label(row, settings)
+    file = row.subject if settings.columns.file is None else row.cells[settings.columns.file]
     own = tuple(runs.get(label, ())) if label is not None else ()
     absence = EXCLUDED if participant.excluded else _absence(label, own, settings)
     series, confounds = (own[0].image, own[0].confounds) if own else (None, None)
     shard = shard_name(row.subject, settings.shards)
     labelled = participant.diagnosis is not None
-    return ListedSubject(row.subject, participant.site, series, confounds, absence, shard, labelled, own)
+    return ListedSubject(row.subject, participant.site, series, confounds, absence, shard, labelled, own, file)
 
 
 def _absence(label: str | None, runs: Sequence[BidsRun], settings: CohortSettings) -> Absence:

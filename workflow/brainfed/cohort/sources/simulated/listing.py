@@ -15,7 +15,15 @@ def simulated_subjects(settings: CohortSettings) -> dict[str, str]:
 def list_simulated(name: str, settings: CohortSettings, folder: str) -> Listing:
     """List cohort `name`; its files will lie in `folder`."""
     subjects = tuple(
-        ListedSubject(subject, site, f"{folder}/{subject}_bold.nii.gz", None, "", shard_name(subject, settings.shards))
+        ListedSubject(
+            subject,
+            site,
+            f"{folder}/{subject}_bold.nii.gz",
+            None,
+            "",
+            shard_name(subject, settings.shards),
+            file=subject,
+        )
         for subject, site in simulated_subjects(settings).items()
     )
     return Listing(

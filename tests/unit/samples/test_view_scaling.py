@@ -1,0 +1,179 @@
+"""Views are centred, z-scored, clipped and balanced by training subjects alone, as sums over institutions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brainfed.samples.inputs import MethodInputs
+from brainfed.samples.view_scaling import CROSSES, fit_scaling, scaled
+from brainfed.samples.views import View
+from method_inputs import method_inputs
+from reference.view_scaling import scaled_plainly
+
+SUBJECTS, WIDE, NARROW = 40, 12, 5
+SITES = 4
+
+
+def inputs_with_views(seed: int = 0, institutions: int = 3, **second: object) -> MethodInputs:
+    """A connectome of everybody, and a second view in other units that some subjects lack; sites cross institutions."""
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, SITES, SUBJECTS)
+    connectome = rng.standard_normal((SUBJECTS, WIDE)) + 3
+    thickness = 2.5 + 0.2 * rng.standard_normal((SUBJECTS, NARROW)) + 0.5 * site[:, None]
+    present = rng.random(SUBJECTS) < 0.8
+    features = np.hstack([connectome, np.where(present[:, None], thickness, 0)]).astype(np.float32)
+    inputs = method_inputs(SUBJECTS, institutions=institutions, folds=4, seed=seed, features=features)
+    described = {"weight": 0.15, "centre": "site", "standardise": True, "clip": 2.0} | second
+    everybody = np.ones(SUBJECTS, dtype=bool)
+    views = (
+        View("connectome", slice(0, WIDE), 1.0, "all", False, None, everybody),
+        View("thickness", slice(WIDE, WIDE + NARROW), present=present, **described),
+    )
+    return replace(inputs, views=views, phenotypes=replace(inputs.phenotypes, site=site))
+
+
+SECOND = st.fixed_dictionaries(
+    {
+        "weight": st.floats(0.01, 10),
+        "centre": st.sampled_from(["all", "site"]),
+        "standardise": st.booleans(),
+        "clip": st.one_of(st.none(), st.floats(0.1, 4)),
+    }
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 999), institutions=st.integers(1, 4), second=SECOND)
+def test_sums_over_institutions_give_what_the_plain_formula_gives(seed, institutions, second):
+    inputs = inputs_with_views(seed, institutions, **second)
+    rows = inputs.training(1)
+    np.testing.assert_allclose(scaled(inputs, 1, rows), scaled_plainly(inputs, 1, rows), rtol=1e-10, atol=1e-10)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 999), second=SECOND)
+def test_the_mean_squared_norm_of_training_subjects_is_the_sum_of_the_weights(seed, second):
+    inputs = inputs_with_views(seed, **second)
+    rows = inputs.training(0)
+    norms = np.square(scaled(inputs, 0, rows)[rows]).sum(axis=1)
+    assert np.mean(norms) == pytest.approx(1 + second["weight"], rel=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 999), second=SECOND)
+def test_features_of_tested_subjects_change_nothing_in_the_fit(seed, second):
+    inputs = inputs_with_views(seed, **second)
+    rng = np.random.default_rng(seed)
+    tested = inputs.tested(2)
+    other = inputs.features[0].copy()
+    other[tested] = 1000 * rng.standard_normal((int(tested.sum()), other.shape[1]))
+    changed = replace(inputs, features=(other,))
+    found, expected = (scaled(one, 2, inputs.training(2)) for one in (changed, inputs))
+    np.testing.assert_array_equal(found[~tested], expected[~tested])
+    for ours, theirs in zip(*(fit_scaling(one, 2, inputs.training(2)).views for one in (changed, inputs)), strict=True):
+        np.testing.assert_array_equal(ours.means, theirs.means)
+        np.testing.assert_array_equal(ours.deviation, theirs.deviation)
+        assert ours.scale == theirs.scale
+
+
+def test_the_site_of_a_tested_subject_is_centred_by_its_training_subjects():
+    inputs = inputs_with_views(centre="site", standardise=False, clip=None)
+    rows = inputs.training(0)
+    thickness = fit_scaling(inputs, 0, rows).views[1]
+    for site in range(SITES):
+        members = rows & inputs.views[1].present & (inputs.phenotypes.site == site)
+        np.testing.assert_allclose(thickness.means[site], inputs.features[0][members, WIDE:].mean(axis=0), rtol=1e-6)
+
+
+def test_a_site_without_training_subjects_and_an_unknown_site_take_the_mean_of_all():
+    inputs = inputs_with_views(centre="site", standardise=False, clip=None)
+    site = np.where(inputs.tested(0), SITES, inputs.phenotypes.site)
+    inputs = replace(inputs, phenotypes=replace(inputs.phenotypes, site=site))
+    rows = inputs.training(0)
+    thickness = fit_scaling(inputs, 0, rows).views[1]
+    having = rows & inputs.views[1].present
+    mean = inputs.features[0][having, WIDE:].astype(float).mean(axis=0)
+    np.testing.assert_allclose(thickness.means[SITES], mean, rtol=1e-12)
+    unknown = thickness.apply(mean[None, :], np.array([-1]), np.array([True]))
+    np.testing.assert_allclose(unknown, 0, atol=1e-12)
+
+
+def test_a_subject_that_lacks_a_view_has_zeros_in_it():
+    inputs = inputs_with_views()
+    lacking = ~inputs.views[1].present
+    found = scaled(inputs, 0, inputs.training(0))
+    assert lacking.any()
+    assert (found[lacking, WIDE:] == 0).all()
+    assert (found[~lacking, WIDE:] != 0).any(axis=1).all()
+
+
+def test_a_view_that_no_training_subject_has_is_zero_and_leaves_the_other_alone():
+    inputs = inputs_with_views()
+    rows = inputs.training(0)
+    nobody = replace(inputs.views[1], present=inputs.tested(0))
+    found = scaled(replace(inputs, views=(inputs.views[0], nobody)), 0, rows)
+    assert np.isfinite(found).all()
+    assert (found[:, WIDE:] == 0).all()
+    np.testing.assert_array_equal(found[:, :WIDE], scaled(inputs, 0, rows)[:, :WIDE])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("standardise", [True, False])
+def test_a_column_that_is_constant_in_training_has_no_effect(dtype, standardise):
+    inputs = inputs_with_views(centre="all", standardise=standardise, clip=None)
+    features = inputs.features[0].astype(dtype)
+    features[inputs.training(0), WIDE] = dtype(0.1)
+    found = scaled(replace(inputs, features=(features,)), 0, inputs.training(0))
+    assert np.abs(found[inputs.training(0) & inputs.views[1].present, WIDE]).max() < 1e-12
+    if standardise:
+        assert (found[:, WIDE] == 0).all()
+
+
+def test_values_beyond_the_limit_are_cut_before_the_views_are_balanced():
+    inputs = inputs_with_views(centre="all", standardise=True, clip=1.0)
+    thickness = fit_scaling(inputs, 0, inputs.training(0)).views[1]
+    values = scaled(inputs, 0, inputs.training(0))[:, WIDE:] / thickness.scale
+    assert np.abs(values).max() == pytest.approx(1.0)
+    assert (np.isclose(np.abs(values), 1.0)).sum() > 10
+
+
+@pytest.mark.parametrize("standardise", [True, False])
+def test_features_of_one_view_are_centred_and_of_mean_squared_norm_one(standardise):
+    inputs = method_inputs(SUBJECTS, dimensions=7)
+    rows = inputs.training(0)
+    values = inputs.features[0].astype(float)
+    expected = values - values[rows].mean(axis=0)
+    if standardise:
+        expected /= values[rows].std(axis=0)
+    expected /= np.sqrt(np.mean(np.square(expected[rows]).sum(axis=1)))
+    np.testing.assert_allclose(scaled(inputs, 0, rows, standardise=standardise), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_one_institution_may_fit_its_own_scaling():
+    inputs = inputs_with_views()
+    rows = inputs.training(0) & (inputs.institution == 1)
+    np.testing.assert_allclose(scaled(inputs, 0, rows), scaled_plainly(inputs, 0, rows), rtol=1e-10, atol=1e-10)
+
+
+def test_rows_that_are_tested_or_absent_are_refused():
+    inputs = inputs_with_views()
+    for rows in (np.ones(SUBJECTS, dtype=bool), np.zeros(SUBJECTS, dtype=bool)):
+        with pytest.raises(ValueError, match="training subjects of the fold"):
+            fit_scaling(inputs, 0, rows)
+
+
+def test_the_sums_of_a_federated_fit_are_listed_by_name_and_shape():
+    found = fit_scaling(inputs_with_views(), 0, inputs_with_views().training(0)).crossings
+    assert found == (
+        ("view-count", ()),
+        ("view-sum", (WIDE,)),
+        ("view-norm", ()),
+        ("view-site-counts", (SITES,)),
+        ("view-site-sums", (SITES, NARROW)),
+        ("view-squares", (NARROW,)),
+        ("view-norm", ()),
+    )
+    assert all(len(CROSSES[name]) == len(shape) for name, shape in found)

@@ -1,0 +1,114 @@
+"""Institutions of a federated ridge regression: products of their training subjects with the server's directions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.linear.design import LinearDesign
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+
+
+class KrylovClients:
+    """All institutions of one fold; their replies are summed in one product.
+
+    Args:
+        design: data of the fold.
+        rounds: largest number of directions K.
+        institutions: number of institutions M.
+    """
+
+    def __init__(self, design: LinearDesign, rounds: int, institutions: int) -> None:
+        self.design = design
+        self.projections = design.targets.new_zeros(rounds, *design.targets.shape)
+        self.size = 0
+        members = torch.from_numpy(np.arange(institutions)[:, None] == design.institution)
+        self.samples = (members * (design.training[0].cpu() > 0)).sum(dim=1)
+        self._received: dict[str, Tensor] = {}
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(range(len(self.samples)))
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """The moments, the products with the last directions, or the losses of held-out subjects."""
+        if not chosen:
+            return {}
+        if number == 0:
+            tensors = self._moments()
+        elif "coefficients" in self._received:
+            tensors = self._losses()
+        elif "direction" in self._received:
+            tensors = {"product": self._product(self._received["direction"])}
+        else:
+            tensors = {"last-product": self._product(self._received["last-direction"])}
+        summed = {name: tensor[None] for name, tensor in tensors.items()}
+        return {code: Message(summed, self.samples[code, None], summed=True) for code in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """The server's message, equal for all."""
+        for message in list(messages.values())[:1]:
+            self._received = {name: tensor[0] for name, tensor in message.tensors.items()}
+
+    def score(self, number: int) -> str:
+        """Nothing to measure before the end."""
+        del number
+        return f"{self.size} directions"
+
+    def state(self, number: int) -> Arrays:
+        """The products of all subjects with the directions, and the last message."""
+        del number
+        received = {f"received/{name}": tensor.cpu().numpy() for name, tensor in self._received.items()}
+        return {"projections": self.projections[: self.size].cpu().numpy(), **received}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        del number
+        projections = torch.from_numpy(arrays["projections"].copy())
+        self.size = len(projections)
+        self.projections[: self.size] = projections
+        like = self.design.features
+        self._received = {
+            name.removeprefix("received/"): torch.from_numpy(array.copy()).to(like)
+            for name, array in arrays.items()
+            if name.startswith("received/")
+        }
+
+    def scores(self, coefficients: Tensor, intercepts: Tensor) -> Tensor:
+        """(s, A, n) scores of all subjects by the first s systems.
+
+        Args:
+            coefficients: (s, A, K) of the directions in the weights.
+            intercepts: (s, A).
+        """
+        projections = self.projections[:, : len(coefficients)]
+        return torch.einsum("ksn,sak->san", projections, coefficients) + intercepts[:, :, None]
+
+    def _moments(self) -> dict[str, Tensor]:
+        design = self.design
+        labelled = design.training * design.targets
+        return {
+            "count": design.training.sum(dim=1),
+            "feature-sum": design.training @ design.features,
+            "target-sum": labelled.sum(dim=1),
+            "feature-target-sum": labelled @ design.features,
+        }
+
+    def _product(self, directions: Tensor) -> Tensor:
+        """(s, d) sums over the training subjects of z (z' q), for the directions q (s, d) of the first s systems."""
+        systems = len(directions)
+        projected = directions @ self.design.features.T
+        self.projections[self.size, :systems] = projected
+        self.size += 1
+        return (self.design.training[:systems] * projected) @ self.design.features
+
+    def _losses(self) -> dict[str, Tensor]:
+        design = self.design
+        scores = self.scores(self._received["coefficients"], self._received["intercepts"])
+        squared = torch.square(scores - design.targets[:, None]) * design.held_out[:, None]
+        return {"loss": squared.sum(dim=2), "held-out": design.held_out.sum(dim=1)}

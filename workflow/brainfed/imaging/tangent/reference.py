@@ -1,0 +1,138 @@
+"""References of tangent features: log-Euclidean means, each a sum over subjects (Arsigny et al. 2006).
+
+R = expm(mean of log S_i). An institution sends the sum of its log S_i and the number of its subjects, so that a
+reference of several institutions is that of their pooled subjects.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import EVERY, record_downloads, record_help, record_uploads
+from brainfed.imaging.tangent.symmetric import from_triangles, spectral
+
+logger = logging.getLogger(__name__)
+
+Float64 = NDArray[np.float64]
+Triangles = NDArray[np.float32] | NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+CROSSES = {
+    "log-covariance-sum": ("regions", "other-regions"),
+    "summed-subjects": (),
+    "tangent-reference": ("regions", "other-regions"),
+}
+MATRIX_BYTES, COUNT_BYTES = 8, 4
+
+
+@dataclass(frozen=True)
+class LogSum:
+    """Sum of the logarithms of several covariances.
+
+    Attributes:
+        total: (R (R + 1) / 2) upper triangle.
+        subjects: their number.
+    """
+
+    total: Float64
+    subjects: int
+
+    def __add__(self, other: "LogSum") -> "LogSum":
+        """Sum over the subjects of both."""
+        return LogSum(self.total + other.total, self.subjects + other.subjects)
+
+    @property
+    def whitening(self) -> Float64:
+        """(R, R) inverse square root of the reference."""
+        return spectral(from_triangles(self.total / self.subjects), lambda values: np.exp(-values / 2))
+
+
+def log_sum(logarithms: Triangles) -> LogSum:
+    """Sum over the rows of (n, R (R + 1) / 2) upper triangles."""
+    return LogSum(logarithms.sum(axis=0, dtype=np.float64), len(logarithms))
+
+
+def tangent_ledger(regions: int) -> Ledger:
+    """Empty ledger for references of this number of regions."""
+    return Ledger(CROSSES, {"regions": regions, "other-regions": regions}, "features")
+
+
+def whitening_of_fold(
+    logarithms: Triangles,
+    institution: Sequence[str],
+    training: BoolArray,
+    reference: Literal["institution", "training"],
+    ledger: Ledger,
+) -> dict[str, Float64]:
+    """(R, R) inverse square root of the reference of every institution, fitted on training subjects.
+
+    With `institution`, nothing crosses, except to institutions without training subjects: they receive the sums of all
+    others. With `training`, a server receives the sums of all, and returns one reference.
+
+    Args:
+        logarithms: (n, R (R + 1) / 2) upper triangles of log S.
+        institution: (n,) names.
+        training: (n,) mask.
+        reference: the group whose mean an institution uses.
+        ledger: of `tangent_ledger`; takes the crossings.
+
+    Raises:
+        ValueError: there is no training subject.
+    """
+    where = np.asarray(institution)
+    names, counts = np.unique(where, return_counts=True)
+    sums = {name: log_sum(logarithms[training & (where == name)]) for name in names.tolist()}
+    sums = {name: found for name, found in sums.items() if found.subjects}
+    if not sums:
+        raise ValueError("expected at least one training subject, found none")
+    for name, found in sums.items():
+        logger.info("tangent reference: %d training subjects of %s", found.subjects, name)
+    sizes = {code: size for code, size in enumerate(counts.tolist()) if len(names) > 1}
+    fitted = {code: size for code, size in sizes.items() if names[code] in sums}
+    if reference == "training":
+        record_sums(ledger, fitted, sizes)
+    else:
+        helped = {code: size for code, size in sizes.items() if code not in fitted}
+        record_help(ledger, fitted, helped, _sum_content(ledger))
+    together = _total(sums).whitening
+    own = sums if reference == "institution" else {}
+    return {name: own[name].whitening if name in own else together for name in names.tolist()}
+
+
+def record_sums(ledger: Ledger, senders: Mapping[int, int], receivers: Mapping[int, int]) -> None:
+    """Record the sums that institutions send to a server, and the reference that it returns.
+
+    Args:
+        ledger: of `tangent_ledger`.
+        senders: institution -> number of subjects.
+        receivers: the same.
+    """
+    record_uploads(ledger, senders, _sum_content(ledger))
+    record_downloads(ledger, receivers, {"tangent-reference": (_shape(ledger), MATRIX_BYTES)})
+
+
+def crossings_of_all(regions: int) -> tuple[dict[str, int | str], ...]:
+    """Crossings of a reference of all subjects, which needs no split: rows of `EVERY` institution."""
+    ledger = tangent_ledger(regions)
+    record_sums(ledger, {EVERY: 0}, {EVERY: 0})
+    return ledger.rows()
+
+
+def _total(sums: Mapping[str, LogSum]) -> LogSum:
+    first, *others = sums.values()
+    for other in others:
+        first += other
+    return first
+
+
+def _sum_content(ledger: Ledger) -> dict[str, tuple[tuple[int, ...], int]]:
+    return {"log-covariance-sum": (_shape(ledger), MATRIX_BYTES), "summed-subjects": ((), COUNT_BYTES)}
+
+
+def _shape(ledger: Ledger) -> tuple[int, ...]:
+    return ledger.axes["regions"], ledger.axes["other-regions"]

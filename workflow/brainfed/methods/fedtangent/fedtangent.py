@@ -1,0 +1,32 @@
+"""FedTangent: federated ridge on tangent connectivity with strong shrinkage, and other views of a subject."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, FederatedRidgeSettings
+from brainfed.methods.linear.ridge import TANGENT
+from brainfed.methods.method import Method, Twins
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FedTangentSettings(FederatedRidgeSettings):
+    """Settings of federated ridge; tangent features are not z-scored."""
+
+    zscore: bool = setting(
+        False, "Z-score columns by the moments of all training subjects, which cross as sums; views say it themselves."
+    )
+
+
+METHOD = Method(
+    name="fedtangent",
+    title="FedTangent",
+    settings=FedTangentSettings,
+    entry="brainfed.methods.fedtangent.train:train_fedtangent",
+    family="federated",
+    topology="federated",
+    twins=Twins("tangent-local", "tangent-central"),
+    options={"features": TANGENT},
+    views=True,
+    shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    variants={"fedtangent": {}},
+)

@@ -1,0 +1,21 @@
+"""Ridge classifier of a federation: conjugate gradients on sums over institutions, equal to ridge on pooled data."""
+
+from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, FederatedRidgeSettings
+from brainfed.methods.method import Method, Twins
+
+METHOD = Method(
+    name="ridge-federated",
+    title="Ridge, federated",
+    settings=FederatedRidgeSettings,
+    entry="brainfed.methods.fedtangent.train:train_ridge_federated",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "ridge-local",
+        "ridge-central",
+        "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
+    ),
+    views=True,
+    shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
+    variants={"ridge-federated": {}},
+)

@@ -1,0 +1,21 @@
+"""The torch side of FedTangent and of federated ridge."""
+
+from functools import partial
+
+from brainfed.engines.linear.training import RidgeTask, train_ridge
+from brainfed.methods.fedtangent.fedtangent import METHOD as FEDTANGENT
+from brainfed.methods.fedtangent.ridge_federated import METHOD as RIDGE_FEDERATED
+from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.method import Method
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs, Outcome
+
+
+def train(method: Method, inputs: MethodInputs, settings: FederatedRidgeSettings, run: Run) -> Outcome:
+    """Train and score every fold of one repeat."""
+    task = RidgeTask(settings.alphas, settings.rounds, settings.tolerance, settings.zscore, method.shared_tensors)
+    return train_ridge(task, inputs, run)
+
+
+train_fedtangent = partial(train, FEDTANGENT)
+train_ridge_federated = partial(train, RIDGE_FEDERATED)

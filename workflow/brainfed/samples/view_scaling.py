@@ -1,0 +1,228 @@
+"""Scaling of views: centred, z-scored, clipped and balanced by their trace, from sums over institutions.
+
+Of view v with columns x, over the training subjects that fit it:
+
+    z = clip((x - mean) / sd),        f = sqrt(weight / tau) z,        tau = mean |z|^2
+
+The mean is that of all these subjects, or of those of the subject's site. A site without any takes the mean of all. A
+subject that lacks the view has f = 0, and counts in tau: over the training subjects the mean squared norm of all views
+side by side is the sum of their weights.
+
+Every step is a sum over institutions (`SiteSums`, squares, squared norms), so a federation fits the same scaling with
+three messages of an institution, sent once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs
+from brainfed.samples.views import View
+
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Crossing = tuple[str, tuple[int, ...]]
+"""Name and shape of a tensor that every institution sends once; what it receives in return has the same shape."""
+
+CROSSES: dict[str, tuple[str, ...]] = {
+    "view-count": (),
+    "view-sum": ("columns",),
+    "view-site-counts": ("sites",),
+    "view-site-sums": ("sites", "columns"),
+    "view-squares": ("columns",),
+    "view-norm": (),
+}
+"""Name -> axes of every tensor of a federated fit, for `Method.shared_tensors`."""
+
+SMALLEST = 1e-10
+"""Largest deviation of a constant column, relative to its mean: below that of one float32 digit in one subject."""
+
+
+@dataclass(frozen=True)
+class SiteSums:
+    """Training subjects of an institution by site; the last row holds those of an unknown site, or of all sites.
+
+    Attributes:
+        count: (S + 1,) number of subjects.
+        total: (S + 1, d) sums of their columns.
+    """
+
+    count: Float64
+    total: Float64
+
+    def __add__(self, other: "SiteSums") -> "SiteSums":
+        """The sums of two institutions."""
+        return SiteSums(self.count + other.count, self.total + other.total)
+
+    def means(self) -> Float64:
+        """Means (S + 1, d) of all sites; sites without subjects, and the last row, hold the mean over everybody."""
+        everybody = self.total.sum(axis=0) / max(self.count.sum(), 1.0)
+        own = self.total / np.maximum(self.count, 1.0)[:, None]
+        known = self.count > 0
+        known[-1] = False
+        return np.where(known[:, None], own, everybody)
+
+
+@dataclass(frozen=True)
+class ViewScaling:
+    """The fitted scaling of one view.
+
+    Attributes:
+        view: the view.
+        means: (S + 1, d) mean of every site, and last that of all; (1, d) if all sites share one.
+        deviation: (d,) standard deviation of the centred columns; infinite if a column is constant; 1 without
+            z-scores.
+        scale: sqrt(weight / tau); 0 if no training subject has the view or all are identical.
+    """
+
+    view: View
+    means: Float64
+    deviation: Float64
+    scale: float
+
+    def apply(self, features: FloatArray, site: IntArray, present: Mask) -> Float64:
+        """The scaled view (n, d) of any subjects.
+
+        Args:
+            features: (n, d) columns of the view.
+            site: (n,) codes of sites; -1 or a site without training subjects: the mean over all is subtracted.
+            present: (n,) mask of the subjects that have the view.
+        """
+        scaled = _standardised(features, site, self.means, self.deviation, self.view.clip) * self.scale
+        scaled[~present] = 0.0
+        return scaled
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The fitted scaling of all views of a fold."""
+
+    views: tuple[ViewScaling, ...]
+
+    def apply(self, features: FloatArray, site: IntArray, present: Mask) -> Float64:
+        """The scaled views (n, d) side by side.
+
+        Args:
+            features: (n, d).
+            site: (n,) codes of sites.
+            present: (n, V) whether each subject has each view.
+        """
+        blocks = [
+            own.apply(features[:, own.view.columns], site, present[:, place]) for place, own in enumerate(self.views)
+        ]
+        return np.concatenate(blocks, axis=1)
+
+    @property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """The sums of one institution that a federation needs for this fit, in the order in which they are sent."""
+        return tuple(crossing for own in self.views for crossing in _crossings(own))
+
+
+def fit_scaling(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Scaling:
+    """Fit the scaling of all views of a fold.
+
+    Features of one view are centred by the mean of all, and divided by the root of their mean squared norm.
+
+    Args:
+        inputs: the subjects.
+        fold: the fold.
+        rows: (n,) mask of the training subjects that fit it: all, or those of one institution.
+        standardise: z-score the columns of features of one view; views have a setting of their own.
+
+    Raises:
+        ValueError: a row is no training subject of the fold, or there is no row.
+    """
+    if not rows.any() or (rows & ~inputs.training(fold)).any():
+        raise ValueError("expected training subjects of the fold for its scaling, found none, or others")
+    views = inputs.views or (_only_view(inputs, fold, standardise=standardise),)
+    return Scaling(tuple(_fit(inputs, fold, rows, view) for view in views))
+
+
+def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Float64:
+    """The scaled features (n, d) of all subjects; over `rows` their mean squared norm is the sum of the weights.
+
+    Arguments and errors as of `fit_scaling`.
+    """
+    scaling = fit_scaling(inputs, fold, rows, standardise=standardise)
+    present = np.stack([own.view.present for own in scaling.views], axis=1)
+    return scaling.apply(inputs.fold_features(fold), inputs.phenotypes.site, present)
+
+
+def _only_view(inputs: MethodInputs, fold: int, *, standardise: bool) -> View:
+    columns = inputs.fold_features(fold).shape[1]
+    everybody = np.ones(len(inputs.subjects), dtype=np.bool_)
+    return View("features", slice(0, columns), 1.0, "all", standardise, None, everybody)
+
+
+def _fit(inputs: MethodInputs, fold: int, rows: Mask, view: View) -> ViewScaling:
+    """Three sums over institutions: of the columns, of their squared deviations, of the squared norms."""
+    features, site = inputs.fold_features(fold)[:, view.columns], inputs.phenotypes.site
+    sites = int(site.max()) + 1 if view.centre == "site" else 0
+    parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
+    sums = [site_sums(*part, sites) for part in parts]
+    means = sum(sums[1:], sums[0]).means()
+    deviation = np.ones(features.shape[1])
+    if view.standardise:
+        squares = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
+        deviation = np.sqrt(squares / max(int((rows & view.present).sum()), 1))
+        deviation[deviation <= SMALLEST * np.abs(means).max(axis=0)] = np.inf
+    tau = sum(squared_norm(*part, means, deviation, view.clip) for part in parts) / int(rows.sum())
+    nothing = 0.0 if view.standardise else float(np.square(SMALLEST * means).sum(axis=1).max())
+    return ViewScaling(view, means, deviation, float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0)
+
+
+def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:
+    """First message of an institution: its training subjects (n, d) by their sites (n,); one row without sites."""
+    count, total = np.zeros(sites + 1), np.zeros((sites + 1, features.shape[1]))
+    codes = site if sites else np.full_like(site, -1)
+    for code in np.unique(codes).tolist():
+        members = codes == code
+        count[code] = members.sum()
+        total[code] = features[members].sum(axis=0, dtype=np.float64)
+    return SiteSums(count, total)
+
+
+def squared_deviations(features: FloatArray, site: IntArray, means: Float64) -> Float64:
+    """Second message, of views that are z-scored: sum (d,) of the squared deviations from the means."""
+    return np.asarray(np.square(_centred(features, site, means)).sum(axis=0))
+
+
+def squared_norm(features: FloatArray, site: IntArray, means: Float64, deviation: Float64, clip: float | None) -> float:
+    """Last message: sum of the squared norms of the centred, z-scored and clipped training subjects."""
+    values = _standardised(features, site, means, deviation, clip)
+    return float(np.einsum("ij,ij->", values, values))
+
+
+def _by_institution(inputs: MethodInputs, rows: Mask) -> Iterator[Mask]:
+    for institution in range(len(inputs.institutions)):
+        yield rows & (inputs.institution == institution)
+
+
+def _of_rows(features: FloatArray, site: IntArray, rows: Mask) -> tuple[FloatArray, IntArray]:
+    return features[rows], site[rows]
+
+
+def _centred(features: FloatArray, site: IntArray, means: Float64) -> Float64:
+    return np.asarray(features - (means[site] if len(means) > 1 else means))
+
+
+def _standardised(
+    features: FloatArray, site: IntArray, means: Float64, deviation: Float64, clip: float | None
+) -> Float64:
+    values = _centred(features, site, means) / deviation
+    return values if clip is None else np.clip(values, -clip, clip)
+
+
+def _crossings(scaling: ViewScaling) -> Iterator[Crossing]:
+    rows, columns = scaling.means.shape
+    if scaling.view.centre == "site":
+        yield "view-site-counts", (rows - 1,)
+        yield "view-site-sums", (rows - 1, columns)
+    else:
+        yield "view-count", ()
+        yield "view-sum", (columns,)
+    if scaling.view.standardise:
+        yield "view-squares", (columns,)
+    yield "view-norm", ()

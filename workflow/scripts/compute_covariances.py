@@ -1,0 +1,13 @@
+"""Compute the covariances of one shard's subjects and their logarithms."""
+
+from brainfed.scripting.job import job
+
+with job(snakemake) as running:
+    from brainfed.imaging.series.files import load_runs
+    from brainfed.imaging.tangent.covariances import covariances, write_covariances
+    from brainfed.runtime.artefacts import read_arrays
+
+    params, series = running.params, read_arrays(snakemake.input.series)
+    runs = load_runs([snakemake.input.series]) if params.by_run else {}
+    found = covariances(series.arrays, series.metadata["regions"], params.shrinkage, runs, snakemake.threads)
+    write_covariances(snakemake.output.covariances, found, params.shrinkage)

@@ -1,0 +1,21 @@
+"""Compute tangent features of every subject with a usable series, at the reference of all of them."""
+
+from brainfed.scripting.job import job
+
+with job(snakemake) as running:
+    from brainfed.imaging.tangent.covariances import load_covariances
+    from brainfed.imaging.tangent.reference import crossings_of_all
+    from brainfed.imaging.tangent.vectors import tangent_of_all
+    from brainfed.runtime.artefacts import write_arrays
+
+    found = load_covariances(snakemake.input.covariances)
+    write_arrays(
+        snakemake.output.features,
+        {"features": tangent_of_all(found, snakemake.threads)},
+        {
+            "subjects": list(found.subjects),
+            "regions": list(found.regions),
+            "settings": running.params.settings,
+            "crossings": list(crossings_of_all(len(found.regions))),
+        },
+    )

@@ -126,7 +126,8 @@ def test_a_file_holds_the_names_of_its_features(tmp_path):
 def test_a_file_of_joined_views_describes_each(tmp_path):
     outcome = Outcome(np.zeros((2, 1, 2)), "margin", patterns=np.ones((2, 1, 8), dtype=np.float32))
     views = {}
-    for name, width, regions, kind in (("fmri", 6, REGIONS, "connectivity"), ("thickness", 2, ["x", "y"], "morphometry")):
+    parts = (("fmri", 6, REGIONS, "connectivity"), ("thickness", 2, ["x", "y"], "morphometry"))
+    for name, width, regions, kind in parts:
         described = {"subjects": ["s"], "regions": regions, "crossings": [], "settings": CONNECTIVITY | {"kind": kind}}
         write_arrays(tmp_path / name, {"features": np.zeros((1, width), dtype=np.float32)}, described)
         views[name] = ViewSettings(kind=kind)

@@ -10,7 +10,7 @@ Of more than two classes every class has a model against the rest, with a penalt
 J. Machine Learning Research 5); the probabilities of a subject are divided by their sum.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,12 +90,15 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
     pools = _pools(task, inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
+    patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
         models = {pool: _models(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
         _score(task, inputs, fold, pools, models, scores[fold], ledger)
+        patterns[fold] = _patterns(list(models.values()), dimensions)
         run.progress(fold + 1, inputs.folds, "fold")
-    return Outcome(scores, task.kind, counts={"parameters": parameters}, crossings=ledger.rows())
+    counts = {"parameters": parameters}
+    return Outcome(scores, task.kind, counts=counts, crossings=ledger.rows(), patterns=patterns)
 
 
 def _modelled(inputs: MethodInputs) -> list[int]:
@@ -133,6 +136,16 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
         return task.fit(TrainingSet(span, own, twins, seed, inner))
 
     return tuple(model((labels == code).astype(np.int64)) for code in _modelled(inputs))
+
+
+def _patterns(models: Sequence[Models], dimensions: int) -> NDArray[np.float64]:
+    """(K, d) patterns of the K modelled classes: the mean over the pools whose score varies; 0 without one."""
+    found = np.zeros((len(models[0]), dimensions))
+    for place, own in enumerate(zip(*models, strict=True)):
+        varying = [model.pattern for model in own if model.pattern is not None]
+        if varying:
+            found[place] = np.mean(varying, axis=0)
+    return found
 
 
 def _features(inputs: MethodInputs, fold: int, rows: NDArray[np.bool_]) -> FloatArray:

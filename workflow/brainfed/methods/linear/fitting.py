@@ -11,7 +11,7 @@ J. Machine Learning Research 5); the probabilities of a subject are divided by t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -43,14 +43,14 @@ class TrainingSet:
         labels: (n,) in {0, 1}, both present; 1 for one class if there are more than two.
         twins: (n,) position of the first identical subject.
         seed: seed of the inner folds.
-        inner: (n,) inner folds that the institutions deal for themselves; 0 where the task reads none.
+        inner: (n,) inner folds that the institutions deal for themselves; empty where the task reads none.
     """
 
     span: TrainingSpan
     labels: IntArray
     twins: IntArray
     seed: int
-    inner: IntArray
+    inner: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 Models = tuple[LinearModel, ...]
@@ -126,7 +126,7 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
     norm = float(np.sqrt(sum(view.weight for view in inputs.views)))
     standardise = "none" if inputs.views else task.standardise
     span = None if alike else training_span(features, rows, standardise, norm)
-    inner = institution_folds(inputs, fold)[rows] if task.inner_folds else np.zeros(len(labels), dtype=np.int64)
+    inner = institution_folds(inputs, fold)[rows] if task.inner_folds else np.zeros(0, dtype=np.int64)
 
     def model(own: IntArray) -> LinearModel:
         if span is None or own.min() == own.max():

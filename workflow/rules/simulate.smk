@@ -51,6 +51,30 @@ rule simulate_participants:
         "../scripts/simulate_participants.py"
 
 
+rule simulate_thickness:
+    output:
+        thickness="results/{cohort}/simulated/thickness.tsv",
+    log:
+        "logs/{cohort}/simulate_thickness.log",
+    benchmark:
+        "results/{cohort}/benchmarks/simulate_thickness.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/simulate_thickness.py"),
+            settings=lambda wc: COHORTS[wc.cohort].simulation(),
+        ),
+    message:
+        "Simulating cortical thickness ({wildcards.cohort})"
+    script:
+        "../scripts/simulate_thickness.py"
+
+
 for cohort in filter(LISTINGS.get, cohorts_from(PROJECT.cohorts, "simulate")):
     for shard in LISTINGS[cohort].shards:
 

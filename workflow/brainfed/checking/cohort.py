@@ -33,7 +33,7 @@ Remarks = Callable[[Mapping[str, Look], tuple[ListedSubject, ...]], Iterable[Fin
 
 def check_cohort(name: str, settings: CohortSettings) -> Checked:
     """Findings and participants of a cohort, from its tables and headers."""
-    if not further_measures(settings):
+    if not further_measures(settings) or settings.simulates_thickness:
         return SOURCES[settings.source](name, settings)
     checked = SOURCES[settings.source](name, without_further(settings))
     return replace(checked, findings=(*checked.findings, *check_further_measures(name, settings)))

@@ -1,6 +1,6 @@
 """Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from brainfed.cohort.settings.bids import BidsSettings
@@ -138,6 +138,21 @@ class SimulateSettings:
     group_spread: float = setting(
         0.5, "Spread of a group's own connectivity, in units of the shared networks' strength.", minimum=0
     )
+    thickness_regions: int = setting(
+        0,
+        "Cortical regions of a table of thickness as FreeSurfer writes it: a further view (`features.views`, `kind: "
+        "morphometry`); 0: no table.",
+        minimum=0,
+    )
+    thickness_effect: float = setting(
+        0.5, "Thickness of a patient minus that of a control in every fifth region, in standard deviations.", minimum=0
+    )
+    thickness_site_spread: float = setting(
+        0.5, "Spread of a site's own thickness of a region, in standard deviations.", minimum=0
+    )
+    thickness_missing: float = setting(
+        0.05, "Share of the subjects without a row in the table of thickness.", minimum=0, maximum=0.9
+    )
 
     def __post_init__(self) -> None:
         """Refuse a simulation without sites, and groups that diagnoses cannot divide equally."""
@@ -151,6 +166,13 @@ class SimulateSettings:
                 raise ValueError(
                     f"simulate.{name}: expected groups for it, found {getattr(self, name):g} with groups 0; set "
                     "simulate.groups, or remove the key"
+                )
+        for field in fields(self):
+            changed = field.name.startswith("thickness") and getattr(self, field.name) != field.default
+            if not self.thickness_regions and changed:
+                raise ValueError(
+                    f"simulate.{field.name}: expected thickness_regions beside it, found 0 of them; set "
+                    "simulate.thickness_regions, or remove the key"
                 )
         if not self.sites:
             raise ValueError("simulate.sites: expected at least one site, found none; add one or remove the key")
@@ -277,11 +299,21 @@ class CohortSettings:
     @property
     def kinds(self) -> frozenset[str]:
         """Kinds of features of the source, and of FreeSurfer's measures beside region series."""
-        measured = self.freesurfer.tables or self.freesurfer.subjects_dir is not None
+        measured = self.freesurfer.tables or self.freesurfer.subjects_dir is not None or self.simulates_thickness
         return frozenset([self.kind, "morphometry"] if measured else [self.kind])
 
+    @property
+    def simulates_thickness(self) -> bool:
+        """Whether a simulated cohort has a table of cortical thickness."""
+        return self.source == "simulate" and self.simulate.thickness_regions > 0
+
     def __post_init__(self) -> None:
-        """Refuse impossible repetition times, and a target without a column."""
+        """Refuse impossible repetition times, a target without a column, and two sources of thickness."""
+        if self.simulates_thickness and (self.freesurfer.tables or self.freesurfer.subjects_dir is not None):
+            raise ValueError(
+                "freesurfer: expected no tables beside simulate.thickness_regions, which simulates one, found some; "
+                "remove one of the two"
+            )
         if self.target == "diagnosis" and self.columns.diagnosis is None:
             raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
         simulated = self.source == "simulate"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.freesurfer.files import measure_files
-from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures
+from brainfed.cohort.sources.freesurfer.further import further_identities, further_measures, further_source
 from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
 from brainfed.cohort.sources.listed import ListedSubject, Listing
 from brainfed.cohort.sources.scan_run import BidsRun
@@ -104,7 +104,8 @@ class CohortInputs:
 
     def stats_files(self) -> list[str]:
         """FreeSurfer's outputs: tables, or the existing stats files of every subject."""
-        return measure_files(self.settings.freesurfer, [identity for _, identity in self.measured_subjects()])
+        source = further_source(self.name, self.settings)
+        return measure_files(source, [identity for _, identity in self.measured_subjects()])
 
     def measured_subjects(self) -> list[list[str]]:
         """Subject and its FreeSurfer id, for all subjects with one, in order."""
@@ -116,7 +117,9 @@ class CohortInputs:
     def measure_settings(self) -> dict[str, Any]:
         """The settings that decide FreeSurfer's measures; a subject with a scan may lack them."""
         settings = self.settings_of("freesurfer", "columns", "missing", "on_invalid", "target")
-        return settings | {"on_invalid": "drop"} if further_measures(self.settings) else settings
+        if not further_measures(self.settings):
+            return settings
+        return settings | {"freesurfer": asdict(further_source(self.name, self.settings)), "on_invalid": "drop"}
 
     def further_quality(self) -> list[str]:
         """The quality table of FreeSurfer's measures beside scans."""
@@ -130,9 +133,12 @@ class CohortInputs:
 
     def simulation(self, shard: str | None = None) -> dict[str, Any]:
         """Settings of a simulation. For a shard the number of subjects ends with its last one: one more subject in
-        another shard changes nothing in it.
+        another shard changes nothing in it; thickness is in no scan.
         """
         settings = self.settings_of("source", "simulate")
+        if shard is not None or not self.settings.simulates_thickness:
+            scans = {key: value for key, value in settings["simulate"].items() if not key.startswith("thickness")}
+            settings["simulate"] = scans
         if shard is not None:
             numbers = [int(subject.subject.removeprefix("sub-")) for subject in self.listing.members(shard)]
             settings["simulate"]["subjects"] = max(numbers)

@@ -44,9 +44,10 @@ class KrylovSpaces:
         known = count.clamp(min=1)
         mean, target = features / known[:, None], targets / known
         right = products - targets[:, None] * mean
-        start = right.norm(dim=1)
+        norm, least = right.norm(dim=1), SMALLEST * products.norm(dim=1)
+        start = torch.where(norm > least, norm, 0.0)
         directions = right.new_zeros(len(count), rounds + 1, right.shape[1])
-        directions[:, 0] = _unit(right, start, torch.zeros_like(start))
+        directions[:, 0] = _unit(right, norm, least)
         empty = right.new_zeros(2, len(count), rounds)
         return cls(directions, empty[0], empty[1], 0, start, count, target, mean)
 
@@ -85,6 +86,18 @@ class KrylovSpaces:
         known = self.directions[:, : self.diagonal.shape[1]]
         means = torch.einsum("skd,sd->sk", known, self.mean)
         return coefficients, self.target[:, None] - torch.einsum("sak,sk->sa", coefficients, means)
+
+    def patterns(self, penalties: Tensor) -> Tensor:
+        """(S, A, d) cov(Z) w / sd(Z w) of the solutions (Haufe et al. 2014, eq. 6); 0 where the score is constant.
+
+        No further sum is needed: for the solution A w = b - alpha w.
+        """
+        coefficients = self._coefficients(penalties, self.size)
+        weights = coefficients @ self.directions[:, : self.diagonal.shape[1]]
+        right = self.directions[:, 0] * self.start[:, None]
+        covariance = (right[:, None] - penalties[:, :, None] * weights) / self.count[:, None, None]
+        variance = (weights * covariance).sum(dim=2, keepdim=True)
+        return torch.where(variance > 0, covariance / variance.clamp(min=1e-300).sqrt(), 0.0)
 
     def error(self, penalties: Tensor) -> float:
         """Bound of |w - w*| over all systems and their penalties (S, A): norm of the residual over the penalty."""

@@ -1,8 +1,10 @@
 """FreeSurfer's measures as a further view of subjects with scans: their ids, known before any job runs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.sources.freesurfer.files import missing_measures, stats_folder
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.cohort.sources.path_patterns import filled, remedy_for
@@ -14,13 +16,20 @@ def further_measures(settings: CohortSettings) -> bool:
     return settings.source != "freesurfer" and "morphometry" in settings.kinds
 
 
+def further_source(name: str, settings: CohortSettings, root: str = "results") -> FreeSurferSettings:
+    """Settings of the measures beside scans; a simulated table lies under `root`."""
+    if not settings.simulates_thickness:
+        return settings.freesurfer
+    return replace(settings.freesurfer, tables=(f"{root}/{name}/simulated/thickness.tsv",), id="{subject}")
+
+
 def further_identities(name: str, subjects: Sequence[ListedSubject], settings: CohortSettings) -> dict[str, str]:
     """Subject -> FreeSurfer's id, for subjects with a scan whose table row gives one.
 
     Raises:
         UserError: `freesurfer.id` has wrong braces.
     """
-    pattern = settings.freesurfer.id
+    pattern = further_source(name, settings).id
     return {
         one.subject: filled(
             name, "freesurfer.id", pattern, {"file": one.file, "subject": one.subject, "site": one.site}
@@ -35,7 +44,7 @@ def unusable_measures(name: str, subjects: Sequence[ListedSubject], settings: Co
 
     Ids in tables are compared when these are read.
     """
-    if not further_measures(settings):
+    if not further_measures(settings) or settings.simulates_thickness:
         return
     where, source = f"Cohort {name!r}", settings.freesurfer
     absent = list(missing_measures(where, source, remedy_for(settings, "freesurfer")))

@@ -115,6 +115,8 @@ def _truth(settings: CohortSettings, atlas: SimulatedAtlas, connectome: Connecto
             [atlas.names[i], atlas.names[j], int(effect[i, j])] for i, j in zip(row, column, strict=True)
         ]
     recorded = asdict(simulate)
+    if not simulate.thickness_regions:
+        recorded = {key: value for key, value in recorded.items() if not key.startswith("thickness")}
     if not simulate.groups:
         alone = {key: value for key, value in recorded.items() if not key.startswith("group")}
         return {"settings": alone, "connections": connections}

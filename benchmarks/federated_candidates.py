@@ -49,7 +49,11 @@ def candidates() -> tuple[Candidate, ...]:
     linear, mlp, gcn = FederatedLogisticSettings, FedMLPSettings, FedGCNSettings
     federated: list[tuple[str, Train, FederationSettings]] = [
         ("logistic", logistic_federated.train, linear(solver="fedavg", **seldom, learning_rate=1e-3)),
-        ("logistic", logistic_federated.train, linear(solver="fedavg", **seldom, learning_rate=3e-4, weight_decay=10.0)),
+        (
+            "logistic",
+            logistic_federated.train,
+            linear(solver="fedavg", **seldom, learning_rate=3e-4, weight_decay=10.0),
+        ),
         ("logistic", logistic_federated.train, linear(solver="fedavg", **often, learning_rate=3e-4, weight_decay=3.0)),
         ("logistic", logistic_federated.train, linear(solver="fedavg", **often, learning_rate=3e-4, weight_decay=30.0)),
         ("fedmlp", train_fedmlp, mlp(**seldom, learning_rate=1e-3)),

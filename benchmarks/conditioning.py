@@ -4,8 +4,8 @@
 
 Reads `timeseries.npz` (an array (time, region) a subject) and `subjects.csv` (key, SITE_ID, label_asd). Correlations of
 the series as they are (`plain`) and with an added signal (`common`, see `common_signal.py`); five random institutions,
-five folds. Prints accuracy and AUC, means over folds and institutions, and of the design its largest eigenvalues and how
-far a step of Adam moves a score. `--spectrum` prints the design alone.
+five folds. Prints accuracy and AUC, means over folds and institutions. `--spectrum` prints instead the largest
+eigenvalues of the design, and how far a step of Adam moves a score.
 """
 
 import argparse

@@ -125,7 +125,7 @@ def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
     inputs = method_inputs(45, 12, folds=3)
     whole = federated.train(inputs, FederatedLogisticSettings(), Run()).scores
 
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     fit, seen = LogisticClients.fit, []
@@ -133,13 +133,13 @@ def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
     def fails_once(clients, number, chosen):
         seen.append(number)
         if len(seen) == 40:
-            raise Stopped
+            raise StoppedError
         return fit(clients, number, chosen)
 
     monkeypatch.setattr(LogisticClients, "fit", fails_once)
     monkeypatch.setattr(Pace, "due", lambda pace: True)
     run = Run(checkpoint=Checkpoint(tmp_path / ".job.checkpoint", "key"))
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         federated.train(inputs, FederatedLogisticSettings(), run)
     before = len(seen)
     again = federated.train(inputs, FederatedLogisticSettings(), run).scores

@@ -17,7 +17,6 @@ from torch import Tensor
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
 
-
 FAR = 1.1
 """Loss, as a multiple of the smallest so far, above which weaker penalties are not tried."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from brainfed.methods.classifier_settings import (
+    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
@@ -26,6 +27,6 @@ METHOD = Method(
     topology="federated",
     twins=Twins("localmlp", "centralmlp"),
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
+    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )

@@ -139,14 +139,6 @@ def test_a_plan_of_measures_scales_its_graphs():
     assert {stage.settings.scaling for stage in simulated.stages["graph"].values()} == {"none"}
 
 
-def test_an_experiment_without_a_list_has_the_variants_whose_own_features_its_cohorts_have():
-    everything = CONFIG | {"experiments": {"methods": {"reference": "ridge-central"}}}
-    measured = load_plan(everything | {"features": {"kind": "morphometry"}})
-    scanned = load_plan(everything | {"cohorts": {"brains": {"source": "simulate"}}})
-    names = [{one.name for one in plan.experiments["methods"].variants} for plan in (measured, scanned)]
-    assert names[1] - names[0] == {"tangent-local", "tangent-central", "fedtangent"}
-
-
 @pytest.mark.parametrize(
     ("source", "kind", "words"),
     [

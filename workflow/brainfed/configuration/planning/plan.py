@@ -10,12 +10,7 @@ from brainfed.configuration.names import TWIN, check_name, check_names, known
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import check_figure
 from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
-from brainfed.configuration.planning.variants import (
-    check_definition,
-    declares_other_kinds,
-    is_allowed,
-    resolve_variant,
-)
+from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.stages import registry
 from brainfed.configuration.stages.regime import Regime
@@ -129,7 +124,7 @@ def _experiment(
         known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
     split = validate(SplitSettings, asdict(project.split) | settings.split, f"{where}.split")
     regime = _regime(project, settings, split)
-    names = _variant_names(where, project, settings, definitions, regime)
+    names = _variant_names(where, settings, definitions, regime)
     if settings.reference not in names:
         raise UserError(
             f"{where}.reference: expected one of the experiment's variants, to which the others are compared, found "
@@ -158,12 +153,10 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
             )
 
 
-def _variant_names(
-    where: str, project: ProjectSettings, settings: ExperimentSettings, definitions: Definitions, regime: Regime
-) -> list[str]:
-    """The experiment's variants, sweeps expanded; by default the shipped ones that the regime and the cohorts allow."""
+def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:
+    """The experiment's variants, sweeps expanded; by default all shipped variants that the regime allows."""
     names: list[str] = []
-    for variant in settings.variants or _shipped(project, settings, definitions, regime):
+    for variant in settings.variants or _shipped(definitions, regime):
         if variant in definitions.single:
             names.append(variant)
         else:
@@ -174,18 +167,11 @@ def _variant_names(
     return names
 
 
-def _shipped(
-    project: ProjectSettings, settings: ExperimentSettings, definitions: Definitions, regime: Regime
-) -> list[str]:
-    cohorts = settings.cohorts or tuple(project.cohorts)
+def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
     return [
         name
         for name, members in definitions.members.items()
-        if name in SHIPPED_VARIANTS
-        and all(is_allowed(definitions.single[member], regime) for member in members)
-        and not any(
-            declares_other_kinds(project, member, definitions.single[member], regime, cohorts) for member in members
-        )
+        if name in SHIPPED_VARIANTS and all(is_allowed(definitions.single[member], regime) for member in members)
     ]
 
 

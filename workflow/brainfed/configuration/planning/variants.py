@@ -1,6 +1,5 @@
 """Resolve the definition of a variant to its method, settings and stages."""
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -42,17 +41,6 @@ def resolve_variant(project: ProjectSettings, name: str, definition: Definition,
 def is_allowed(definition: Definition, regime: Regime) -> bool:
     """Whether a regime allows all stages of a variant."""
     return all(kind.allowed(regime) for kind in kinds_of(METHODS[str(definition["method"])]))
-
-
-def declares_other_kinds(
-    project: ProjectSettings, name: str, definition: Definition, regime: Regime, cohorts: Iterable[str]
-) -> bool:
-    """Whether a shipped variant has features of its own, of a kind that one of the cohorts does not have."""
-    if "features" not in {**METHODS[str(definition["method"])].options, **definition}:
-        return False
-    features = resolve_variant(project, name, definition, regime).stage("features")
-    kinds = features.settings.kinds if features is not None else frozenset()
-    return any(kinds - project.cohorts[cohort].kinds for cohort in cohorts)
 
 
 def _method_settings(where: str, definition: Definition) -> tuple[Method, dict[str, Any]]:

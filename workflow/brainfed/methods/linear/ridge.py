@@ -13,13 +13,7 @@ from brainfed.methods.method import Method
 from brainfed.runtime.settings import setting
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-TANGENT: Mapping[str, Any] = {
-    "kind": "connectivity",
-    "connectivity": "tangent",
-    "reference": "all",
-    "shrinkage": 0.5,
-    "fisher_z": False,
-}
+TANGENT: Mapping[str, Any] = {"connectivity": "tangent", "reference": "all", "shrinkage": 0.5}
 """Features of the tangent variants: see the decision on tangent features."""
 
 

@@ -89,7 +89,8 @@ class QuasiNewton:
     def converged(self) -> Tensor:
         """(P,) whether the gradient has vanished."""
         held = self.held
-        return held["loss"].isfinite() & (held["gradient"].norm(dim=1) <= self.objective.tolerance * held["first"])
+        vanished: Tensor = held["gradient"].norm(dim=1) <= self.objective.tolerance * held["first"]
+        return held["loss"].isfinite() & vanished
 
     def finished(self) -> bool:
         """Whether every model has converged."""

@@ -62,8 +62,9 @@ def make_plan(project: ProjectSettings) -> Plan:
     check_names(project)
     definitions = expand({**SHIPPED_VARIANTS, **project.variants})
     for name, definition in definitions.single.items():
-        check_definition(project, name, definition)
         check_name("variants", name)
+        if name not in SHIPPED_VARIANTS or name in project.variants:
+            check_definition(project, name, definition)
     experiments = _experiments(project, definitions)
     for name in experiments:
         check_name("experiments", name)
@@ -124,7 +125,7 @@ def _experiment(
         known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
     split = validate(SplitSettings, asdict(project.split) | settings.split, f"{where}.split")
     regime = _regime(project, settings, split)
-    names = _variant_names(where, settings, definitions, regime)
+    names = _variant_names(where, project, settings, definitions, regime)
     if settings.reference not in names:
         raise UserError(
             f"{where}.reference: expected one of the experiment's variants, to which the others are compared, found "
@@ -153,10 +154,12 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
             )
 
 
-def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:
+def _variant_names(
+    where: str, project: ProjectSettings, settings: ExperimentSettings, definitions: Definitions, regime: Regime
+) -> list[str]:
     """The experiment's variants, sweeps expanded; by default all shipped variants that the regime allows."""
     names: list[str] = []
-    for variant in settings.variants or _shipped(definitions, regime):
+    for variant in settings.variants or _shipped(project, definitions, regime):
         if variant in definitions.single:
             names.append(variant)
         else:
@@ -167,12 +170,25 @@ def _variant_names(where: str, settings: ExperimentSettings, definitions: Defini
     return names
 
 
-def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
+def _shipped(project: ProjectSettings, definitions: Definitions, regime: Regime) -> list[str]:
     return [
         name
         for name, members in definitions.members.items()
-        if name in SHIPPED_VARIANTS and all(is_allowed(definitions.single[member], regime) for member in members)
+        if name in SHIPPED_VARIANTS
+        and all(is_allowed(definitions.single[member], regime) for member in members)
+        and _fits(project, name, definitions)
     ]
+
+
+def _fits(project: ProjectSettings, name: str, definitions: Definitions) -> bool:
+    """Whether the stages of a shipped variant go with those of the project: tangent features are none of measures."""
+    if name in project.variants:
+        return True
+    try:
+        check_definition(project, name, definitions.single[name])
+    except UserError:
+        return False
+    return True
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:

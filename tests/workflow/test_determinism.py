@@ -14,6 +14,7 @@ ARTEFACTS = (
     "features/**/*.safetensors",
     "graphs/**/*.safetensors",
     "methods/**/*.parquet",
+    "methods/**/*.safetensors",
     "methods/**/cost.json",
     "tables/*.tsv",
 )

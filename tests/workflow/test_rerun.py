@@ -1,5 +1,6 @@
 """Exactly what a change touches runs again."""
 
+import json
 import re
 from collections import Counter
 
@@ -146,14 +147,15 @@ def test_the_features_that_labels_choose_from_are_computed_once_where_they_are_n
     ("features", "read"),
     [
         ({"harmonise": "combat"}, {"features", "splits", "cohort"}),
-        ({"harmonise": "combat", "connectivity": "tangent"}, {"timeseries", "splits", "cohort"}),
+        ({"harmonise": "combat", "connectivity": "tangent"}, {"covariances", "splits", "cohort"}),
+        ({"harmonise": "combat", "connectivity": "tangent", "reference": "all"}, {"features", "splits", "cohort"}),
         (RFE, {"features", "splits", "cohort"}),
-        ({"connectivity": "tangent"}, {"timeseries", "splits"}),
-        (RFE | {"connectivity": "tangent"}, {"timeseries", "splits", "cohort"}),
+        ({"connectivity": "tangent"}, {"covariances", "splits"}),
+        (RFE | {"connectivity": "tangent"}, {"covariances", "splits", "cohort"}),
     ],
     ids=in_order,
 )
-def test_fitted_features_read_people_only_to_choose_or_harmonise_and_series_only_to_fit(tmp_path, features, read):
+def test_fitted_features_read_people_only_to_choose_or_harmonise_and_covariances_only_to_fit(tmp_path, features, read):
     done = new_project(tmp_path, features=features).snakemake("-n", "--quiet=host", "tables")
     updated = re.findall(r"Fitting .*\nReason: .*; Input files updated by another job: (.*)", done.stdout + done.stderr)
     assert len(updated) == 2
@@ -163,7 +165,73 @@ def test_fitted_features_read_people_only_to_choose_or_harmonise_and_series_only
 
 def test_tangent_features_put_everything_below_on_the_fold_axis(project):
     project.configure(features={"connectivity": "tangent"})
-    assert project.planned() == Counter(fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1)
+    assert project.planned() == Counter(
+        compute_covariances=3, fit_connectivity=2, build_graph=2, train_method=3, score_experiment=1
+    )
+
+
+def test_tangent_features_of_everybody_are_computed_once(project):
+    project.configure(features={"connectivity": "tangent", "reference": "all"})
+    assert project.planned() == Counter(
+        compute_covariances=3, compute_tangent=1, build_graph=1, train_method=3, score_experiment=1
+    )
+
+
+def tangent(**settings):
+    """The features of all variants but the graph's, which takes seconds more."""
+    experiments = {"methods": {"variants": ["ridge-central", "ridge-local"], "reference": "ridge-central"}}
+    return {"features": {"connectivity": "tangent", "shrinkage": 0.5, **settings}, "experiments": experiments}
+
+
+LAST_STEPS = {
+    "all": {"compute_tangent": 1},
+    "training": {"fit_connectivity": 2},
+    "institution": {"fit_connectivity": 2},
+}
+TRAINS = {"train_method": 2, "score_experiment": 1}
+
+
+def test_tangent_features_rerun_the_shards_and_the_last_step_that_a_change_touches(project):
+    """A new subject costs its shard, another shrinkage all shards, another reference none."""
+    project.configure(**tangent(reference="all"))
+    project.snakemake("--cores", "2", "tables")
+    assert project.planned() == Counter()
+    for reference, last in LAST_STEPS.items():
+        expected = Counter() if reference == "all" else Counter(last | TRAINS)
+        project.configure(**tangent(reference=reference))
+        assert project.planned() == expected
+        project.configure(**tangent(reference=reference, shrinkage=0.25))
+        assert project.planned() == Counter({"compute_covariances": 3} | last | TRAINS)
+    project.configure(**tangent(reference="all", harmonise="combat"))
+    assert project.planned() == Counter({"fit_connectivity": 2} | TRAINS)
+    project.configure(**tangent(reference="all"), threads=2)
+    assert project.planned() == Counter(TRAINS)
+    project.configure(**tangent(reference="all"))
+    project.add_subject("sub-900", "alpha", "23", "male", "patient")
+    new = {"ingest_phenotypes": 1, "read_series": 1, "measure_quality": 1, **COHORT_DECIDED}
+    assert project.planned() == Counter({"compute_covariances": 1} | LAST_STEPS["all"] | TRAINS | new)
+
+
+def test_a_reference_of_everybody_is_in_the_costs_of_every_method(project):
+    """Also where a fold starts from these features."""
+    settings = tangent(reference="all")
+    settings["experiments"]["methods"]["variants"] += ["even", "few"]
+    local = {"method": "ridge", "training": "local"}
+    even, few = ({**local, "features": further} for further in ({"harmonise": "combat"}, RFE))
+    project.configure(**settings, variants={"even": even, "few": few})
+    project.snakemake("--cores", "2", "tables")
+    costs = sorted(project.folder.glob("results/tiny/methods/*/*/repeat-0/cost.json"))
+    found = {path.parts[-3]: crossings_of_features(path) for path in costs}
+    matrices = ("0 1", 2 * 12 * 12 * 8)
+    expected = {"log-covariance-sum": matrices, "summed-subjects": ("0 1", 8), "tangent-reference": matrices}
+    ranks = {"feature-rank": ("0 1", 2 * 78 * 4), "selected-features": ("0 1", 2 * 9 * 4)}
+    alike = dict.fromkeys(("even", "ridge-central", "ridge-local"), expected)
+    assert {name: found[name] for name in (*alike, "few")} == {**alike, "few": expected | ranks}
+
+
+def crossings_of_features(path):
+    rows = json.loads(path.read_text())["crossings"]
+    return {row["name"]: (row["institutions"], row["bytes"]) for row in rows if row["stage"] == "features"}
 
 
 def test_harmonised_features_put_everything_below_on_the_fold_axis(project):

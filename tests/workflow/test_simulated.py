@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.evaluation.patterns import read_patterns
 from workflow.project import SIMULATE, new_project
 
 pytestmark = pytest.mark.workflow
@@ -47,6 +48,13 @@ def test_every_subject_is_scored_and_the_tables_are_written(simulated):
         predictions = pd.read_parquet(path)
         assert predictions["subject"].tolist() == included["subject"].tolist()
         assert np.isfinite(predictions["score"]).all()
+    regions = [*pd.read_csv(results / "simulated" / "atlas.tsv", sep="\t")["name"]]
+    (path,) = results.glob("methods/*/ridge-central/repeat-0/patterns.safetensors")
+    patterns = read_patterns([path])
+    assert patterns.values.shape == (2, 1, 190) and patterns.values.any(axis=-1).all()
+    assert patterns.features[:2].tolist() == [["", regions[0], regions[1]], ["", regions[0], regions[2]]]
+    (path,) = results.glob("methods/*/quick/repeat-0/patterns.safetensors")
+    assert read_patterns([path]) is None
     summary = pd.read_csv(results / "tables" / "methods.tsv", sep="\t")
     assert set(summary["variant"]) == {"ridge-central", "quick"}
     assert {path.name for path in (results / "tables").glob("*.tsv")} == {

@@ -216,7 +216,6 @@ rule compute_covariances:
     benchmark:
         "results/{cohort}/benchmarks/compute_covariances/{shrinkage}.{shard}.tsv"
     wildcard_constraints:
-        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
         shrinkage=r"[0-9.e-]+",
     conda:
         "../envs/brainfed.yaml"
@@ -248,8 +247,7 @@ rule compute_tangent:
     benchmark:
         "results/{cohort}/benchmarks/compute_tangent/{features}.tsv"
     wildcard_constraints:
-        cohort=either(cohorts_yielding(PROJECT.cohorts, "connectivity")),
-        features=r"tangent-.*",
+        features=r"tangent-[^/]+",
     conda:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads

@@ -13,6 +13,7 @@ rule train_method:
         history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
         cost="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/cost.json",
         timing="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/timing.json",
+        patterns="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/patterns.safetensors",
     log:
         "logs/{cohort}/methods/{regime}/{variant}/repeat-{repeat}.log",
     benchmark:

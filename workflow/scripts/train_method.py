@@ -6,12 +6,13 @@ with job(snakemake, gpu=True) as running:
     from importlib.metadata import version
 
     from brainfed.engines.stacked.crossings import crossings_of_files, in_order, sizes_of
-    from brainfed.runtime.artefacts import canonical_json, write_table, write_text
+    from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text
     from brainfed.runtime.entry import resolve
     from brainfed.runtime.jobs.checkpoints import inputs_digest
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble
+    from brainfed.samples.patterns import named_patterns
     from brainfed.samples.results import check, history_table, predictions_table
 
     params, files = running.params, snakemake.input
@@ -40,6 +41,7 @@ with job(snakemake, gpu=True) as running:
     sizes = sizes_of(inputs.institution)
     write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth, params.classes))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
+    write_arrays(snakemake.output.patterns, *named_patterns(outcome, files.get("features", []), params.classes))
     write_text(
         snakemake.output.cost,
         canonical_json(

@@ -281,6 +281,23 @@ def test_another_seed_means_other_splits_with_other_names():
     assert plan().splits.keys().isdisjoint(plan(seed=1).splits)
 
 
+def test_tangent_features_have_a_diagonal_and_two_triangles_a_subject_beside_them():
+    features = variant(plan(features={"connectivity": "tangent"}), "first").stages["features"]
+    assert features.kind.numbers(features, 7, 4) == 7 * 10
+    assert features.kind.numbers_of_all_parts(features, 7, 4) == 7 * 2 * 10
+    plain = variant(plan(), "first").stages["features"]
+    assert plain.kind.numbers(plain, 7, 4) == 7 * 6
+    assert plain.kind.numbers_of_all_parts(plain, 7, 4) == 0
+
+
+def test_tangent_features_of_everybody_have_neither_split_nor_folds_where_tested_scans_are_seen():
+    everybody = {"features": {"connectivity": "tangent", "reference": "all"}}
+    features = variant(plan(**everybody), "first").stages["features"]
+    assert (features.split, features.by_fold, features.settings.reference) == ("", False, "all")
+    hidden = variant(plan(**everybody, protocol="inductive"), "first").stages["features"]
+    assert (hidden.by_fold, hidden.settings.reference) == (True, "training")
+
+
 def test_tangent_features_are_named_by_their_split_and_have_folds():
     tangent = {"features": {"connectivity": "tangent"}}
     three = variant(plan(**tangent), "first")

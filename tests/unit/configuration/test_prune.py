@@ -67,6 +67,17 @@ def test_generators_and_fused_graphs_that_no_config_names_are_stale(results):
     assert [path.relative_to(results).parts[1] for path in stale] == ["inpainting", "fused", "fidelity"]
 
 
+def test_covariances_stay_while_any_tangent_features_have_their_shrinkage(results):
+    def tangent(shrinkage, reference):
+        return plan(features={"connectivity": "tangent", "shrinkage": shrinkage, "reference": reference})
+
+    for path in kept_folders(tangent(0.5, "all"), results):
+        fill(path)
+    covariances = results / "ours" / "covariances" / "shrinkage-0.5"
+    assert covariances not in stale_folders([plan(), tangent(0.5, "training")], results)
+    assert covariances in stale_folders([plan(), tangent(0.25, "all")], results)
+
+
 def test_a_variant_that_no_experiment_names_is_stale_alone(results):
     regime = plan().experiments["methods"].regime.name
     assert stale_folders([plan(experiments={"methods": {"variants": ["ridge-central"]}})], results) == [

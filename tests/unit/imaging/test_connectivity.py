@@ -131,5 +131,5 @@ def test_the_fisher_transform_of_tangent_features_is_refused():
 
 
 def test_tangent_features_without_training_subjects_are_refused():
-    with pytest.raises(ValueError, match="imaging.tangent"):
+    with pytest.raises(ValueError, match=r"imaging\.tangent"):
         connectivity({"s": series()}, FeatureSettings(connectivity="tangent"))

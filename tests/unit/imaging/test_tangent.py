@@ -309,7 +309,7 @@ class TestShards:
 
     def test_a_subject_in_no_shard_and_a_cohort_without_series_are_refused(self, tmp_path):
         write_covariances(tmp_path / "full", found(cohort()), 0.0)
-        with pytest.raises(UserError, match="expected subject x in one of 1 shards"):
+        with pytest.raises(UserError, match="Subject x: expected its covariance in one of 1 shards"):
             load_covariances([tmp_path / "full"], ["s1", "x"])
         write_covariances(tmp_path / "empty", covariances({}, NAMES, 0.0, {}), 0.0)
         with pytest.raises(UserError, match="expected a usable series in one of 1 shards"):

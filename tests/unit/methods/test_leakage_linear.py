@@ -9,12 +9,22 @@ from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.baselines import majority, motion, phenotype
+from brainfed.methods.fedtangent import fedtangent, ridge_federated
 from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.runtime.jobs.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 
-METHODS = (majority.METHOD, phenotype.METHOD, motion.METHOD, ridge.METHOD, svm.METHOD, logistic.METHOD)
-FEW_PENALTIES = {"ridge": {"alphas": (0.1, 1.0, 10.0)}, "svm": {"costs": (0.1, 1.0)}, "logistic": {"costs": (0.1, 1.0)}}
+METHODS = tuple(
+    module.METHOD for module in (majority, phenotype, motion, ridge, svm, logistic, ridge_federated, fedtangent)
+)
+ALPHAS = {"alphas": (0.1, 1.0, 10.0)}
+FEW_PENALTIES = {
+    "ridge": ALPHAS,
+    "ridge-federated": ALPHAS,
+    "fedtangent": ALPHAS,
+    "svm": {"costs": (0.1, 1.0)},
+    "logistic": {"costs": (0.1, 1.0)},
+}
 VARIANTS = {
     name: (method, {**settings, **FEW_PENALTIES.get(method.name, {})})
     for method in METHODS
@@ -28,7 +38,8 @@ both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 def scores_of(variant, inputs):
     method, settings = VARIANTS[variant]
     module, function = method.entry.split(":")
-    return getattr(import_module(module), function)(inputs, method.settings(**settings), Run()).scores[..., 1]
+    own = {key: value for key, value in settings.items() if key != "features"}
+    return getattr(import_module(module), function)(inputs, method.settings(**own), Run()).scores[..., 1]
 
 
 def one_fifth_patients():

@@ -40,7 +40,7 @@ def outcome_of(name, inputs, run=None):
 
 
 def test_every_method_has_a_leakage_test():
-    linear = {"majority", "phenotype", "motion", "ridge", "svm", "logistic"}
+    linear = {"majority", "phenotype", "motion", "ridge", "svm", "logistic", "ridge-federated", "fedtangent"}
     assert set(METHODS) == linear | set(SHORT)
 
 

@@ -66,10 +66,11 @@ def sent(rows, *names):
 
 def outcome_of(name, variant, inputs):
     method = METHODS[name]
-    short = {key: value for key, value in SHORT.items() if key in method.settings.__dataclass_fields__}
+    known = method.settings.__dataclass_fields__
+    short = {key: value for key, value in (method.variants[variant] | SHORT).items() if key in known}
     module, function = method.entry.split(":")
     given = inputs if inpainter_of(method) is None else with_fused(inputs)
-    return getattr(import_module(module), function)(given, method.settings(**method.variants[variant] | short), Run())
+    return getattr(import_module(module), function)(given, method.settings(**short), Run())
 
 
 def cohort(split, content):

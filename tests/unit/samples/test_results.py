@@ -144,3 +144,12 @@ def test_names_of_other_classes_are_refused(inputs):
     outcome = Outcome(np.zeros((2, 4, 3)), "margin")
     with pytest.raises(ValueError, match="names of 3 classes"):
         predictions_table(replace(inputs, classes=3), outcome, TRUTH, ("control", "patient"))
+
+
+@pytest.mark.parametrize(
+    "patterns", [np.zeros((2, 2, 3)), np.zeros((1, 1, 3)), np.full((2, 1, 3), NAN)], ids=["models", "folds", "values"]
+)
+def test_patterns_of_other_folds_or_models_break_the_contract(inputs, outcome, patterns):
+    check(inputs, replace(outcome, patterns=np.zeros((2, 1, 3), dtype=np.float32)))
+    with pytest.raises(ValueError, match="expected finite patterns of 2 folds and 1 models"):
+        check(inputs, replace(outcome, patterns=patterns))

@@ -29,6 +29,7 @@ def federate(
     pace: Pace | None = None,
     *,
     keeps_last: bool = True,
+    finished: Callable[[], bool] = lambda: False,
 ) -> None:
     """Train the clients in place (FedNI Algorithm 1, procedures A and B).
 
@@ -41,11 +42,14 @@ def federate(
         progress: called after every round with (done, total, what).
         pace: of the checkpoint.
         keeps_last: whether to write the state after the last round, for a job that trains again after it.
+        finished: asked before every round; whether to stop before `rounds`, as a server does that has converged.
     """
     pace = pace or Pace()
     first = _resume(clients, strategy, wire, rounds, checkpoint)
     clients.receive(wire.down(first, strategy.broadcast(first), to=() if first else clients.institutions))
     for number in whole(range(first, rounds)):
+        if finished():
+            break
         replies = clients.fit(number, strategy.choose(number))
         strategy.aggregate(number, wire.up(number, replies))
         took_part = {institution for institution, reply in replies.items() if reply.in_first_fold}

@@ -19,9 +19,9 @@ class OneViewSettings:
     )
     reference: Literal["institution", "training", "all"] = setting(
         "institution",
-        "Of tangent features, the log-Euclidean mean covariance of: the institution's training subjects; the training "
-        "subjects of all institutions, which send the sum of theirs; or all subjects, labels unseen (training under "
-        "`protocol: inductive` and leave-one-site-out).",
+        "Of tangent features, the log-Euclidean mean covariance of: the institution's training subjects (of all others "
+        "where it has none); the training subjects of all institutions, which send the sum of theirs; or all subjects, "
+        "labels unseen (training under `protocol: inductive` and leave-one-site-out).",
     )
     shrinkage: float = setting(
         0.0,

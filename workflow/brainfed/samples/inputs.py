@@ -62,6 +62,8 @@ class Outcome:
         training_loss: (T, M, F) mean local training loss of the round; None without rounds.
         counts: numbers of parameters, floating-point operations and rounds.
         crossings: one row for each kind of tensor that crossed institutions.
+        patterns: (F, K, d) of a linear model of K classes (1 for two), from its training subjects: change of every
+            feature along with the score, in units of the score's standard deviation; None of other models.
     """
 
     scores: NDArray[np.float64]
@@ -70,3 +72,4 @@ class Outcome:
     training_loss: NDArray[np.float64] | None = None
     counts: dict[str, int] = field(default_factory=dict)
     crossings: tuple[dict[str, int | str], ...] = ()
+    patterns: NDArray[np.float32] | None = None

@@ -11,7 +11,7 @@ from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
 
 
 def check(inputs: MethodInputs, outcome: Outcome) -> None:
-    """Check that every tested subject has a finite score and no other subject has one.
+    """Check that every tested subject has a finite score and no other subject has one, and patterns their shape.
 
     Raises:
         ValueError: the method broke its contract.
@@ -22,6 +22,11 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
         raise ValueError(
             "a method must return one finite score a class for every tested subject of every fold, NaN elsewhere"
         )
+    models = 1 if inputs.classes == 2 else inputs.classes
+    patterns = outcome.patterns
+    if patterns is not None and (patterns.shape[:-1] != (inputs.folds, models) or not np.isfinite(patterns).all()):
+        expected_of = f"{inputs.folds} folds and {models} models"
+        raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
 
 
 def predictions_table(

@@ -95,9 +95,9 @@ class BidsSettings:
     runs: Literal["concatenate", "first", "average"] = setting(
         "concatenate",
         "Several runs of a subject, over all sessions used: joined after cleaning each; only the first; or one "
-        "connectivity a run, averaged (tangent joins them): the mean of r, or of z with fisher_z, in which each run "
-        "counts the same. A run with fewer kept volumes than min_timepoints, or no more than regressors, is left "
-        "out of an average.",
+        "connectivity a run, averaged: the mean of r, of z with fisher_z, or of the covariance (tangent), in which "
+        "each run counts the same. A run with fewer kept volumes than min_timepoints, or no more than regressors, is "
+        "left out of an average.",
     )
     brain_mask: bool = setting(True, "Voxels outside the image's brain mask (desc-brain) have no signal.")
     confounds: ConfoundSettings = setting(

@@ -44,9 +44,10 @@ class KrylovSpaces:
         known = count.clamp(min=1)
         mean, target = features / known[:, None], targets / known
         right = products - targets[:, None] * mean
-        start = right.norm(dim=1)
+        norm, least = right.norm(dim=1), SMALLEST * products.norm(dim=1)
+        start = torch.where(norm > least, norm, 0.0)
         directions = right.new_zeros(len(count), rounds + 1, right.shape[1])
-        directions[:, 0] = _unit(right, start, torch.zeros_like(start))
+        directions[:, 0] = _unit(right, norm, least)
         empty = right.new_zeros(2, len(count), rounds)
         return cls(directions, empty[0], empty[1], 0, start, count, target, mean)
 

@@ -91,7 +91,7 @@ def load_covariances(files: Sequence[str | Path], subjects: Sequence[str] | None
     """Read the covariances of `subjects` from their shards; by default of all, in ascending order.
 
     Raises:
-        UserError: no shard has a subject, one of `subjects` is in none, or two shards name their regions differently.
+        UserError: no shard has a subject, or one of `subjects`, or two shards name their regions differently.
     """
     shards = [read_arrays(path) for path in files]
     parts = zip(files, shards, strict=True)
@@ -99,11 +99,15 @@ def load_covariances(files: Sequence[str | Path], subjects: Sequence[str] | None
     place = {subject: (one, row) for one in shards for row, subject in enumerate(one.subjects)}
     wanted = tuple(sorted(place) if subjects is None else subjects)
     absent = [subject for subject in wanted if subject not in place]
-    if absent or not place:
+    if absent:
         raise UserError(
-            f"Covariances: expected {f'subject {absent[0]}' if absent else 'a usable series'} in one of {len(files)} "
-            f"shards, found none; {'delete them' if absent else 'mend the series that the quality table lists'} and run "
-            "again."
+            f"Subject {absent[0]}: expected its covariance in one of {len(files)} shards, found none "
+            f"({len(absent)} such subjects); delete the covariances and run again."
+        )
+    if not wanted:
+        raise UserError(
+            f"Covariances: expected a usable series in one of {len(files)} shards, found none; fix the files that the "
+            "shards' quality tables list, or the settings that they are held against."
         )
     rows = [place[subject] for subject in wanted]
     return Covariances(wanted, regions, _stacked(rows, "covariance"), _stacked(rows, "logarithm"))

@@ -53,7 +53,7 @@ def tangent_of_fold(
 
 
 def displacements(matrices: Float64, whitening: Float64) -> Float64:
-    """(..., R (R + 1) / 2) tangent vectors of (..., R, R) covariances at the reference with this inverse square root."""
+    """(..., R (R + 1) / 2) tangent vectors of (..., R, R) covariances S, with R^-1/2 as `whitening`."""
     vectors = to_triangles(spectral(whitening @ matrices @ whitening, np.log))
     rows, columns = np.triu_indices(len(whitening))
     return np.asarray(vectors * np.where(rows == columns, 1.0, np.sqrt(2.0)))

@@ -19,10 +19,18 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A score for raw features x: weights . x + intercept."""
+    """A score for raw features x: weights . x + intercept.
+
+    Attributes:
+        weights: (d,).
+        intercept: of the score.
+        pattern: (d,) change of the features along with a score that rises by its standard deviation over the training
+            subjects; None for a constant score.
+    """
 
     weights: Float64
     intercept: float
+    pattern: Float64 | None = None
 
     def scores(self, features: FloatArray) -> Float64:
         """Scores (n,) of the features (n, d)."""
@@ -52,7 +60,21 @@ class TrainingSpan:
     def model(self, dual: Float64, intercept: float) -> LinearModel:
         """The model Z' dual, expressed for raw features."""
         weights = (self.rows.T @ dual) / self.divisor
-        return LinearModel(weights, float(intercept - self.mean @ weights))
+        return LinearModel(weights, float(intercept - self.mean @ weights), self.pattern(dual))
+
+    def pattern(self, dual: Float64) -> Float64 | None:
+        """Pattern (d,) of the model Z' dual (Haufe et al. 2014, NeuroImage 87, eq. 6): cov(X) w / var(X w).
+
+        The weights of a linear model also cancel noise that features share. The pattern is free of that: it is the
+        regression of each feature on the score. The score has variance 1, so that patterns of models with
+        different penalties have one scale.
+        """
+        scores = self.gram @ dual
+        deviation = float(scores.std())
+        if deviation == 0:
+            return None
+        scale = np.where(np.isfinite(self.divisor), self.divisor, 0.0)
+        return np.asarray(scale * (self.rows.T @ scores) / (len(scores) * deviation))
 
     def coordinates(self) -> tuple[Float64, Float64]:
         """Coordinates (n, r) of the rows in an orthonormal basis of their span, and the inverse map.
@@ -68,13 +90,16 @@ class TrainingSpan:
 
 
 def training_span(
-    features: FloatArray, rows: NDArray[np.bool_], standardise: Literal["institution", "none"]
+    features: FloatArray, rows: NDArray[np.bool_], standardise: Literal["institution", "none"], norm: float = 0.0
 ) -> TrainingSpan:
-    """The training subjects `rows` (n,) of `features` (n, d), z-scored with their own moments or only centred."""
+    """The training subjects `rows` (n,) of `features` (n, d), z-scored with their own moments or only centred.
+
+    They are divided by the root of their mean squared norm, or by `norm` if it is given.
+    """
     mean, deviation = training_moments(features, rows)
     if standardise == "none":
         deviation = np.ones_like(deviation)
     vectors = (features[rows] - mean) / deviation
-    norm = float(np.sqrt(np.mean(np.einsum("ij,ij->i", vectors, vectors)))) or 1.0
+    norm = norm or float(np.sqrt(np.mean(np.einsum("ij,ij->i", vectors, vectors)))) or 1.0
     vectors /= norm
     return TrainingSpan(vectors, mean, deviation * norm, vectors @ vectors.T)

@@ -10,8 +10,8 @@ Of more than two classes every class has a model against the rest, with a penalt
 J. Machine Learning Research 5); the probabilities of a subject are divided by their sum.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -43,14 +43,14 @@ class TrainingSet:
         labels: (n,) in {0, 1}, both present; 1 for one class if there are more than two.
         twins: (n,) position of the first identical subject.
         seed: seed of the inner folds.
-        inner: (n,) inner folds that the institutions deal for themselves.
+        inner: (n,) inner folds that the institutions deal for themselves; empty where the task reads none.
     """
 
     span: TrainingSpan
     labels: IntArray
     twins: IntArray
     seed: int
-    inner: IntArray
+    inner: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 Models = tuple[LinearModel, ...]
@@ -66,8 +66,9 @@ class LinearTask:
         fit: from the training subjects of two groups to a model.
         kind: `probability` passes the model's score through the logistic function.
         training: `local` or `central`.
-        standardise: `institution` or `none`.
+        standardise: `institution` or `none`; views have settings of their own.
         shared_tensors: tensors that the method declares to leave an institution.
+        inner_folds: whether the fit reads inner folds of the institutions.
     """
 
     fit: Fit
@@ -75,6 +76,7 @@ class LinearTask:
     training: Literal["local", "central"]
     standardise: Literal["institution", "none"]
     shared_tensors: Mapping[str, tuple[str, ...]]
+    inner_folds: bool = False
 
 
 def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
@@ -88,12 +90,15 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
     pools = _pools(task, inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
+    patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
         models = {pool: _models(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
         _score(task, inputs, fold, pools, models, scores[fold], ledger)
+        patterns[fold] = _patterns(list(models.values()), dimensions)
         run.progress(fold + 1, inputs.folds, "fold")
-    return Outcome(scores, task.kind, counts={"parameters": parameters}, crossings=ledger.rows())
+    counts = {"parameters": parameters}
+    return Outcome(scores, task.kind, counts=counts, crossings=ledger.rows(), patterns=patterns)
 
 
 def _modelled(inputs: MethodInputs) -> list[int]:
@@ -118,8 +123,10 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
     institutions = np.unique(inputs.institution[pool])
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"
     seed = inputs.streams.key("inner folds", owner, fold)
-    span = None if alike else training_span(features, rows, task.standardise)
-    inner = institution_folds(inputs, fold)[rows]
+    norm = float(np.sqrt(sum(view.weight for view in inputs.views)))
+    standardise = "none" if inputs.views else task.standardise
+    span = None if alike else training_span(features, rows, standardise, norm)
+    inner = institution_folds(inputs, fold)[rows] if task.inner_folds else np.zeros(0, dtype=np.int64)
 
     def model(own: IntArray) -> LinearModel:
         if span is None or own.min() == own.max():
@@ -129,6 +136,16 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
         return task.fit(TrainingSet(span, own, twins, seed, inner))
 
     return tuple(model((labels == code).astype(np.int64)) for code in _modelled(inputs))
+
+
+def _patterns(models: Sequence[Models], dimensions: int) -> NDArray[np.float64]:
+    """(K, d) patterns of the K modelled classes: the mean over the pools whose score varies; 0 without one."""
+    found = np.zeros((len(models[0]), dimensions))
+    for place, own in enumerate(zip(*models, strict=True)):
+        varying = [model.pattern for model in own if model.pattern is not None]
+        if varying:
+            found[place] = np.mean(varying, axis=0)
+    return found
 
 
 def _features(inputs: MethodInputs, fold: int, rows: NDArray[np.bool_]) -> FloatArray:

@@ -39,6 +39,7 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_logistic:train",
     family="linear",
     topology="setting",
+    patterns=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )

@@ -1,16 +1,67 @@
-"""Federated logistic regression: FedAvg of a linear model, the simplest federated baseline."""
+"""Federated logistic regression: the pooled model from sums over institutions, or FedAvg of a linear model.
+
+Any learning rate that is safe along a signal that all features share is too small for the others, and a few rounds of
+FedAvg end far from the minimum. The default needs no learning rate: institutions send gradients, whose sums are those
+of the pooled data, and the server minimises by L-BFGS until the gradient vanishes.
+"""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.methods.classifier_settings import MOMENTS_TENSORS, SIZES_TENSORS, InputSettings
+from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.method import Method, Twins
+from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
 class FederatedLogisticSettings(InputSettings, FederationSettings):
-    """The federation's settings and the scaling."""
+    """The solver, and for FedAvg the federation's settings."""
 
+    solver: Literal["lbfgs", "fedavg"] = setting(
+        "lbfgs",
+        "lbfgs: the server sums gradients and minimises the penalised loss of all training subjects (Nocedal and "
+        "Wright 2006, Algorithm 7.4), without noise; of the settings of rounds, Adam and noise none has an effect. "
+        "fedavg: Adam at home and the mean of the weights, without a penalty but `weight_decay`; the settings below "
+        "have no effect.",
+    )
+    costs: tuple[float, ...] = setting(
+        (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
+        "Of `lbfgs`: values of C to choose from by the log loss of inner folds of every institution, for training "
+        "subjects of mean squared norm 1.",
+    )
+    tolerance: float = setting(
+        1e-3, "Of `lbfgs`: a model has converged at this share of the norm of its first gradient.", minimum=0
+    )
+    max_rounds: int = setting(
+        500, "Of `lbfgs`: most rounds of the final fit, and of all inner fits together.", minimum=1
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_grid("logistic-federated.costs", self.costs)
+
+
+SUMS_TENSORS = {
+    "training-subjects": (),
+    "squared-norm": (),
+    "feature-sum": ("features",),
+    "count": ("models",),
+    "weight": ("models", "features"),
+    "bias": ("models",),
+    "weight-gradient": ("models", "features"),
+    "bias-gradient": ("models",),
+    "loss": ("models",),
+    "inner-count": ("inner-models",),
+    "inner-weight": ("inner-models", "features"),
+    "inner-bias": ("inner-models",),
+    "inner-weight-gradient": ("inner-models", "features"),
+    "inner-bias-gradient": ("inner-models",),
+    "inner-loss": ("inner-models",),
+    "inner-validation-loss": ("inner-models",),
+}
+"""Sent by `solver: lbfgs`."""
 
 METHOD = Method(
     name="logistic-federated",
@@ -19,13 +70,14 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_logistic_federated:train",
     family="federated",
     topology="federated",
-    twins=Twins(
-        "logistic-local",
-        "logistic-central",
-        "The twins are fitted to the end with a penalty that inner folds choose; the federated model takes as many "
-        "gradient steps as its rounds allow, without that choice.",
-    ),
+    twins=Twins("logistic-local", "logistic-central"),
     gpu=True,
-    shared_tensors={"weight-0": ("features", "classes"), "bias-0": ("classes",), **SIZES_TENSORS, **MOMENTS_TENSORS},
-    variants={"logistic-federated": {}},
+    shared_tensors={
+        "weight-0": ("features", "classes"),
+        "bias-0": ("classes",),
+        **SIZES_TENSORS,
+        **MOMENTS_TENSORS,
+        **SUMS_TENSORS,
+    },
+    variants={"logistic-federated": {}, "logistic-fedavg": {"solver": "fedavg"}},
 )

@@ -48,6 +48,7 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_ridge:train",
     family="linear",
     topology="setting",
+    patterns=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     views=True,
     variants={

@@ -39,6 +39,7 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_svm:train",
     family="linear",
     topology="setting",
+    patterns=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
 )

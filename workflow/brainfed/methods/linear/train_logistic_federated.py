@@ -2,13 +2,16 @@
 
 from brainfed.engines.stacked.training import Training, train_stacked
 from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.linear.logistic_sums import train_sums
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 
 def train(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:
-    """Train logistic regression by federated averaging on one repeat."""
+    """Train logistic regression on one repeat, by sums of gradients or by federated averaging."""
+    if settings.solver == "lbfgs":
+        return train_sums(inputs, settings, run)
     return train_stacked(
         Training(
             LogisticRegression(inputs.features[0].shape[1], inputs.classes),

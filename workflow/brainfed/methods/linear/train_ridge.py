@@ -24,14 +24,15 @@ Float64 = NDArray[np.float64]
 def train(inputs: MethodInputs, settings: RidgeSettings, run: Run) -> Outcome:
     """Entry point of the method `ridge`."""
 
+    inner = settings.choice == "inner_folds"
+
     def fit(subjects: TrainingSet) -> LinearModel:
-        if settings.choice == "inner_folds":
+        if inner:
             return fit_ridge_by_inner_folds(subjects, settings.alphas)
         return fit_ridge(subjects, settings.alphas)
 
-    return train_linear(
-        LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.shared_tensors), inputs, run
-    )
+    task = LinearTask(fit, "margin", settings.training, settings.standardise, METHOD.shared_tensors, inner)
+    return train_linear(task, inputs, run)
 
 
 def fit_ridge(subjects: TrainingSet, alphas: Sequence[float]) -> LinearModel:

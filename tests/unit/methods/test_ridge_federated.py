@@ -1,0 +1,114 @@
+"""Federated ridge gives the scores of ridge on pooled data, and sends sums alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brainfed.federation.pace import Pace
+from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
+from brainfed.methods.linear.ridge import RidgeSettings
+from brainfed.methods.linear.train_ridge import train as train_ridge
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.views import View
+from method_inputs import method_inputs
+
+ALPHAS = (0.01, 0.1, 1.0, 10.0)
+splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+
+
+def pooled(inputs, *, zscore=True, alphas=ALPHAS):
+    standardise = "institution" if zscore else "none"
+    return train_ridge(inputs, RidgeSettings("central", standardise, alphas, "inner_folds"), Run())
+
+
+def with_views(inputs):
+    """The columns as two views; every fifth subject lacks the second."""
+    n, d = inputs.features[0].shape
+    present = np.arange(n) % 5 != 0
+    features = inputs.features[0].copy()
+    features[~present, d // 2 :] = 0
+    views = (
+        View("one", slice(0, d // 2), 1.0, "all", False, None, np.ones(n, dtype=bool)),
+        View("two", slice(d // 2, d), 0.3, "site", True, 1.5, present),
+    )
+    return replace(inputs, features=(features,), views=views)
+
+
+@splits
+@pytest.mark.parametrize("zscore", [True, False])
+def test_scores_equal_those_of_ridge_on_pooled_data(split, zscore):
+    inputs = method_inputs(75, 120, split=split)
+    found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS, tolerance=1e-9, zscore=zscore), Run())
+    np.testing.assert_allclose(found.scores, pooled(inputs, zscore=zscore).scores, atol=1e-8)
+
+
+@splits
+def test_scores_of_several_views_equal_those_of_pooled_data(split):
+    inputs = with_views(method_inputs(75, 120, split=split))
+    found = train_fedtangent(inputs, FederatedRidgeSettings(ALPHAS, tolerance=1e-9), Run())
+    np.testing.assert_allclose(found.scores, pooled(inputs).scores, atol=1e-8)
+
+
+def test_the_tolerance_bounds_the_distance_to_the_pooled_scores():
+    inputs = method_inputs(90, 300)
+    exact = pooled(inputs).scores
+    distances = []
+    for bound in (1e-2, 1e-6):
+        found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS, tolerance=bound), Run())
+        distances.append(np.nanmax(np.abs(found.scores - exact)))
+    assert distances[1] < 1e-5
+    assert distances[0] < 1e-1
+
+
+def test_scores_after_each_direction_approach_the_last_ones():
+    inputs = method_inputs(90, 300)
+    found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS), Run())
+    distance = np.nanmax(np.abs(found.round_scores - found.scores), axis=(1, 2, 3))
+    assert distance[0] > 1e-3
+    assert distance[-1] == 0
+    assert len(distance) == found.counts["rounds"]
+    assert np.isfinite(found.training_loss).all()
+
+
+@splits
+def test_nothing_that_crosses_has_one_entry_a_subject(split):
+    inputs = method_inputs(75, 120, split=split)
+    rows = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS), Run()).crossings
+    assert not any("subjects" in str(row["axes"]).split(" x ") for row in rows)
+    names = {row["name"] for row in rows}
+    assert {"direction", "product", "last-coefficients"} <= names
+    assert ("model" in names) == (split == "leave-one-site-out")
+
+
+def test_a_single_penalty_needs_no_search():
+    rows = train_ridge_federated(method_inputs(75, 120), FederatedRidgeSettings((1.0,)), Run()).crossings
+    assert {row["name"] for row in rows}.isdisjoint({"direction", "product", "loss", "coefficients"})
+
+
+class StopError(Exception):
+    """Ends a training in the middle."""
+
+
+@pytest.mark.parametrize("after", [1, 7, 30, 130])
+def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path, monkeypatch, after):
+    monkeypatch.setattr(Pace, "due", lambda _: True)
+    inputs = method_inputs(75, 120)
+    settings = FederatedRidgeSettings(ALPHAS, rounds=30)
+    whole = train_ridge_federated(inputs, settings, Run())
+    checkpoint = Checkpoint(tmp_path / "checkpoint", "digest")
+    calls = []
+
+    def progress(done, _total, _what):
+        calls.append(done)
+        if len(calls) == after:
+            raise StopError
+
+    with pytest.raises(StopError):
+        train_ridge_federated(inputs, settings, Run(checkpoint=checkpoint, progress=progress))
+    resumed = train_ridge_federated(inputs, settings, Run(checkpoint=checkpoint))
+    assert resumed.scores.tobytes() == whole.scores.tobytes()
+    assert resumed.round_scores.tobytes() == whole.round_scores.tobytes()
+    assert resumed.crossings == whole.crossings

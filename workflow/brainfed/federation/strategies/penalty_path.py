@@ -1,0 +1,103 @@
+"""Choice of a penalty by federated inner folds: L-BFGS along ascending costs, each from the minimum of the one before.
+
+The models of one group are fitted without one inner fold each. With the gradient every institution sends the loss of
+its held-out subjects, one number a model. Once all models of a group have converged, a weaker penalty follows, until
+the sum of these losses rises.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.message import Message
+from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
+
+
+class PenaltyPath:
+    """G groups of models that share a penalty, 1 / (cost count).
+
+    Args:
+        institutions: codes.
+        objective: of the P models.
+        costs: ascending.
+        groups: (P,) group of each model.
+    """
+
+    def __init__(
+        self, institutions: tuple[int, ...], objective: Objective, costs: Sequence[float], groups: Tensor
+    ) -> None:
+        self.institutions, self.groups = institutions, groups
+        self.costs = torch.tensor(costs, dtype=torch.float64, device=groups.device)
+        self.counts = objective.counts.double().clamp(min=1)
+        count = int(groups.max()) + 1
+        self.place = torch.zeros(count, dtype=torch.int64, device=groups.device)
+        self.best = self.place.clone()
+        self.losses = torch.full((count,), torch.inf, dtype=torch.float64, device=groups.device)
+        self.ended = torch.zeros(count, dtype=torch.bool, device=groups.device)
+        self.server = QuasiNewton(institutions, objective, self._penalties())
+        self.validation = torch.full_like(self.counts, torch.inf)
+        self.points = self.server.held["point"].clone()
+
+    def choose(self, number: int) -> tuple[int, ...]:
+        """All institutions."""
+        return self.server.choose(number)
+
+    def finished(self) -> bool:
+        """Whether a weaker penalty is no better in any group."""
+        return bool(self.ended.all())
+
+    def chosen(self) -> tuple[list[float], Tensor]:
+        """The cost of each group, and (G, d + 1) the mean of its models under this cost, near the final one."""
+        means = torch.stack([self.points[self.groups == group].mean(dim=0) for group in range(len(self.best))])
+        return self.costs[self.best].tolist(), means
+
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """A round of all models; a group that has converged goes on to its next penalty or ends.
+
+        Tensors of a reply: those of `QuasiNewton.aggregate`, and `validation-loss` (1, P).
+        """
+        self.server.aggregate(number, replies)
+        found = self.server.total(replies, "validation-loss")
+        self.validation = torch.where(self.server.accepted, found, self.validation)
+        converged, moved = self.server.converged, False
+        for group in torch.nonzero(~self.ended)[:, 0].tolist():
+            own = self.groups == group
+            if not bool(converged[own].all()):
+                continue
+            loss, last = self.validation[own].sum(), self.place[group] + 1 == len(self.costs)
+            better = bool(loss < self.losses[group])
+            if better:
+                self.losses[group], self.best[group] = loss, self.place[group]
+                self.points[own] = self.server.held["point"][own]
+            self.ended[group] = last or not better
+            if not self.ended[group]:
+                self.place[group] += 1
+                moved = True
+        if moved:
+            self.server.repenalise(self._penalties())
+            self.server.advance(number)
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The next points of all models."""
+        return self.server.broadcast(number)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The models and the place on the path."""
+        own = {name: getattr(self, name).cpu().numpy() for name in self._own}
+        return self.server.state() | own
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        self.server.load(arrays)
+        for name in self._own:
+            setattr(self, name, torch.from_numpy(np.array(arrays[name])).to(self.groups.device))
+
+    _own = ("place", "best", "losses", "ended", "validation", "points")
+
+    def _penalties(self) -> Tensor:
+        """(P,) of the groups' present costs."""
+        return 1 / (self.costs[self.place][self.groups] * self.counts)

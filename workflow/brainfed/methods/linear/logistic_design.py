@@ -1,0 +1,81 @@
+"""Rows of federated logistic regression: standardised at home, scaled by one number that the institutions sum.
+
+Training subjects have the mean squared norm 1, as in `methods.linear.dual`: a penalty and a step then mean the same for
+any number of features.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.stacked.stacks import members
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import record_downloads, record_help, record_uploads
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs
+
+NUMBER = ((), 8)
+"""Shape and bytes of a float64 number on the wire."""
+COUNT = ((), 4)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The subjects of one institution in one fold.
+
+    Attributes:
+        nodes: positions of its subjects.
+        training: (n,) mask of those with a label.
+        rows: (n, d).
+    """
+
+    nodes: NDArray[np.int64]
+    training: NDArray[np.bool_]
+    rows: Tensor
+
+
+def designs(
+    inputs: MethodInputs, fold: int, standardise: Literal["institution", "none"], run: Run, ledger: Ledger
+) -> tuple[Design, ...]:
+    """The institutions in one fold.
+
+    With `standardise: none` the mean of all training subjects, which is summed too, is subtracted. An institution
+    without training subjects takes the mean of the others' moments.
+    """
+    found = members(inputs, [fold], pooled=False, standardise=standardise == "institution")
+    features, dtype = inputs.fold_features(fold), getattr(torch, run.precision)
+    rows, masks = [], []
+    for member in found:
+        own = torch.from_numpy(features[member.nodes]).to(run.device, dtype)
+        if member.mean is not None and member.sd is not None:
+            own = (own - torch.from_numpy(member.mean[0]).to(own)) / torch.from_numpy(member.sd[0]).to(own)
+        rows.append(own)
+        masks.append(inputs.training(fold)[member.nodes])
+    seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
+    subjects = {code: len(member.nodes) for code, member in enumerate(found)}
+    _record(ledger, {code: subjects[code] for code in seen}, subjects, features.shape[1], standardise)
+    count = sum(seen.values())
+    if standardise == "none":
+        mean = torch.stack([rows[code][masks[code]].double().sum(dim=0) for code in seen]).sum(dim=0) / count
+        rows = [own - mean.to(own) for own in rows]
+    squares = sum(float(rows[code][masks[code]].double().square().sum()) for code in seen)
+    norm = (squares / count) ** 0.5 or 1.0
+    return tuple(
+        Design(member.nodes, mask, own / norm) for member, mask, own in zip(found, masks, rows, strict=True)
+    )
+
+
+def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:
+    record_uploads(ledger, seen, {"training-subjects": COUNT, "squared-norm": NUMBER})
+    record_downloads(ledger, subjects, {"squared-norm": NUMBER})
+    vector = ((features,), 8)
+    if standardise == "none":
+        record_uploads(ledger, seen, {"feature-sum": vector})
+        record_downloads(ledger, subjects, {"feature-sum": vector})
+        return
+    unseen = {code: size for code, size in subjects.items() if code not in seen}
+    record_help(ledger, seen, unseen, {"feature-mean": vector, "feature-sd": vector})

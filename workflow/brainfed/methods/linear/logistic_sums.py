@@ -1,0 +1,177 @@
+"""Federated logistic regression as sums over institutions: the pooled model, with a penalty that inner folds choose.
+
+Every institution divides its training subjects into inner folds, twins together. With each gradient of a model that
+lacks one inner fold it sends one number, the sum of the log losses of its held-out subjects. The penalty of the
+smallest sum fits the final model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.loop import federate
+from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.federation.strategies.penalty_path import PenaltyPath
+from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
+from brainfed.federation.wire import Wire
+from brainfed.methods.linear.logistic_clients import LogisticClients, Member
+from brainfed.methods.linear.logistic_design import Design, designs
+from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.class_scores import of_two_classes
+from brainfed.samples.inner_folds import inner_folds, twin_groups
+from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.training_folds import require_training_subjects
+
+INNER, INNER_TOLERANCE = "inner-", 1e-2
+"""Prefix of the inner models on the wire; they only rank penalties, so a rough minimum is enough."""
+CURVATURE = 0.5
+"""Bound of the curvature of the mean log loss for rows of mean squared norm 1 and an intercept: (1 + 1) / 4."""
+
+@dataclass(frozen=True)
+class Fitting:
+    """One fold of one repeat.
+
+    Attributes:
+        classes: those with a model against the rest.
+        designs: of the institutions.
+    """
+
+    inputs: MethodInputs
+    settings: FederatedLogisticSettings
+    run: Run
+    ledger: Ledger
+    fold: int
+    classes: tuple[int, ...]
+    designs: tuple[Design, ...]
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """Institution -> number of its subjects."""
+        return {code: len(design.nodes) for code, design in enumerate(self.designs)}
+
+    @property
+    def taking(self) -> tuple[int, ...]:
+        """Institutions with training subjects."""
+        return tuple(code for code, design in enumerate(self.designs) if design.training.any())
+
+    def objective(self, members: Sequence[Member], tolerance: float, prefix: str) -> Objective:
+        """Of the models that the members fit; every institution sends its numbers of subjects in their sums."""
+        own = {code: self.sizes[code] for code in self.taking}
+        record_uploads(self.ledger, own, {f"{prefix}count": ((members[0].kept.shape[1],), 8)})
+        counts = torch.stack([member.kept.double().sum(dim=0) for member in members]).sum(dim=0)
+        rows, rounds = members[0].rows, self.settings.max_rounds
+        return Objective(counts, rows.shape[1], CURVATURE, tolerance, rounds, rows.dtype, prefix)
+
+    def run_rounds(self, clients: LogisticClients, server: QuasiNewton | PenaltyPath) -> int:
+        """Run rounds until the server has finished; their number."""
+        wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
+        checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
+        most, done = self.settings.max_rounds, [0]
+        federate(
+            clients, server, wire, most, checkpoint, lambda now, *_: done.append(now), finished=server.finished
+        )
+        return done[-1]
+
+
+def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:
+    """Fit and score every fold.
+
+    Raises:
+        UserError: a fold has no training subject.
+    """
+    features = int(inputs.fold_features(0).shape[1])
+    classes = (1,) if inputs.classes == 2 else tuple(range(inputs.classes))
+    ledger = Ledger(METHOD.shared_tensors, {"features": features, "models": len(classes)})
+    scores, rounds = np.full((*inputs.labels.shape, inputs.classes), np.nan), 0
+    for fold in range(inputs.folds):
+        require_training_subjects(inputs, fold)
+        book = ledger if fold == 0 else ledger.blank()
+        made = designs(inputs, fold, settings.standardise, run, book)
+        fitting = Fitting(inputs, settings, run, book, fold, classes, made)
+        costs, start, choosing = _choose(fitting)
+        clients, taken = _fit(fitting, costs, start)
+        rounds = max(rounds, choosing + taken)
+        for design in made:
+            tested = inputs.tested(fold)[design.nodes]
+            scores[fold, design.nodes[tested]] = _probabilities(clients, design.rows[torch.from_numpy(tested)])
+        run.progress(fold + 1, inputs.folds, "fold")
+    counts = {"parameters": (features + 1) * len(classes), "rounds": rounds}
+    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
+
+
+def _choose(fitting: Fitting) -> tuple[list[float], Tensor | None, int]:
+    """The cost of each class, weights near the final ones, and the number of rounds.
+
+    With a single cost, or too few subjects for inner folds, the strongest penalty and no weights.
+    """
+    costs, classes = fitting.settings.costs, fitting.classes
+    parts = [_inner_folds(fitting, code) for code in range(len(fitting.designs))]
+    count = max(int(part.max(initial=0)) for part in parts) + 1
+    if len(costs) == 1 or count == 1:
+        return [costs[0]] * len(classes), None, 0
+    groups, held_out = (grid.ravel() for grid in np.meshgrid(range(len(classes)), range(count), indexing="ij"))
+    fitting.ledger.axes = {**fitting.ledger.axes, "inner-models": len(groups)}
+    target = np.array(classes)[groups]
+    members = [
+        _member(fitting, code, target, part[:, None] == held_out) for code, part in enumerate(parts)
+    ]
+    objective = fitting.objective(members, INNER_TOLERANCE, INNER)
+    path = PenaltyPath(fitting.taking, objective, costs, torch.from_numpy(groups).to(members[0].rows.device))
+    rounds = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
+    chosen, start = path.chosen()
+    return chosen, start, rounds
+
+
+def _inner_folds(fitting: Fitting, code: int) -> IntArray:
+    """(n,) inner fold of each training subject of an institution; -1 for the others."""
+    design, inputs = fitting.designs[code], fitting.inputs
+    part = np.full(len(design.nodes), -1)
+    if design.training.any():
+        own = design.nodes[design.training]
+        twins = twin_groups(inputs.fold_features(fitting.fold)[own])
+        labels = np.unique(inputs.labels[fitting.fold, own], return_inverse=True)[1]
+        seed = inputs.streams.key("inner folds", inputs.institutions[code], fitting.fold)
+        part[design.training] = inner_folds(labels, twins, seed)
+    return part
+
+
+def _fit(fitting: Fitting, costs: Sequence[float], start: Tensor | None) -> tuple[LogisticClients, int]:
+    """The models of all training subjects, at the institutions; and the number of rounds."""
+    ledger, target = fitting.ledger, np.array(fitting.classes)
+    members = [_member(fitting, code, target) for code in range(len(fitting.designs))]
+    objective = fitting.objective(members, fitting.settings.tolerance, "")
+    penalties = 1 / (torch.tensor(costs).to(objective.counts) * objective.counts.clamp(min=1))
+    clients = LogisticClients(members, fitting.taking)
+    rounds = fitting.run_rounds(clients, QuasiNewton(fitting.taking, objective, penalties, start))
+    unseen = {code: size for code, size in fitting.sizes.items() if code not in fitting.taking}
+    itemsize, shape = clients.weight.element_size(), tuple(clients.weight.shape)
+    record_downloads(ledger, unseen, {"weight": (shape, itemsize), "bias": (shape[:1], itemsize)})
+    return clients, rounds
+
+
+def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bool_] | None = None) -> Member:
+    """The training subjects of an institution; `judges` (n, P) marks those that judge a model and do not fit it."""
+    design = fitting.designs[code]
+    rows = design.rows[torch.from_numpy(design.training)]
+    labels = fitting.inputs.labels[fitting.fold, design.nodes][design.training]
+    targets = torch.from_numpy(labels[:, None] == target).to(rows)
+    if judges is None:
+        return Member(rows, targets, torch.ones_like(targets))
+    held_out = torch.from_numpy(judges[design.training]).to(rows)
+    return Member(rows, targets, 1 - held_out, held_out)
+
+
+@torch.no_grad()
+def _probabilities(clients: LogisticClients, rows: Tensor) -> NDArray[np.float64]:
+    """(n, C) probabilities of rows (n, d); of more than two classes each against the rest, divided by their sum."""
+    found = torch.sigmoid((rows @ clients.weight.T + clients.bias).double()).cpu().numpy()
+    if found.shape[1] == 1:
+        return of_two_classes(found[:, 0], "probability")
+    return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -89,7 +89,7 @@ def test_the_name_of_a_stage_depends_on_the_order_the_weights_and_the_scaling(we
     weight = {**VIEWS, "thickness": VIEWS["thickness"] | {"weight": 0.3}}
     scaled = {**VIEWS, "thickness": VIEWS["thickness"] | {"clip": None}}
     turned = dict(reversed(VIEWS.items()))
-    usual = {**VIEWS, "connectome": VIEWS["connectome"] | {"weight": 1.0, "fisher_z": False}}
+    usual = {**VIEWS, "connectome": VIEWS["connectome"] | {"weight": 1.0, "fisher_z": False, "selected": 77}}
     names = [both(load_plan(config(views))).stages["features"].name for views in (VIEWS, weight, scaled, turned)]
     assert len(set(names)) == 4
     assert both(load_plan(config(usual))).stages["features"].name == names[0]

@@ -64,9 +64,7 @@ def designs(
         rows = [own - mean.to(own) for own in rows]
     squares = sum(float(rows[code][masks[code]].double().square().sum()) for code in seen)
     norm = (squares / count) ** 0.5 or 1.0
-    return tuple(
-        Design(member.nodes, mask, own / norm) for member, mask, own in zip(found, masks, rows, strict=True)
-    )
+    return tuple(Design(member.nodes, mask, own / norm) for member, mask, own in zip(found, masks, rows, strict=True))
 
 
 def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:

@@ -34,6 +34,7 @@ INNER, INNER_TOLERANCE = "inner-", 1e-2
 CURVATURE = 0.5
 """Bound of the curvature of the mean log loss for rows of mean squared norm 1 and an intercept: (1 + 1) / 4."""
 
+
 @dataclass(frozen=True)
 class Fitting:
     """One fold of one repeat.
@@ -74,9 +75,7 @@ class Fitting:
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
         checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
         most, done = self.settings.max_rounds, [0]
-        federate(
-            clients, server, wire, most, checkpoint, lambda now, *_: done.append(now), finished=server.finished
-        )
+        federate(clients, server, wire, most, checkpoint, lambda now, *_: done.append(now), finished=server.finished)
         return done[-1]
 
 
@@ -119,9 +118,7 @@ def _choose(fitting: Fitting) -> tuple[list[float], Tensor | None, int]:
     groups, held_out = (grid.ravel() for grid in np.meshgrid(range(len(classes)), range(count), indexing="ij"))
     fitting.ledger.axes = {**fitting.ledger.axes, "inner-models": len(groups)}
     target = np.array(classes)[groups]
-    members = [
-        _member(fitting, code, target, part[:, None] == held_out) for code, part in enumerate(parts)
-    ]
+    members = [_member(fitting, code, target, part[:, None] == held_out) for code, part in enumerate(parts)]
     objective = fitting.objective(members, INNER_TOLERANCE, INNER)
     path = PenaltyPath(fitting.taking, objective, costs, torch.from_numpy(groups).to(members[0].rows.device))
     rounds = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)

@@ -121,7 +121,7 @@ def server_and_replies(split):
 def test_replies_of_institutions_give_the_pooled_solution_in_sums_or_one_by_one(split):
     server, replies = server_and_replies(split)
     number = 0
-    while server.choose(number):
+    while not server.finished():
         server.aggregate(number, replies(server.broadcast(number)))
         number += 1
     weights, _ = solutions(*problem())

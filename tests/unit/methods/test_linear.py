@@ -303,4 +303,5 @@ def test_a_grid_is_positive_and_ascending(grid):
 
 def test_shipped_variants():
     names = [name for method in (RIDGE, SVM, LOGISTIC) for name in method.variants]
-    assert names == ["ridge-local", "ridge-central", "svm-local", "svm-central", "logistic-local", "logistic-central"]
+    models = ("ridge", "tangent", "svm", "logistic")
+    assert names == [f"{model}-{training}" for model in models for training in ("local", "central")]

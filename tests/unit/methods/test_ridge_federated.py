@@ -42,14 +42,18 @@ def with_views(inputs):
 def test_scores_equal_those_of_ridge_on_pooled_data(split, zscore):
     inputs = method_inputs(75, 120, split=split)
     found = train_ridge_federated(inputs, FederatedRidgeSettings(ALPHAS, tolerance=1e-9, zscore=zscore), Run())
-    np.testing.assert_allclose(found.scores, pooled(inputs, zscore=zscore).scores, atol=1e-8)
+    expected = pooled(inputs, zscore=zscore)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-8)
+    np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-6)
 
 
 @splits
 def test_scores_of_several_views_equal_those_of_pooled_data(split):
     inputs = with_views(method_inputs(75, 120, split=split))
     found = train_fedtangent(inputs, FederatedRidgeSettings(ALPHAS, tolerance=1e-9), Run())
-    np.testing.assert_allclose(found.scores, pooled(inputs).scores, atol=1e-8)
+    expected = pooled(inputs)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-8)
+    np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-6)
 
 
 def test_the_tolerance_bounds_the_distance_to_the_pooled_scores():

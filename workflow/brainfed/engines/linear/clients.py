@@ -37,8 +37,6 @@ class KrylovClients:
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
         """The moments, the products with the last directions, or the losses of held-out subjects."""
-        if not chosen:
-            return {}
         if number == 0:
             tensors = self._moments()
         elif "coefficients" in self._received:

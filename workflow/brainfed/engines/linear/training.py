@@ -49,10 +49,17 @@ class RidgeTask:
 
 @dataclass(frozen=True)
 class Curves:
-    """Scores (T, n, C) of all subjects and mean squared errors (T, M) of training subjects, after each direction."""
+    """Course of one fold.
+
+    Attributes:
+        scores: (T, n, C) of all subjects after each direction.
+        losses: (T, M) mean squared errors of training subjects after each direction.
+        patterns: (K, d) of the K models, in units of the features; of several views, in units of the scaled features.
+    """
 
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
+    patterns: NDArray[np.float32]
 
 
 def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
@@ -75,7 +82,8 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
         curves.append(_solve(task, inputs, run, scaling, book, fold))
     scores, losses = _joined(inputs, curves)
     counts = {"parameters": _models(inputs) * (inputs.fold_features(0).shape[1] + 1), "rounds": len(scores)}
-    return Outcome(scores[-1], "margin", scores, losses, counts, ledger.rows())
+    patterns = np.stack([curve.patterns for curve in curves])
+    return Outcome(scores[-1], "margin", scores, losses, counts, ledger.rows(), patterns)
 
 
 def _models(inputs: MethodInputs) -> int:
@@ -99,14 +107,19 @@ def _solve(task: RidgeTask, inputs: MethodInputs, run: Run, scaling: Scaling, le
     sizes = {code: len(inputs.members(code)) for code in clients.institutions}
     wire = Wire(ledger, sizes, WeightNoise(0.0, inputs.streams, (fold,)))
     part = run.checkpoint.part(f"fold-{fold}")
-    federate(clients, server, wire, task.rounds + 2, part, _over_folds(run.progress, fold, inputs.folds))
+    progress = _over_folds(run.progress, fold, inputs.folds)
+    federate(clients, server, wire, task.rounds + 2, part, progress, finished=server.finished)
     unseen = {code: size for code, size in sizes.items() if not clients.samples[code]}
     shape = (design.models, design.features.shape[1] + 1)
     record_downloads(ledger, unseen, {"model": (shape, WEIGHT_BYTES)})
-    return _curves(inputs, design, clients, server)
+    patterns = server.spaces.patterns(server.own_penalties())[:, 0].cpu().numpy()
+    scores, losses = _curves(inputs, design, clients, server)
+    return Curves(scores, losses, (patterns * _unit(scaling)).astype(np.float32))
 
 
-def _curves(inputs: MethodInputs, design: LinearDesign, clients: KrylovClients, server: Krylov) -> Curves:
+def _curves(
+    inputs: MethodInputs, design: LinearDesign, clients: KrylovClients, server: Krylov
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Scores and losses after each direction, with the penalties that are chosen at the end."""
     members = torch.from_numpy(np.arange(len(inputs.institutions))[:, None] == inputs.institution).double()
     used, targets = design.training[0].cpu() * members, design.targets[: design.models].cpu()
@@ -116,7 +129,15 @@ def _curves(inputs: MethodInputs, design: LinearDesign, clients: KrylovClients, 
         squared = torch.square(scores - targets).mean(dim=0)
         losses.append(((squared * used).sum(dim=1) / used.sum(dim=1)).numpy())
         found.append(_of_classes(scores))
-    return Curves(np.stack(found), np.stack(losses))
+    return np.stack(found), np.stack(losses)
+
+
+def _unit(scaling: Scaling) -> NDArray[np.float64]:
+    """(d,) or (1,) units of the design in units of the features; of several views, in units of the scaled features."""
+    first, *others = scaling.views
+    if others or not first.scale:
+        return np.array([np.sqrt(sum(own.view.weight for own in scaling.views))])
+    return np.where(np.isfinite(first.deviation), first.deviation, 0.0) / first.scale
 
 
 def _of_classes(scores: Tensor) -> NDArray[np.float64]:

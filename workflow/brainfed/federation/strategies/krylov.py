@@ -55,13 +55,15 @@ class Krylov:
         return self._spaces
 
     def choose(self, _number: int) -> tuple[int, ...]:
-        """All institutions until the solution is known."""
-        return () if self._phase == "done" else self.institutions
+        """All institutions."""
+        return self.institutions
+
+    def finished(self) -> bool:
+        """Whether the solution is known."""
+        return self._phase == "done"
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Sums over institutions of: moments, then products with the directions, then losses of held-out subjects."""
-        if not replies:
-            return
         found = {name: tensor[0] for name, tensor in _total(replies).items()}
         if self._phase == "moments":
             self._spaces = KrylovSpaces.of(

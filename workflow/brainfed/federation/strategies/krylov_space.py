@@ -87,6 +87,18 @@ class KrylovSpaces:
         means = torch.einsum("skd,sd->sk", known, self.mean)
         return coefficients, self.target[:, None] - torch.einsum("sak,sk->sa", coefficients, means)
 
+    def patterns(self, penalties: Tensor) -> Tensor:
+        """(S, A, d) cov(Z) w / sd(Z w) of the solutions (Haufe et al. 2014, eq. 6); 0 where the score is constant.
+
+        No further sum is needed: for the solution A w = b - alpha w.
+        """
+        coefficients = self._coefficients(penalties, self.size)
+        weights = coefficients @ self.directions[:, : self.diagonal.shape[1]]
+        right = self.directions[:, 0] * self.start[:, None]
+        covariance = (right[:, None] - penalties[:, :, None] * weights) / self.count[:, None, None]
+        variance = (weights * covariance).sum(dim=2, keepdim=True)
+        return torch.where(variance > 0, covariance / variance.clamp(min=1e-300).sqrt(), 0.0)
+
     def error(self, penalties: Tensor) -> float:
         """Bound of |w - w*| over all systems and their penalties (S, A): norm of the residual over the penalty."""
         last = self._coefficients(penalties, self.size)[:, :, self.size - 1]

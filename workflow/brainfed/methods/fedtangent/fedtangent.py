@@ -27,6 +27,7 @@ METHOD = Method(
     twins=Twins("tangent-local", "tangent-central"),
     options={"features": TANGENT},
     views=True,
+    patterns=True,
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
     variants={"fedtangent": {}},
 )

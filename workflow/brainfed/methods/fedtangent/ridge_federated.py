@@ -16,6 +16,7 @@ METHOD = Method(
         "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
     ),
     views=True,
+    patterns=True,
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
     variants={"ridge-federated": {}},
 )

@@ -3,9 +3,10 @@
     python benchmarks/rounds_to_pooled.py --cohort results/abide --features tangent-67d49de4 [--split NAME] [--repeat 0]
         [--threads 1]
 
-Reads features, a split and participants of a finished run. Prints, for numbers of directions, the largest difference of a
-tested subject's score from the pooled solution, over all folds, the mean AUC, and the megabytes that crossed until then in
-one fold, up and down, of all institutions. The search sends directions of all inner folds; the refinement, one a direction.
+Reads features, a split and participants of a finished run. Prints, for numbers of directions, the largest difference of
+a tested subject's score from the pooled solution, over all folds, the mean AUC, and the megabytes that crossed until
+then in one fold, up and down, of all institutions. The search sends directions of all inner folds; the refinement sends
+one a direction.
 """
 
 import argparse

@@ -48,10 +48,14 @@ def candidates() -> tuple[Candidate, ...]:
     seldom: dict[str, Any] = {"noise": 0.0, "rounds": 10, "local_epochs": 10}
     linear, mlp, gcn = FederatedLogisticSettings, FedMLPSettings, FedGCNSettings
     federated: list[tuple[str, Train, FederationSettings]] = [
-        ("logistic", logistic_federated.train, linear(**seldom, learning_rate=1e-3)),
-        ("logistic", logistic_federated.train, linear(**seldom, learning_rate=3e-4, weight_decay=10.0)),
-        ("logistic", logistic_federated.train, linear(**often, learning_rate=3e-4, weight_decay=3.0)),
-        ("logistic", logistic_federated.train, linear(**often, learning_rate=3e-4, weight_decay=30.0)),
+        ("logistic", logistic_federated.train, linear(solver="fedavg", **seldom, learning_rate=1e-3)),
+        (
+            "logistic",
+            logistic_federated.train,
+            linear(solver="fedavg", **seldom, learning_rate=3e-4, weight_decay=10.0),
+        ),
+        ("logistic", logistic_federated.train, linear(solver="fedavg", **often, learning_rate=3e-4, weight_decay=3.0)),
+        ("logistic", logistic_federated.train, linear(solver="fedavg", **often, learning_rate=3e-4, weight_decay=30.0)),
         ("fedmlp", train_fedmlp, mlp(**seldom, learning_rate=1e-3)),
         ("fedmlp", train_fedmlp, mlp(**often, learning_rate=1e-4, weight_decay=0.1)),
         ("fedgcn-skip", train_fedgcn, gcn(**often, learning_rate=3e-4, weight_decay=3.0, skip="linear")),

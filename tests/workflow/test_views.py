@@ -36,10 +36,6 @@ def configured(project: Project, weight: float = 0.15, **freesurfer: object) -> 
 def finished(tmp_path_factory) -> Project:
     """A run with two views; one subject has no row in the first table of thickness."""
     project = new_project(tmp_path_factory.mktemp("views"))
-    if "views=True" not in (project.folder / "workflow/brainfed/methods/linear/ridge.py").read_text():
-        project.edit(
-            "brainfed/methods/linear/ridge.py", '    family="linear",\n', '    family="linear",\n    views=True,\n'
-        )
     write_tables(project.folder / "resources" / "stats", [f"fs_{subject}" for subject in SUBJECTS])
     lines = (project.folder / LEFT).read_text().splitlines(keepends=True)
     (project.folder / LEFT).write_text("".join(line for line in lines if WITHOUT not in line))
@@ -107,8 +103,8 @@ def test_an_id_that_no_folder_has_stops_the_run_at_its_start(finished, tmp_path)
     assert "expected stats folders of its subjects in resources/subjects, found none of 40" in done.stdout + done.stderr
 
 
-def test_a_simulated_cohort_may_have_thickness_too(finished, tmp_path):
-    project = finished.copy(tmp_path / "project")
+def test_a_simulated_cohort_may_have_thickness_too(tmp_path):
+    project = new_project(tmp_path)
     views = {"connectome": {}, "thickness": THICKNESS}
     project.configure(
         cohorts={"made": {"source": "simulate", "shards": 1, "simulate": SIMULATE | {"thickness_regions": 10}}},

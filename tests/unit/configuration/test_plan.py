@@ -223,6 +223,20 @@ def test_splits_of_one_experiment_may_be_stratified_both_ways():
     assert both[1].startswith("2-random-3-fold-site-label-")
 
 
+@pytest.mark.parametrize("features", [{"fisher_z": True}, {"connectivity": "partial", "fisher_z": True}], ids=str)
+def test_shipped_tangent_variants_refuse_no_features_of_the_project(features):
+    planned = load_plan({"project": "p", "cohorts": {"ours": {"source": "simulate"}}, "features": features})
+    tangent = variant(planned, "tangent-central").stages["features"].settings
+    assert (tangent.connectivity, tangent.fisher_z) == ("tangent", False)
+
+
+def test_measures_alone_are_compared_without_shipped_variants_of_connectivity():
+    morphometry = {"cohorts": {"ours": {"source": "freesurfer"}}, "features": {"kind": "morphometry"}}
+    found = {one.name for one in load_plan({"project": "p", **morphometry}).experiments["methods"].variants}
+    assert "ridge-central" in found
+    assert not found & {"tangent-local", "tangent-central", "fedtangent"}
+
+
 def test_the_number_of_selected_features_is_no_setting_where_none_are_selected():
     found = plan(features={"selected": 9})
     assert found.stages["features"] == plan().stages["features"]

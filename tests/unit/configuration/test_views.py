@@ -13,6 +13,7 @@ from brainfed.configuration.planning import sweeps, variants
 from brainfed.configuration.prune import kept_folders
 from brainfed.configuration.stages.features import width
 from brainfed.methods.registry import METHODS
+from brainfed.reporting.sweep_titles import without_sweep
 from brainfed.runtime.errors import UserError
 
 VIEWS = {
@@ -89,7 +90,7 @@ def test_the_name_of_a_stage_depends_on_the_order_the_weights_and_the_scaling(we
     weight = {**VIEWS, "thickness": VIEWS["thickness"] | {"weight": 0.3}}
     scaled = {**VIEWS, "thickness": VIEWS["thickness"] | {"clip": None}}
     turned = dict(reversed(VIEWS.items()))
-    usual = {**VIEWS, "connectome": VIEWS["connectome"] | {"weight": 1.0, "fisher_z": False}}
+    usual = {**VIEWS, "connectome": VIEWS["connectome"] | {"weight": 1.0, "fisher_z": False, "selected": 77}}
     names = [both(load_plan(config(views))).stages["features"].name for views in (VIEWS, weight, scaled, turned)]
     assert len(set(names)) == 4
     assert both(load_plan(config(usual))).stages["features"].name == names[0]
@@ -157,3 +158,19 @@ def test_scans_of_tested_subjects_enter_no_reference_under_the_inductive_protoco
     stage = both(load_plan(config(protocol="inductive"))).stages["features"]
     assert stage.parents[0].settings.reference == "training"
     assert stage.by_fold
+
+
+def test_a_list_in_a_view_is_a_sweep_named_after_the_view(weighing):
+    views = {**VIEWS, "thickness": VIEWS["thickness"] | {"weight": [0.1, 0.2], "centre": ["all", "site"]}}
+    experiments = {"methods": {"variants": ["ridge-central", "both"]}}
+    plan = load_plan(config(views, experiments=experiments))
+    found = {one.name: one.stages["features"] for one in plan.experiments["methods"].variants[1:]}
+    assert list(found) == [
+        f"both-thickness-weight{weight}-thickness-centre-{centre}"
+        for weight in (0.1, 0.2)
+        for centre in ("all", "site")
+    ]
+    thickness = found["both-thickness-weight0.2-thickness-centre-all"].settings.views["thickness"]
+    assert (thickness.weight, thickness.centre, thickness.clip) == (0.2, "all", 4.0)
+    assert len({tuple(view.name for view in stage.parents) for stage in found.values()}) == 1
+    assert without_sweep("-thickness-weight0.2", {}) == ("-thickness", ["weight = 0.2"])

@@ -307,6 +307,14 @@ class TestShards:
         write_covariances(tmp_path / "empty", covariances({}, ["other"], 0.0, {}), 0.0)
         assert load_covariances([tmp_path / "empty", tmp_path / "full"]).regions == tuple(f"r{i}" for i in range(5))
 
+    def test_runs_count_apart_where_their_lengths_are_given(self):
+        data = {"s0": series(0), "s1": series(1)}
+        apart, whole = found(data, 0.5, runs={"s1": (20, 40)}), found(data, 0.5)
+        assert np.array_equal(apart.covariance[0], whole.covariance[0])
+        expected = to_triangles(0.5 * mean_correlation(data["s1"], (20, 40)) + 0.5 * np.eye(5))
+        assert apart.covariance[1] == pytest.approx(expected, abs=1e-7)
+        assert not np.allclose(apart.covariance[1], whole.covariance[1])
+
     def test_a_subject_in_no_shard_and_a_cohort_without_series_are_refused(self, tmp_path):
         write_covariances(tmp_path / "full", found(cohort()), 0.0)
         with pytest.raises(UserError, match="Subject x: expected its covariance in one of 1 shards"):

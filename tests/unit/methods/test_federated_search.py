@@ -32,8 +32,18 @@ from federated_candidates import REFERENCE, Candidate, candidates, hastened
 QUIET = Run(progress=lambda *_: None)
 SHORT = {"rounds": 2, "local_epochs": 3, "noise": 0.0}
 COMPETING = (
-    Candidate("federated", "slow", logistic_federated.train, FederatedLogisticSettings(**SHORT, learning_rate=1e-5)),
-    Candidate("federated", "fast", logistic_federated.train, FederatedLogisticSettings(**SHORT, learning_rate=0.05)),
+    Candidate(
+        "federated",
+        "slow",
+        logistic_federated.train,
+        FederatedLogisticSettings(solver="fedavg", **SHORT, learning_rate=1e-5),
+    ),
+    Candidate(
+        "federated",
+        "fast",
+        logistic_federated.train,
+        FederatedLogisticSettings(solver="fedavg", **SHORT, learning_rate=0.05),
+    ),
     Candidate("federated", "graph", train_fedgcn, FedGCNSettings(**SHORT, learning_rate=0.05, skip="linear")),
     *(Candidate(REFERENCE, f"{a}", ridge.train, RidgeSettings(alphas=(a,))) for a in (0.01, 1.0, 100.0)),
 )

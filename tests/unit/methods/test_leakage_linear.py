@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
-from brainfed.methods.linear import logistic, ridge, svm
+from brainfed.methods.linear import logistic, logistic_federated, ridge, svm
 from brainfed.runtime.jobs.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 
@@ -30,6 +30,7 @@ VARIANTS = {
     for method in METHODS
     for name, settings in method.variants.items()
 }
+VARIANTS["logistic-federated"] = (logistic_federated.METHOD, {"costs": (0.1, 1.0)})
 READING_FEATURES = [name for name, (method, _) in VARIANTS.items() if method.needs]
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])

@@ -15,7 +15,7 @@ from fused_inputs import with_fused
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 
 SHORT = {
-    "logistic-federated": {"rounds": 3, "local_epochs": 3},
+    "logistic-federated": {"solver": "fedavg", "rounds": 3, "local_epochs": 3},
     "fedmlp": {"rounds": 3, "local_epochs": 3},
     "fedgcn": {"rounds": 3, "local_epochs": 3},
     "fedni": {"rounds": 3, "local_epochs": 3},

@@ -20,8 +20,8 @@ from method_inputs import diagnosis_of, method_inputs, relabelled, scrambled
 from reference.haufe import dense_pattern
 
 FIT = {"ridge": ridge.fit_ridge, "svm": svm.fit_svm, "logistic": logistic.fit_logistic}
-LINEAR = [name for name, method in METHODS.items() if method.patterns]
-every_method = pytest.mark.parametrize("name", LINEAR)
+DECLARED = [name for name, method in METHODS.items() if method.patterns]
+every_method = pytest.mark.parametrize("name", FIT)
 both_trainings = pytest.mark.parametrize("training", ["local", "central"])
 
 
@@ -155,8 +155,21 @@ def test_every_one_of_several_classes_has_a_pattern_against_the_rest(name):
     assert (found.argmax(axis=2) == np.arange(3)).all()
 
 
+@pytest.mark.parametrize("name", [name for name in DECLARED if name not in FIT])
+def test_a_federated_pattern_knows_nothing_of_tested_subjects_either(name):
+    inputs, method = method_inputs(), METHODS[name]
+    tested = inputs.tested(2)
+    elsewhere = replace(
+        scrambled(inputs, 2), features=(np.where(tested[:, None], 7 - 3 * inputs.features[0], inputs.features[0]),)
+    )
+    expected, found = (resolve(method.entry)(one, method.settings(), Run()).patterns for one in (inputs, elsewhere))
+    assert (found.shape, found.dtype) == ((5, 1, 30), np.float32)
+    np.testing.assert_array_equal(found[2], expected[2])
+    assert (found[0] != expected[0]).any()
+
+
 def test_the_methods_that_declare_patterns_are_those_that_leave_them():
-    assert LINEAR == ["ridge", "svm", "logistic"]
+    assert set(FIT) < set(DECLARED)
     others = [name for name in ("majority", "phenotype", "motion") if not METHODS[name].patterns]
     for name in others:
         method = METHODS[name]

@@ -12,6 +12,7 @@ from brainfed.methods.linear.ridge import RidgeSettings
 from brainfed.methods.linear.train_ridge import train as train_ridge
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.view_scaling import scaled
 from brainfed.samples.views import View
 from method_inputs import method_inputs
 
@@ -92,15 +93,59 @@ def test_a_single_penalty_needs_no_search():
     assert {row["name"] for row in rows}.isdisjoint({"direction", "product", "loss", "coefficients"})
 
 
+def averaged_plainly(inputs, fold, alpha, rounds, steps):
+    """(n,) scores of class 1 by FedAvg with gradient steps, one institution and step after the other."""
+    training = inputs.training(fold)
+    features = scaled(inputs, fold, training, standardise=True)
+    targets, count = 2.0 * inputs.labels[fold] - 1, training.sum()
+    level = targets[training].mean()
+    groups = [np.flatnonzero(training & (inputs.institution == code)) for code in range(len(inputs.institutions))]
+    groups = [rows for rows in groups if len(rows)]
+    curvature = max(np.linalg.norm(features[rows], 2) ** 2 / len(rows) for rows in groups)
+    mean = np.zeros(features.shape[1])
+    for _ in range(rounds):
+        replies = []
+        for rows in groups:
+            weights = mean.copy()
+            for _ in range(steps):
+                error = features[rows] @ weights + level - targets[rows]
+                gradient = features[rows].T @ error / len(rows) + alpha / count * weights
+                weights -= gradient / (curvature + alpha / count)
+            replies.append(len(rows) / count * weights)
+        mean = np.sum(replies, axis=0)
+    return features @ mean + level
+
+
+@splits
+def test_averaging_is_gradient_descent_at_home_and_a_weighted_mean(split):
+    inputs = method_inputs(75, 120, split=split)
+    settings = FederatedRidgeSettings((0.5,), "fedavg", rounds=4, local_steps=3)
+    found = train_ridge_federated(inputs, settings, Run()).scores
+    for fold in range(inputs.folds):
+        tested = inputs.tested(fold)
+        expected = averaged_plainly(inputs, fold, 0.5, 4, 3)[tested]
+        np.testing.assert_allclose(found[fold, tested, 1], expected, atol=1e-9)
+
+
+def test_averaging_over_one_institution_ends_at_the_ridge_solution():
+    inputs = method_inputs(60, 90, institutions=1)
+    settings = FederatedRidgeSettings((0.5, 5.0), "fedavg", rounds=200, local_steps=60)
+    found = train_ridge_federated(inputs, settings, Run())
+    expected = pooled(inputs, alphas=(0.5, 5.0))
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-4)
+    np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-3)
+
+
 class StopError(Exception):
     """Ends a training in the middle."""
 
 
-@pytest.mark.parametrize("after", [1, 7, 30, 130])
-def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path, monkeypatch, after):
+@pytest.mark.parametrize("after", [1, 7, 30, 100])
+@pytest.mark.parametrize("solver", ["conjugate_gradient", "fedavg"])
+def test_an_interrupted_training_goes_on_to_the_same_bytes(tmp_path, monkeypatch, solver, after):
     monkeypatch.setattr(Pace, "due", lambda _: True)
     inputs = method_inputs(75, 120)
-    settings = FederatedRidgeSettings(ALPHAS, rounds=30)
+    settings = FederatedRidgeSettings(ALPHAS, solver, rounds=30)
     whole = train_ridge_federated(inputs, settings, Run())
     checkpoint = Checkpoint(tmp_path / "checkpoint", "digest")
     calls = []

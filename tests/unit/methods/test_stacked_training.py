@@ -26,7 +26,7 @@ CASES = {
     "fedmlp": (train_fedmlp, FedMLPSettings(**SCHEDULE, hidden=(8, 4)), {"hidden": (8, 4), "graph": False}),
     "logistic-federated": (
         logistic_federated.train,
-        FederatedLogisticSettings(**SCHEDULE),
+        FederatedLogisticSettings(solver="fedavg", **SCHEDULE),
         {"hidden": (), "graph": False},
     ),
 }

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.view_scaling import CROSSES, fit_scaling, scaled
+from brainfed.samples.view_scaling import fit_scaling, scaled
 from brainfed.samples.views import View
 from method_inputs import method_inputs
 from reference.view_scaling import scaled_plainly
@@ -163,17 +163,3 @@ def test_rows_that_are_tested_or_absent_are_refused():
     for rows in (np.ones(SUBJECTS, dtype=bool), np.zeros(SUBJECTS, dtype=bool)):
         with pytest.raises(ValueError, match="training subjects of the fold"):
             fit_scaling(inputs, 0, rows)
-
-
-def test_the_sums_of_a_federated_fit_are_listed_by_name_and_shape():
-    found = fit_scaling(inputs_with_views(), 0, inputs_with_views().training(0)).crossings
-    assert found == (
-        ("view-count", ()),
-        ("view-sum", (WIDE,)),
-        ("view-norm", ()),
-        ("view-site-counts", (SITES,)),
-        ("view-site-sums", (SITES, NARROW)),
-        ("view-squares", (NARROW,)),
-        ("view-norm", ()),
-    )
-    assert all(len(CROSSES[name]) == len(shape) for name, shape in found)

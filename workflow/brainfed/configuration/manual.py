@@ -35,6 +35,7 @@ def schema() -> str:
     properties = project["properties"]
     properties["extends"] = {"description": EXTENDS, "title": "Extends", "type": "string"}
     properties["variants"]["additionalProperties"] = _variant_schema()
+    definitions["CohortSettings"]["required"] = []
     for key in ("cohorts", "variants", "experiments"):
         properties[key]["additionalProperties"] = {"anyOf": [properties[key]["additionalProperties"], {"type": "null"}]}
     content = {

@@ -87,7 +87,8 @@ def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: 
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     """The settings that a twin must share, and those that it lacks; empty where it has all."""
-    federation = {field.name for field in fields(FederationSettings)} - OPTIMISER
+    twins = variant.method.twins
+    federation = {field.name for field in fields(FederationSettings)} - OPTIMISER | set(twins.apart if twins else ())
     known, usual = {field.name for field in fields(method.settings)}, asdict(variant.method.settings())
     model = {key: value for key, value in variant.settings.items() if key not in federation}
     cannot = [

@@ -39,7 +39,49 @@ class InputSettings:
 
 
 @dataclass(frozen=True)
-class ClassifierSettings(InputSettings):
+class CentreSettings:
+    """Removal of what all features of a subject share."""
+
+    centre: Literal["none", "subject"] = setting(
+        "none",
+        "subject: subtract from each subject's features their mean, at home, before any z-score. Without regression "
+        "of the global signal all correlations of a subject rise and fall together; steps of Adam then follow this "
+        "direction alone.",
+    )
+
+
+CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates", "rounds"), "choice": ("chosen",)}
+"""Sent with `choose: inner` alone."""
+
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """Choice of the weight decay and of the number of rounds, as linear models choose their penalty."""
+
+    choose: Literal["none", "inner"] = setting(
+        "none",
+        "none: `weight_decay` and all rounds, as in the paper. inner: the candidate of `weight_decays` and the round "
+        "with the smallest log loss on held-out training subjects, those of the next fold, one training more a "
+        "candidate; institutions send their mean losses. At least three folds.",
+    )
+    weight_decays: tuple[float, ...] = setting(
+        (0.0, 0.01, 0.1, 1.0), "Of `choose: inner`: candidates for Adam's L2 penalty, ascending."
+    )
+
+    def __post_init__(self) -> None:
+        if (
+            not self.weight_decays
+            or self.weight_decays[0] < 0
+            or list(self.weight_decays) != sorted(set(self.weight_decays))
+        ):
+            raise ValueError(
+                "weight_decays: expected one or more numbers from 0 on in ascending order, found "
+                f"{list(self.weight_decays)}; leave the key out for the default"
+            )
+
+
+@dataclass(frozen=True)
+class ClassifierSettings(ChoiceSettings, InputSettings):
     """A classifier with two hidden layers."""
 
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
@@ -55,6 +97,10 @@ class ClassifierSettings(InputSettings):
 @dataclass(frozen=True)
 class FederatedClassifierSettings(ClassifierSettings, FederationSettings):
     """A classifier in a federation."""
+
+    def __post_init__(self) -> None:
+        ChoiceSettings.__post_init__(self)
+        FederationSettings.__post_init__(self)
 
     def schedule(self) -> FederationSettings:
         """The rounds."""
@@ -76,6 +122,7 @@ class SoloSettings(ClassifierSettings, EpochSettings):
     """A classifier without any exchange: in one institution alone, or on pooled data."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.epochs % self.curve_every:
             raise ValueError(f"curve_every: {self.curve_every} does not divide epochs: {self.epochs}")
 

@@ -16,12 +16,14 @@ class Twins:
         pooled: shipped variant that trains it on pooled data.
         differs: a sentence on any other difference from the federated method; empty without one.
         other_model: name of the twins' model in a headline, if it is another model.
+        apart: settings that are no part of the model, beside those of the federation.
     """
 
     alone: str
     pooled: str
     differs: str = ""
     other_model: str = ""
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

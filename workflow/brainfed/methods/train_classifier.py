@@ -1,5 +1,6 @@
 """The torch side that the families of FedNI's Table V share."""
 
+from brainfed.engines.stacked.choosing import train_chosen
 from brainfed.engines.stacked.propagation import Propagate
 from brainfed.engines.stacked.training import Server, Training, train_stacked
 from brainfed.federation.strategies.fedavg import FedAvg
@@ -19,20 +20,19 @@ def train_classifier(
     propagate: Propagate | None = None,
     server: Server = FedAvg,
 ) -> Outcome:
-    """Train `module` with the topology and the shared tensors of `method`."""
+    """Train `module` with the topology and the shared tensors of `method`, and choose as its settings say."""
     assert method.topology != "setting"
-    return train_stacked(
-        Training(
-            module,
-            inputs,
-            settings.schedule(),
-            run,
-            method.topology,
-            method.shared_tensors,
-            propagate,
-            standardise=settings.standardise == "institution",
-            precision=settings.precision,
-            dropout=settings.dropout,
-            server=server,
-        )
+    training = Training(
+        module,
+        inputs,
+        settings.schedule(),
+        run,
+        method.topology,
+        method.shared_tensors,
+        propagate,
+        standardise=settings.standardise == "institution",
+        precision=settings.precision,
+        dropout=settings.dropout,
+        server=server,
     )
+    return train_stacked(training) if settings.choose == "none" else train_chosen(training, settings.weight_decays)

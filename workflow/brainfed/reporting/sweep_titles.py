@@ -6,12 +6,20 @@ from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.settings import FeatureSettings, ViewSettings
 from brainfed.inpainting.centroids.settings import CentroidSettings
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 
-STAGES = (GraphSettings, FeatureSettings, InpaintingSettings, FusingSettings, FedSageSettings, CentroidSettings)
+STAGES = (
+    GraphSettings,
+    FeatureSettings,
+    ViewSettings,
+    InpaintingSettings,
+    FusingSettings,
+    FedSageSettings,
+    CentroidSettings,
+)
 GREEK = {"alpha": "\u03b1", "beta": "\u03b2"}
 ABBREVIATIONS = {
     "fl-g-d": "FL-G-D",

@@ -11,6 +11,12 @@ NARROWEST = 16
 """Smallest number of columns a block: numpy sums a single column in another order."""
 
 
+def centred_subjects(features: FloatArray) -> FloatArray:
+    """Features (n, d) minus the mean of each row."""
+    centred: FloatArray = features - features.mean(axis=1, dtype=np.float64, keepdims=True).astype(features.dtype)
+    return centred
+
+
 def training_moments(features: FloatArray, rows: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and population standard deviation of every column over the chosen rows, in float64.
 

@@ -23,18 +23,6 @@ from brainfed.samples.views import View
 
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Crossing = tuple[str, tuple[int, ...]]
-"""Name and shape of a tensor that every institution sends once; what it receives in return has the same shape."""
-
-CROSSES: dict[str, tuple[str, ...]] = {
-    "view-count": (),
-    "view-sum": ("columns",),
-    "view-site-counts": ("sites",),
-    "view-site-sums": ("sites", "columns"),
-    "view-squares": ("columns",),
-    "view-norm": (),
-}
-"""Name -> axes of every tensor of a federated fit, for `Method.shared_tensors`."""
 
 SMALLEST = 1e-10
 """Largest deviation of a constant column, relative to its mean: below that of one float32 digit in one subject."""
@@ -113,11 +101,6 @@ class Scaling:
             own.apply(features[:, own.view.columns], site, present[:, place]) for place, own in enumerate(self.views)
         ]
         return np.concatenate(blocks, axis=1)
-
-    @property
-    def crossings(self) -> tuple[Crossing, ...]:
-        """The sums of one institution that a federation needs for this fit, in the order in which they are sent."""
-        return tuple(crossing for own in self.views for crossing in _crossings(own))
 
 
 def fit_scaling(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Scaling:
@@ -213,16 +196,3 @@ def _standardised(
 ) -> Float64:
     values = _centred(features, site, means) / deviation
     return values if clip is None else np.clip(values, -clip, clip)
-
-
-def _crossings(scaling: ViewScaling) -> Iterator[Crossing]:
-    rows, columns = scaling.means.shape
-    if scaling.view.centre == "site":
-        yield "view-site-counts", (rows - 1,)
-        yield "view-site-sums", (rows - 1, columns)
-    else:
-        yield "view-count", ()
-        yield "view-sum", (columns,)
-    if scaling.view.standardise:
-        yield "view-squares", (columns,)
-    yield "view-norm", ()

@@ -1,6 +1,6 @@
 """The plan of a validated config: named stages with their settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.resolving import with_parents
 from brainfed.configuration.stages.stage import Stage, stage_name
 from brainfed.configuration.validation import nearest, validate
-from brainfed.methods.registry import SHIPPED_VARIANTS
+from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
 YOUNGER = frozenset({"stratify"})
@@ -124,7 +124,9 @@ def _experiment(
         known(cohort, project.cohorts, f"{where}.cohorts", "cohort")
     split = validate(SplitSettings, asdict(project.split) | settings.split, f"{where}.split")
     regime = _regime(project, settings, split)
-    names = _variant_names(where, settings, definitions, regime)
+    cohorts = settings.cohorts or tuple(project.cohorts)
+    compared = {cohort: project.cohorts[cohort] for cohort in cohorts}
+    names = _variant_names(where, settings, definitions, regime, compared.values())
     if settings.reference not in names:
         raise UserError(
             f"{where}.reference: expected one of the experiment's variants, to which the others are compared, found "
@@ -132,8 +134,6 @@ def _experiment(
         )
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
-    cohorts = settings.cohorts or tuple(project.cohorts)
-    compared = {cohort: project.cohorts[cohort] for cohort in cohorts}
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
     for cohort in cohorts:
         _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
@@ -153,10 +153,16 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
             )
 
 
-def _variant_names(where: str, settings: ExperimentSettings, definitions: Definitions, regime: Regime) -> list[str]:
-    """The experiment's variants, sweeps expanded; by default all shipped variants that the regime allows."""
+def _variant_names(
+    where: str,
+    settings: ExperimentSettings,
+    definitions: Definitions,
+    regime: Regime,
+    cohorts: Collection[CohortSettings],
+) -> list[str]:
+    """The experiment's variants, sweeps expanded; by default all shipped ones that the regime and the cohorts allow."""
     names: list[str] = []
-    for variant in settings.variants or _shipped(definitions, regime):
+    for variant in settings.variants or _shipped(definitions, regime, cohorts):
         if variant in definitions.single:
             names.append(variant)
         else:
@@ -167,12 +173,23 @@ def _variant_names(where: str, settings: ExperimentSettings, definitions: Defini
     return names
 
 
-def _shipped(definitions: Definitions, regime: Regime) -> list[str]:
+def _shipped(definitions: Definitions, regime: Regime, cohorts: Collection[CohortSettings]) -> list[str]:
     return [
         name
         for name, members in definitions.members.items()
-        if name in SHIPPED_VARIANTS and all(is_allowed(definitions.single[member], regime) for member in members)
+        if name in SHIPPED_VARIANTS
+        and all(
+            is_allowed(definitions.single[member], regime) and _reads(definitions.single[member], cohorts)
+            for member in members
+        )
     ]
+
+
+def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -> bool:
+    """Whether all cohorts have the kind of features that a shipped variant names; most variants name none."""
+    of_method = METHODS[str(definition["method"])].options.get("features", {})
+    kind = {**of_method, **(definition.get("features") or {})}.get("kind")
+    return kind is None or all(kind in cohort.kinds for cohort in cohorts)
 
 
 def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:

@@ -1,13 +1,18 @@
 """Sweeps: a variant with a list in place of one value expands to one variant a value.
 
 `width: {method: fedgcn, graph: {k: [5, 10]}}` becomes `width-k5` and `width-k10`; several lists give
-their product. In the same way a list in the split of an experiment expands to one experiment a value.
+their product. A list in the settings of a view (`features: {views: {thickness: {weight: [0.1, 0.2]}}}`) becomes
+`NAME-thickness-weight0.1` and so on. In the same way a list in the split of an experiment expands to one experiment
+a value.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, get_origin
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, is_dataclass
+from functools import reduce
+from operator import getitem
+from typing import Any, cast, get_args, get_origin
 
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.stages.registry import stage_keys, stage_settings
@@ -55,21 +60,21 @@ def expand_split(name: str, split: Mapping[str, Any]) -> dict[str, dict[str, Any
     Raises:
         UserError: a sweep has no values, or a value twice.
     """
-    axes = _axes(f"experiments.{name}", [_Scope("split", split, SplitSettings)])
+    axes = _axes(f"experiments.{name}", [_Scope(("split",), split, SplitSettings)])
     swept = _product(f"experiments.{name}", name, {"split": dict(split)}, axes)
     return {member: definition["split"] for member, definition in swept.items()}
 
 
 def swept_values(split: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The swept keys of an experiment's split, and their values in the config."""
-    return {axis.key: axis.values for axis in _axes("", [_Scope("split", split, SplitSettings)])}
+    return {axis.key: axis.values for axis in _axes("", [_Scope(("split",), split, SplitSettings)])}
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The parent key of settings (empty: none), their values, and their dataclass."""
+    """The parent keys of settings (empty: none), their values, and their dataclass."""
 
-    place: str
+    place: tuple[str, ...]
     held: Mapping[str, Any]
     kind: type
 
@@ -78,9 +83,14 @@ class _Scope:
 class _Axis:
     """One key with several values, below `place`."""
 
-    place: str
+    place: tuple[str, ...]
     key: str
     values: list[Any]
+
+    @property
+    def word(self) -> str:
+        """The key in a variant's name: `k`, and `thickness-weight` for one of several views."""
+        return "-".join([*self.place[2:], self.key.replace("_", "-")])
 
 
 def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]:
@@ -90,10 +100,21 @@ def _expanded(name: str, definition: Mapping[str, Any]) -> dict[str, Definition]
         if not isinstance(held, Mapping):
             raise UserError(f"{where}.{stage}: expected keys with values, found {held!r}; change it.")
     method = METHODS.get(str(definition.get("method")))
-    scopes = [_Scope("", definition, method.settings)] if method else []
+    scopes = [_Scope((), definition, method.settings)] if method else []
     for stage, kind in (stage_settings(method) if method else {}).items():
-        scopes.append(_Scope(stage, definition.get(stage) or {}, kind))
+        scopes += _within(_Scope((stage,), definition.get(stage) or {}, kind))
     return _product(where, name, definition, _axes(where, scopes))
+
+
+def _within(scope: _Scope) -> Iterator[_Scope]:
+    """The settings of a stage, and those of each of its named parts (views)."""
+    yield scope
+    for key, hint in type_hints(scope.kind).items():
+        held, inner = scope.held.get(key), next(filter(is_dataclass, get_args(hint)), None)
+        if inner is not None and isinstance(held, Mapping):
+            for name, values in held.items():
+                if isinstance(values, Mapping):
+                    yield _Scope((*scope.place, key, str(name)), values, cast(type, inner))
 
 
 def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
@@ -104,7 +125,7 @@ def _axes(where: str, scopes: Sequence[_Scope]) -> list[_Axis]:
             value = scope.held.get(field.name)
             if isinstance(value, list) and _is_sweep(value, hints[field.name]):
                 if not value:
-                    key = ".".join(part for part in (where, scope.place, field.name) if part)
+                    key = ".".join(part for part in (where, *scope.place, field.name) if part)
                     raise UserError(f"{key}: expected one value or several to sweep, found an empty list.")
                 axes.append(_Axis(scope.place, field.name, value))
     return axes
@@ -114,11 +135,11 @@ def _product(where: str, name: str, definition: Mapping[str, Any], axes: Sequenc
     """One definition for each combination of values, by name."""
     expanded: dict[str, Definition] = {}
     for values in itertools.product(*(axis.values for axis in axes)):
-        single = {key: dict(value) if isinstance(value, Mapping) else value for key, value in definition.items()}
+        single = deepcopy(dict(definition))
         suffix = ""
         for axis, value in zip(axes, values, strict=True):
-            (single[axis.place] if axis.place else single)[axis.key] = value
-            suffix += f"-{axis.key.replace('_', '-')}{_label(value)}"
+            reduce(getitem, axis.place, single)[axis.key] = value
+            suffix += f"-{axis.word}{_label(value)}"
         if name + suffix in expanded:
             raise UserError(f"{where}: expected different values to sweep, found {name + suffix!r} twice.")
         expanded[name + suffix] = single

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.stage import NOTHING, Stage, StageKind
 from brainfed.imaging.settings import FeatureSettings, OneViewSettings, ViewSettings
 from brainfed.methods.method import Method
 from brainfed.runtime.errors import UserError
+
+One = TypeVar("One", bound=OneViewSettings)
 
 
 class Features(StageKind):
@@ -51,9 +53,8 @@ class Features(StageKind):
                     f"{where}.features.views: method {method.name!r} reads one kind of features, found "
                     f"{len(settings.views)} views; name its settings without `views`, or choose another method."
                 )
-            return FeatureSettings(views=settings.views)
-        kept = settings if settings.reads_labels else _unselected(settings)
-        return kept if kept.harmonise != "none" else _unharmonised(kept)
+            return FeatureSettings(views={name: _effective(view) for name, view in settings.views.items()})
+        return _effective(settings)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
         """Reject features that are selected by the true diagnoses in a null control; hide tested subjects' scans."""
@@ -157,12 +158,18 @@ def true_labels(key: str) -> str:
     )
 
 
-def _unselected(settings: FeatureSettings) -> FeatureSettings:
+def _effective(settings: One) -> One:
+    """The same with an unused selection and harmonisation at their defaults."""
+    kept = settings if settings.reads_labels else _unselected(settings)
+    return kept if kept.harmonise != "none" else _unharmonised(kept)
+
+
+def _unselected(settings: One) -> One:
     """The same without selection by labels."""
     return replace(settings, selection=FeatureSettings.selection, selected=FeatureSettings.selected)
 
 
-def _unharmonised(settings: FeatureSettings) -> FeatureSettings:
+def _unharmonised(settings: One) -> One:
     """The same without harmonisation."""
     return replace(
         settings,

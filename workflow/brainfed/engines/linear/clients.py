@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.linear.design import LinearDesign
+from brainfed.engines.linear.scores import held_out_losses
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 
@@ -19,15 +20,14 @@ class KrylovClients:
     Args:
         design: data of the fold.
         rounds: largest number of directions K.
-        institutions: number of institutions M.
+        members: (M, n) masks of the institutions' subjects.
     """
 
-    def __init__(self, design: LinearDesign, rounds: int, institutions: int) -> None:
+    def __init__(self, design: LinearDesign, rounds: int, members: NDArray[np.bool_]) -> None:
         self.design = design
         self.projections = design.targets.new_zeros(rounds, *design.targets.shape)
         self.size = 0
-        members = torch.from_numpy(np.arange(institutions)[:, None] == design.institution)
-        self.samples = (members * (design.training[0].cpu() > 0)).sum(dim=1)
+        self.samples = (torch.from_numpy(members) & (design.training[0].cpu() > 0)).sum(dim=1)
         self._received: dict[str, Tensor] = {}
 
     @property
@@ -106,7 +106,5 @@ class KrylovClients:
         return (self.design.training[:systems] * projected) @ self.design.features
 
     def _losses(self) -> dict[str, Tensor]:
-        design = self.design
         scores = self.scores(self._received["coefficients"], self._received["intercepts"])
-        squared = torch.square(scores - design.targets[:, None]) * design.held_out[:, None]
-        return {"loss": squared.sum(dim=2), "held-out": design.held_out.sum(dim=1)}
+        return held_out_losses(self.design, scores)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.samples.inner_folds import INNER_FOLDS, institution_folds
@@ -18,21 +17,17 @@ class LinearDesign:
 
     Attributes:
         features: (n, d) scaled; training subjects have a mean squared norm of 1.
-        institution: (n,) codes.
         targets: (S, n) in {-1, +1}, 0 without a visible label.
         training: (S, n) 1 for training subjects of the system, else 0.
         held_out: (S, n) 1 for training subjects of the fold that the system leaves out, else 0.
         models: C; one for two classes.
-        inner: number of inner folds.
     """
 
     features: Tensor
-    institution: NDArray[np.int64]
     targets: Tensor
     training: Tensor
     held_out: Tensor
     models: int
-    inner: int
 
     @classmethod
     def of(
@@ -50,15 +45,8 @@ class LinearDesign:
         systems = np.repeat(left_out, len(targets), axis=0)
         return cls(
             torch.from_numpy(features).to(device, torch.float64),
-            inputs.institution,
             torch.from_numpy(np.tile(targets, (count + 1, 1))).to(device),
             torch.from_numpy((visible & ~systems).astype(np.float64)).to(device),
             torch.from_numpy((visible & systems).astype(np.float64)).to(device),
             len(targets),
-            count,
         )
-
-    @property
-    def systems(self) -> int:
-        """Number of systems S."""
-        return len(self.targets)

@@ -71,7 +71,7 @@ class Krylov:
             )
             self._phase = "search" if len(self.penalties) > 1 else "refinement"
         elif self._phase == "validation":
-            self.chosen = _smallest(found["loss"], found["held-out"], self.models)
+            self.chosen = strongest_of_the_best(found["loss"], found["held-out"], self.models)
             self._spaces, self._phase = self.spaces.first(self.models), "refinement"
         else:
             self.spaces.extend(found["product" if self._phase == "search" else "last-product"])
@@ -130,7 +130,7 @@ def _total(replies: Mapping[int, Message]) -> Mapping[str, Tensor]:
     }
 
 
-def _smallest(loss: Tensor, held_out: Tensor, models: int) -> Tensor:
+def strongest_of_the_best(loss: Tensor, held_out: Tensor, models: int) -> Tensor:
     """(C,) positions of the penalties with the smallest mean loss over inner folds; of ties, the strongest.
 
     Args:

@@ -2,7 +2,8 @@
 
 The models of one group are fitted without one inner fold each. With the gradient every institution sends the loss of
 its held-out subjects, one number a model. Once all models of a group have converged, a weaker penalty follows, until
-the sum of these losses rises.
+the sum of these losses is far above the smallest. A small rise is no end: under strong penalties a model has little but
+the direction of a common signal, whose loss says nothing on the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,9 @@ from torch import Tensor
 
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
+
+FAR = 1.1
+"""Loss, as a multiple of the smallest so far, above which weaker penalties are not tried."""
 
 
 class PenaltyPath:
@@ -40,20 +44,18 @@ class PenaltyPath:
         self.ended = torch.zeros(count, dtype=torch.bool, device=groups.device)
         self.server = QuasiNewton(institutions, objective, self._penalties())
         self.validation = torch.full_like(self.counts, torch.inf)
-        self.points = self.server.held["point"].clone()
 
     def choose(self, number: int) -> tuple[int, ...]:
         """All institutions."""
         return self.server.choose(number)
 
     def finished(self) -> bool:
-        """Whether a weaker penalty is no better in any group."""
+        """Whether every group has its penalty."""
         return bool(self.ended.all())
 
-    def chosen(self) -> tuple[list[float], Tensor]:
-        """The cost of each group, and (G, d + 1) the mean of its models under this cost, near the final one."""
-        means = torch.stack([self.points[self.groups == group].mean(dim=0) for group in range(len(self.best))])
-        return self.costs[self.best].tolist(), means
+    def chosen(self) -> list[float]:
+        """The cost of each group."""
+        return [float(cost) for cost in self.costs[self.best]]
 
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
         """A round of all models; a group that has converged goes on to its next penalty or ends.
@@ -69,11 +71,9 @@ class PenaltyPath:
             if not bool(converged[own].all()):
                 continue
             loss, last = self.validation[own].sum(), self.place[group] + 1 == len(self.costs)
-            better = bool(loss < self.losses[group])
-            if better:
+            if loss < self.losses[group]:
                 self.losses[group], self.best[group] = loss, self.place[group]
-                self.points[own] = self.server.held["point"][own]
-            self.ended[group] = last or not better
+            self.ended[group] = last or bool(loss > FAR * self.losses[group])
             if not self.ended[group]:
                 self.place[group] += 1
                 moved = True
@@ -96,7 +96,7 @@ class PenaltyPath:
         for name in self._own:
             setattr(self, name, torch.from_numpy(np.array(arrays[name])).to(self.groups.device))
 
-    _own = ("place", "best", "losses", "ended", "validation", "points")
+    _own = ("place", "best", "losses", "ended", "validation")
 
     def _penalties(self) -> Tensor:
         """(P,) of the groups' present costs."""

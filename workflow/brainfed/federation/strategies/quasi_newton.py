@@ -55,21 +55,17 @@ class QuasiNewton:
         institutions: codes.
         objective: of the models.
         penalties: (P,) above 0.
-        start: (P, d + 1) first weights and intercepts; None: zeros.
     """
 
-    def __init__(
-        self, institutions: tuple[int, ...], objective: Objective, penalties: Tensor, start: Tensor | None = None
-    ) -> None:
+    def __init__(self, institutions: tuple[int, ...], objective: Objective, penalties: Tensor) -> None:
         self.institutions, self.objective = institutions, objective
         models, size = len(penalties), objective.features + 1
         self.accepted = torch.zeros(models, dtype=torch.bool, device=penalties.device)
-        point = penalties.new_zeros(models, size, dtype=torch.float64) if start is None else start.double()
-        trial = point.to(objective.dtype).double()
+        point = penalties.new_zeros(models, size, dtype=torch.float64)
         self.held = {
             "penalties": penalties.double(),
-            "trial": trial,
-            "point": trial.clone(),
+            "trial": torch.zeros_like(point),
+            "point": point,
             "gradient": torch.zeros_like(point),
             "direction": torch.zeros_like(point),
             "steps": point.new_zeros(MEMORY, models, size),
@@ -89,7 +85,8 @@ class QuasiNewton:
     def converged(self) -> Tensor:
         """(P,) whether the gradient has vanished."""
         held = self.held
-        return held["loss"].isfinite() & (held["gradient"].norm(dim=1) <= self.objective.tolerance * held["first"])
+        vanished: Tensor = held["gradient"].norm(dim=1) <= self.objective.tolerance * held["first"]
+        return held["loss"].isfinite() & vanished
 
     def finished(self) -> bool:
         """Whether every model has converged."""

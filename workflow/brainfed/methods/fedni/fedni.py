@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
+from brainfed.methods.classifier_settings import CHOICE_TENSORS, MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
 from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method, Twins
@@ -39,6 +39,6 @@ METHOD = Method(
     needs=("features", "fused"),
     options={"inpainting": FEDNI},
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
+    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )

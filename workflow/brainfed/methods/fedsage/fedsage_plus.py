@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
 from brainfed.methods.classifier_settings import (
+    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
@@ -49,6 +50,7 @@ METHOD = Method(
         "weight-own-0": ("features", "hidden-0"),
         "weight-own-1": ("hidden-0", "hidden-1"),
         **SIZES_TENSORS,
+        **CHOICE_TENSORS,
         **MOMENTS_TENSORS,
     },
     variants={"fedsage-plus": {}},

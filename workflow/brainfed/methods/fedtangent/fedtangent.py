@@ -29,5 +29,5 @@ METHOD = Method(
     views=True,
     patterns=True,
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
-    variants={"fedtangent": {}},
+    variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.linear.ridge import ALPHAS
@@ -23,9 +24,13 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "last-coefficients": ("models", "directions"),
     "last-intercepts": ("models",),
     "model": ("models", "parameters"),
+    "training-subjects": (),
+    "curvature": (),
+    "weights": ("systems", "penalties", "features"),
+    "penalty": ("models",),
 }
-"""Sums over the training subjects of an institution, and the server's answers: see `federation.strategies.krylov`. The
-model goes to an institution without training subjects alone."""
+"""Sums over the training subjects of an institution, and the server's answers: see `federation.strategies.krylov` and
+`engines.linear.averaging`. The model goes to an institution without training subjects alone."""
 
 
 SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
@@ -47,9 +52,17 @@ class FederatedRidgeSettings:
         ALPHAS,
         "Penalties to choose from by the squared error of inner folds, for training subjects of mean squared norm 1.",
     )
-    rounds: int = setting(
-        100, "Most directions, each a message down and one up; fewer once `tolerance` is reached.", minimum=1
+    solver: Literal["conjugate_gradient", "fedavg"] = setting(
+        "conjugate_gradient",
+        "conjugate_gradient: the solution of the pooled data, from one sum a round; fedavg: gradient steps in every "
+        "institution, and the mean of the weights, which are sent for all penalties and inner folds.",
     )
+    rounds: int = setting(
+        100,
+        "Rounds of averaging; of conjugate gradients the most directions, fewer once `tolerance` is reached.",
+        minimum=1,
+    )
+    local_steps: int = setting(10, "Gradient steps of an institution in a round of averaging.", minimum=1)
     tolerance: float = setting(
         1e-6, "Largest error of a score, against the solution of the pooled data, at which directions end.", minimum=0
     )

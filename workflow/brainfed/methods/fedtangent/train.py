@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from brainfed.engines.linear.training import RidgeTask, train_ridge
+from brainfed.engines.linear.task import RidgeTask
+from brainfed.engines.linear.training import train_ridge
 from brainfed.methods.fedtangent.fedtangent import METHOD as FEDTANGENT
 from brainfed.methods.fedtangent.ridge_federated import METHOD as RIDGE_FEDERATED
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
@@ -13,7 +14,15 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 
 def train(method: Method, inputs: MethodInputs, settings: FederatedRidgeSettings, run: Run) -> Outcome:
     """Train and score every fold of one repeat."""
-    task = RidgeTask(settings.alphas, settings.rounds, settings.tolerance, settings.zscore, method.shared_tensors)
+    task = RidgeTask(
+        settings.alphas,
+        settings.solver,
+        settings.rounds,
+        settings.local_steps,
+        settings.tolerance,
+        settings.zscore,
+        method.shared_tensors,
+    )
     return train_ridge(task, inputs, run)
 
 

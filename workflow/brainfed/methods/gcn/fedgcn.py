@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from brainfed.methods.classifier_settings import (
+    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
@@ -42,6 +43,6 @@ METHOD = Method(
     twins=Twins("localgcn", "centralgcn"),
     needs=("features", "graph"),
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
+    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

@@ -70,7 +70,12 @@ METHOD = Method(
     entry="brainfed.methods.linear.train_logistic_federated:train",
     family="federated",
     topology="federated",
-    twins=Twins("logistic-local", "logistic-central"),
+    twins=Twins(
+        "logistic-local",
+        "logistic-central",
+        "Under `solver: fedavg` the federated model has no penalty, and as many steps as its rounds allow.",
+        apart=("solver", "tolerance", "max_rounds"),
+    ),
     gpu=True,
     shared_tensors={
         "weight-0": ("features", "classes"),

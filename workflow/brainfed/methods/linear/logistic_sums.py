@@ -94,8 +94,8 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
         book = ledger if fold == 0 else ledger.blank()
         made = designs(inputs, fold, settings.standardise, run, book)
         fitting = Fitting(inputs, settings, run, book, fold, classes, made)
-        costs, start, choosing = _choose(fitting)
-        clients, taken = _fit(fitting, costs, start)
+        costs, choosing = _choose(fitting)
+        clients, taken = _fit(fitting, costs)
         rounds = max(rounds, choosing + taken)
         for design in made:
             tested = inputs.tested(fold)[design.nodes]
@@ -105,16 +105,13 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
     return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
 
 
-def _choose(fitting: Fitting) -> tuple[list[float], Tensor | None, int]:
-    """The cost of each class, weights near the final ones, and the number of rounds.
-
-    With a single cost, or too few subjects for inner folds, the strongest penalty and no weights.
-    """
+def _choose(fitting: Fitting) -> tuple[list[float], int]:
+    """The cost of each class, and the number of rounds; the first cost with too few subjects for inner folds."""
     costs, classes = fitting.settings.costs, fitting.classes
     parts = [_inner_folds(fitting, code) for code in range(len(fitting.designs))]
     count = max(int(part.max(initial=0)) for part in parts) + 1
     if len(costs) == 1 or count == 1:
-        return [costs[0]] * len(classes), None, 0
+        return [costs[0]] * len(classes), 0
     groups, held_out = (grid.ravel() for grid in np.meshgrid(range(len(classes)), range(count), indexing="ij"))
     fitting.ledger.axes = {**fitting.ledger.axes, "inner-models": len(groups)}
     target = np.array(classes)[groups]
@@ -122,8 +119,7 @@ def _choose(fitting: Fitting) -> tuple[list[float], Tensor | None, int]:
     objective = fitting.objective(members, INNER_TOLERANCE, INNER)
     path = PenaltyPath(fitting.taking, objective, costs, torch.from_numpy(groups).to(members[0].rows.device))
     rounds = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
-    chosen, start = path.chosen()
-    return chosen, start, rounds
+    return path.chosen(), rounds
 
 
 def _inner_folds(fitting: Fitting, code: int) -> IntArray:
@@ -139,14 +135,14 @@ def _inner_folds(fitting: Fitting, code: int) -> IntArray:
     return part
 
 
-def _fit(fitting: Fitting, costs: Sequence[float], start: Tensor | None) -> tuple[LogisticClients, int]:
+def _fit(fitting: Fitting, costs: Sequence[float]) -> tuple[LogisticClients, int]:
     """The models of all training subjects, at the institutions; and the number of rounds."""
     ledger, target = fitting.ledger, np.array(fitting.classes)
     members = [_member(fitting, code, target) for code in range(len(fitting.designs))]
     objective = fitting.objective(members, fitting.settings.tolerance, "")
     penalties = 1 / (torch.tensor(costs).to(objective.counts) * objective.counts.clamp(min=1))
     clients = LogisticClients(members, fitting.taking)
-    rounds = fitting.run_rounds(clients, QuasiNewton(fitting.taking, objective, penalties, start))
+    rounds = fitting.run_rounds(clients, QuasiNewton(fitting.taking, objective, penalties))
     unseen = {code: size for code, size in fitting.sizes.items() if code not in fitting.taking}
     itemsize, shape = clients.weight.element_size(), tuple(clients.weight.shape)
     record_downloads(ledger, unseen, {"weight": (shape, itemsize), "bias": (shape[:1], itemsize)})

@@ -13,7 +13,13 @@ from brainfed.methods.method import Method
 from brainfed.runtime.settings import setting
 
 ALPHAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-TANGENT: Mapping[str, Any] = {"connectivity": "tangent", "reference": "all", "shrinkage": 0.5}
+TANGENT: Mapping[str, Any] = {
+    "kind": "connectivity",
+    "connectivity": "tangent",
+    "fisher_z": False,
+    "reference": "all",
+    "shrinkage": 0.5,
+}
 """Features of the tangent variants: see the decision on tangent features."""
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import SoloSettings
+from brainfed.methods.classifier_settings import CentreSettings, SoloSettings
 from brainfed.methods.method import Method
 
 
 @dataclass(frozen=True)
-class CentralMLPSettings(SoloSettings):
+class CentralMLPSettings(CentreSettings, SoloSettings):
     """Training on pooled data; `standardise: institution` treats the pool as one institution."""
 
 
@@ -20,5 +20,5 @@ METHOD = Method(
     topology="central",
     gpu=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
-    variants={"centralmlp": {}},
+    variants={"centralmlp": {}, "centralmlp-centred": {"centre": "subject"}},
 )

@@ -3,16 +3,18 @@
 from dataclasses import dataclass
 
 from brainfed.methods.classifier_settings import (
+    CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
+    CentreSettings,
     FederatedClassifierSettings,
 )
 from brainfed.methods.method import Method, Twins
 
 
 @dataclass(frozen=True)
-class FedMLPSettings(FederatedClassifierSettings):
+class FedMLPSettings(CentreSettings, FederatedClassifierSettings):
     """The federation's settings and the classifier's."""
 
 
@@ -25,6 +27,6 @@ METHOD = Method(
     topology="federated",
     twins=Twins("localmlp", "centralmlp"),
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS},
-    variants={"fedmlp": {}},
+    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
+    variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )

@@ -5,12 +5,12 @@ Nothing crosses institutions except under leave-one-site-out: the other sites' m
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, CentreSettings, SoloSettings
 from brainfed.methods.method import Method
 
 
 @dataclass(frozen=True)
-class LocalMLPSettings(SoloSettings):
+class LocalMLPSettings(CentreSettings, SoloSettings):
     """Training in one institution."""
 
 
@@ -23,5 +23,5 @@ METHOD = Method(
     topology="local",
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
-    variants={"localmlp": {}},
+    variants={"localmlp": {}, "localmlp-centred": {"centre": "subject"}},
 )

@@ -1,0 +1,92 @@
+"""The choice of weight decay and rounds reads held-out training subjects, and no test subject."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from brainfed.engines.stacked.choosing import chosen_candidates, inner_inputs
+from brainfed.methods.gcn.centralgcn import CentralGCNSettings
+from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.localgcn import LocalGCNSettings
+from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
+from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.run import Run
+from method_inputs import diagnosis_of, method_inputs, scrambled
+
+DECAYS = (0.0, 0.1, 3.0)
+SHORT = {"hidden": (8, 4), "learning_rate": 0.02, "choose": "inner", "weight_decays": DECAYS}
+ROUNDS = {"rounds": 4, "local_epochs": 4, "noise": 0.0}
+EPOCHS = {"epochs": 16, "curve_every": 4}
+CASES = {
+    "fedgcn": (train_fedgcn, FedGCNSettings(**SHORT, **ROUNDS)),
+    "fedmlp": (train_fedmlp, FedMLPSettings(**SHORT, **ROUNDS)),
+    "localgcn": (train_localgcn, LocalGCNSettings(**SHORT, **EPOCHS)),
+    "centralgcn": (train_centralgcn, CentralGCNSettings(**SHORT, **EPOCHS)),
+}
+every_case = pytest.mark.parametrize("name", list(CASES))
+
+
+@every_case
+@pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, split):
+    train, settings = CASES[name]
+    inputs = method_inputs(60, 12, split=split)
+    before = train(inputs, settings, Run()).scores
+    for fold in range(inputs.folds):
+        after = train(scrambled(inputs, fold), settings, Run()).scores
+        assert after[fold].tobytes() == before[fold].tobytes()
+
+
+def test_it_is_the_choice_of_single_trainings():
+    inputs = method_inputs(90, 40, effect=0.7)
+    settings = FedMLPSettings(**SHORT, **ROUNDS)
+    plain = replace(settings, choose="none")
+    inner, truth, chosen = inner_inputs(inputs), diagnosis_of(inputs), []
+    tried = [train_fedmlp(inner, replace(plain, weight_decay=decay), Run()).round_scores for decay in DECAYS]
+    found = train_fedmlp(inputs, settings, Run())
+    for fold in range(5):
+        held_out = [(inputs.fold == (fold + 1) % 5) & (inputs.institution == code) for code in range(3)]
+        losses = {
+            (decay, number): np.mean([log_loss(truth[own], scores[number, fold, own, 1]) for own in held_out])
+            for decay, scores in zip(DECAYS, tried, strict=True)
+            for number in range(4)
+        }
+        decay, number = min(losses, key=losses.get)
+        chosen.append((decay, number))
+        again = train_fedmlp(inputs, replace(plain, weight_decay=decay), Run()).round_scores[number, fold]
+        assert found.scores[fold].tobytes() == again.tobytes()
+    assert len(set(chosen)) > 1
+
+
+def test_one_candidate_and_one_round_change_nothing():
+    inputs = method_inputs(60, 12)
+    settings = FedMLPSettings(**{**SHORT, "weight_decays": (0.0,)}, **{**ROUNDS, "rounds": 1})
+    plain = train_fedmlp(inputs, replace(settings, choose="none"), Run())
+    assert train_fedmlp(inputs, settings, Run()).scores.tobytes() == plain.scores.tobytes()
+
+
+def test_an_institution_alone_chooses_for_itself():
+    losses = np.array([[[[1.0], [3.0], [np.nan]]], [[[2.0], [1.0], [np.nan]]]])
+    assert chosen_candidates(losses, alone=True)[0, :, 0].tolist() == [0, 1, 1]
+    assert chosen_candidates(losses, alone=False)[0, :, 0].tolist() == [1, 1, 1]
+
+
+def test_mean_losses_cross_and_inner_trainings_count():
+    inputs = method_inputs(60, 12)
+    plain = train_fedgcn(inputs, FedGCNSettings(hidden=(8, 4), **ROUNDS), Run()).crossings
+    rows = {(row["name"], row["direction"]): row for row in train_fedgcn(inputs, CASES["fedgcn"][1], Run()).crossings}
+    assert {name for name, _ in rows} <= set(FEDGCN.shared_tensors)
+    assert rows["validation-loss", "upload"]["shape"] == "3x4"
+    assert rows["validation-loss", "upload"]["tensors"] == 3
+    for row in plain:
+        assert rows[row["name"], row["direction"]]["bytes"] == 4 * row["bytes"]
+
+
+def test_two_folds_are_refused():
+    with pytest.raises(UserError, match="choose: inner needs at least 3 folds"):
+        train_fedmlp(method_inputs(60, 12, folds=2), CASES["fedmlp"][1], Run())

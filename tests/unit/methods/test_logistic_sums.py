@@ -1,0 +1,147 @@
+"""Federated logistic regression by sums of gradients: the pooled model, whatever the conditioning of the features."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from brainfed.federation.pace import Pace
+from brainfed.methods.linear import train_logistic as pooled
+from brainfed.methods.linear import train_logistic_federated as federated
+from brainfed.methods.linear.logistic import LogisticSettings
+from brainfed.methods.linear.logistic_clients import LogisticClients
+from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import MethodInputs
+from method_inputs import diagnosis_of, method_inputs
+
+DOUBLE = Run(precision="float64")
+
+
+def with_common_signal(inputs: MethodInputs, strength: float) -> MethodInputs:
+    """The same cohort with one number a subject added to all of its features, unrelated to the diagnosis."""
+    shared = np.random.default_rng(9).standard_normal((len(inputs.subjects), 1))
+    return replace(inputs, features=((inputs.features[0] + strength * shared).astype(np.float32),))
+
+
+def auc_of(outcome, inputs):
+    truth, scores = diagnosis_of(inputs), outcome.scores[..., 1]
+    return np.mean([roc_auc_score(truth[mask], scores[fold, mask]) for fold, mask in enumerate(masks_of(inputs))])
+
+
+def masks_of(inputs):
+    return [inputs.tested(fold) for fold in range(inputs.folds)]
+
+
+@pytest.mark.parametrize("cost", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("strength", [0.0, 3.0])
+def test_it_equals_the_pooled_model(cost, strength):
+    inputs = with_common_signal(method_inputs(90, 200, effect=0.4), strength)
+    settings = FederatedLogisticSettings(costs=(cost,), standardise="none", tolerance=1e-9, max_rounds=5000)
+    found = federated.train(inputs, settings, DOUBLE).scores
+    expected = pooled.train(inputs, LogisticSettings(costs=(cost,), standardise="none"), DOUBLE).scores
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_it_minimises_the_loss_of_its_formula():
+    inputs = method_inputs(40, 6, effect=0.5, institutions=2)
+    found = federated.train(inputs, FederatedLogisticSettings(costs=(0.3,), tolerance=1e-10), DOUBLE).scores[0, :, 1]
+    rows = np.zeros((40, 6))
+    for code in range(2):
+        own = inputs.institution == code
+        training = inputs.features[0][own & inputs.training(0)].astype(np.float64)
+        rows[own] = (inputs.features[0][own] - training.mean(axis=0)) / training.std(axis=0)
+    training, labels = inputs.training(0), inputs.labels[0]
+    rows /= np.sqrt((rows[training] ** 2).sum(axis=1).mean())
+
+    def loss(model):
+        margins = (1 - 2 * labels[training]) * (rows[training] @ model[:-1] + model[-1])
+        return np.logaddexp(0, margins).sum() + (model[:-1] ** 2).sum() / (2 * 0.3)
+
+    model = minimize(loss, np.zeros(7), method="BFGS", options={"gtol": 1e-9}).x
+    expected = expit(rows @ model[:-1] + model[-1])[inputs.tested(0)]
+    np.testing.assert_allclose(found[inputs.tested(0)], expected, atol=1e-6)
+
+
+def test_the_penalty_of_inner_folds_is_that_of_the_whole_grid():
+    inputs = method_inputs(120, 300, effect=0.25)
+    grid = (0.01, 0.1, 1.0, 10.0, 100.0)
+    chosen = federated.train(inputs, FederatedLogisticSettings(costs=grid), Run()).scores
+    single = [federated.train(inputs, FederatedLogisticSettings(costs=(cost,)), Run()).scores for cost in grid]
+    for fold, mask in enumerate(masks_of(inputs)):
+        distances = [np.abs(chosen[fold, mask] - scores[fold, mask]).max() for scores in single]
+        assert min(distances) < 1e-9
+
+
+def test_a_common_signal_costs_nothing_where_averaged_steps_of_adam_fail():
+    losses = {"fedavg": [], "lbfgs": []}
+    for seed in range(3):
+        inputs = with_common_signal(method_inputs(150, 1000, effect=0.4, institutions=5, seed=seed), 1.5)
+        best = auc_of(pooled.train(inputs, LogisticSettings(), Run()), inputs)
+        for solver, found in losses.items():
+            outcome = federated.train(inputs, FederatedLogisticSettings(solver=solver), Run())
+            found.append(best - auc_of(outcome, inputs))
+    assert np.mean(losses["lbfgs"]) < 0.02
+    assert np.mean(losses["fedavg"]) > 0.08
+
+
+def test_classes_are_fitted_against_the_rest():
+    plain = method_inputs(90, 40, effect=1.0)
+    truth = (np.arange(90) // 3) % 3
+    features = plain.features[0].copy()
+    features[np.arange(90), truth] += 3
+    labels = np.where(plain.labels < 0, -1, truth)
+    inputs = replace(plain, features=(features,), labels=labels, classes=3)
+    outcome = federated.train(inputs, FederatedLogisticSettings(), Run())
+    tested = inputs.fold, np.arange(90)
+    np.testing.assert_allclose(outcome.scores[tested].sum(axis=1), 1)
+    assert (outcome.scores[tested].argmax(axis=1) == truth).mean() > 0.7
+
+
+def test_gradients_cross_and_no_subject_does():
+    inputs = method_inputs(60, 30, institutions=3, split="leave-one-site-out")
+    outcome = federated.train(inputs, FederatedLogisticSettings(), Run())
+    rows = {(row["name"], row["direction"]): row for row in outcome.crossings}
+    assert {name for name, _ in rows} <= set(METHOD.shared_tensors)
+    assert not any("subjects" in str(row["axes"]) for row in outcome.crossings)
+    assert rows["weight-gradient", "upload"]["institutions"] == "1 2"
+    assert rows["weight-gradient", "upload"]["tensors"] == 2 * rows["weight-gradient", "upload"]["rounds"]
+    assert rows["feature-mean", "download"]["institutions"] == "0"
+    assert rows["inner-validation-loss", "upload"]["shape"] == "5"
+
+
+def test_a_fold_of_one_class_has_a_finite_score():
+    plain = method_inputs(40, 10)
+    inputs = replace(plain, labels=np.where(plain.labels < 0, -1, 1))
+    scores = federated.train(inputs, FederatedLogisticSettings(max_rounds=50), Run()).scores[..., 1]
+    assert (scores[inputs.fold, np.arange(40)] > 0.9).all()
+
+
+def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
+    inputs = method_inputs(45, 12, folds=3)
+    whole = federated.train(inputs, FederatedLogisticSettings(), Run()).scores
+
+    class StoppedError(Exception):
+        pass
+
+    fit, seen = LogisticClients.fit, []
+
+    def fails_once(clients, number, chosen):
+        seen.append(number)
+        if len(seen) == 40:
+            raise StoppedError
+        return fit(clients, number, chosen)
+
+    monkeypatch.setattr(LogisticClients, "fit", fails_once)
+    monkeypatch.setattr(Pace, "due", lambda pace: True)
+    run = Run(checkpoint=Checkpoint(tmp_path / ".job.checkpoint", "key"))
+    with pytest.raises(StoppedError):
+        federated.train(inputs, FederatedLogisticSettings(), run)
+    before = len(seen)
+    again = federated.train(inputs, FederatedLogisticSettings(), run).scores
+    assert again.tobytes() == whole.tobytes()
+    assert seen[before] > 0

@@ -1,0 +1,166 @@
+"""One fold of a ridge regression by FedAvg: gradient steps at home, means of the weights (McMahan et al. 2017)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.linear.design import LinearDesign
+from brainfed.engines.linear.scores import held_out_losses, margins, training_losses
+from brainfed.engines.linear.task import Curves, FoldTask
+from brainfed.federation.clients import Arrays
+from brainfed.federation.loop import federate
+from brainfed.federation.message import Message
+from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.krylov import strongest_of_the_best
+from brainfed.federation.wire import Wire
+
+NUMBER_BYTES = 8
+"""A float64."""
+
+
+class AveragingClients:
+    """All institutions of one fold, each with the weights of S systems and A penalties.
+
+    An institution takes full-batch gradient steps on |Z w + b - t|^2 / (2 n_m) + alpha |w|^2 / (2 N), with the step
+    1 / (L + alpha / N). L is the largest curvature of any institution, N the number of training subjects of all. The
+    intercept b is the mean target of all: the features are centred.
+
+    Args:
+        design: data of the fold.
+        alphas: penalties.
+        rounds: number of rounds T.
+        local_steps: steps in a round.
+        members: (M, n) masks of the institutions' subjects.
+    """
+
+    def __init__(
+        self,
+        design: LinearDesign,
+        alphas: Sequence[float],
+        rounds: int,
+        local_steps: int,
+        members: NDArray[np.bool_],
+    ) -> None:
+        self.design, self.local_steps = design, local_steps
+        inside = torch.from_numpy(members).to(design.training)
+        self.masks = design.training[None] * inside[:, None]
+        self.counts = self.masks.sum(dim=2)
+        self.samples = self.counts[:, 0].to(torch.int64)
+        self.alphas = torch.tensor(alphas, dtype=torch.float64)
+        total = self.counts.sum(dim=0).clamp(min=1)
+        self.intercepts = (design.training * design.targets).sum(dim=1) / total
+        self.decay = self.alphas[None] / total[:, None]
+        self.rows = [torch.nonzero(mask[0] > 0)[:, 0] for mask in self.masks]
+        self.grams = [design.features[rows] @ design.features[rows].T for rows in self.rows]
+        self.curvature = max(self._curvature(place) for place in range(len(members)))
+        systems, d = len(design.targets), design.features.shape[1]
+        self.weights = design.features.new_zeros(len(members), systems, len(alphas), d)
+        self.curves = design.features.new_zeros(rounds, design.models, len(alphas), len(design.features))
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Codes."""
+        return tuple(range(len(self.samples)))
+
+    def start(self) -> dict[str, Tensor]:
+        """Weights (1, S, A, d) before the first round: zeros."""
+        return {"weights": torch.zeros_like(self.weights[:1])}
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """The local steps of the chosen institutions in sequence."""
+        del number
+        for place in chosen:
+            if self.samples[place]:
+                self._descend(place)
+        return {place: Message({"weights": self.weights[place, None]}, self.samples[place, None]) for place in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Copy the mean weights."""
+        for place, message in messages.items():
+            self.weights[place] = message.tensors["weights"][0]
+
+    def score(self, number: int) -> str:
+        """Record the scores of the models on all training subjects."""
+        models = self.design.models
+        found = self.weights[0, :models] @ self.design.features.T
+        self.curves[number] = found + self.intercepts[:models, None, None]
+        return f"{number + 1} means"
+
+    def state(self, number: int) -> Arrays:
+        """The curves until this round, and the weights, which are equal in all institutions."""
+        return {"curves": self.curves[: number + 1].cpu().numpy(), "weights": self.weights[0].cpu().numpy()}
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        self.curves[: number + 1] = torch.from_numpy(arrays["curves"].copy())
+        self.weights[:] = torch.from_numpy(arrays["weights"].copy())
+
+    def losses(self) -> dict[str, Tensor]:
+        """Sums of squared errors (S, A) and numbers (S,) of the subjects that each system leaves out."""
+        scores = self.weights[0] @ self.design.features.T + self.intercepts[:, None, None]
+        return held_out_losses(self.design, scores)
+
+    def _curvature(self, place: int) -> float:
+        """Largest eigenvalue of Z'Z / n_m over the training subjects of an institution."""
+        gram = self.grams[place]
+        return float(torch.linalg.eigvalsh(gram)[-1]) / len(gram) if len(gram) else 0.0
+
+    def _descend(self, place: int) -> None:
+        """All local steps in n_m dimensions: w stays a multiple c of the first weights plus Z' a."""
+        rows, gram = self.rows[place], self.grams[place]
+        own, first = self.design.features[rows], self.weights[place]
+        used = (self.masks[place][:, rows] / self.counts[place].clamp(min=1)[:, None])[:, None]
+        residual = (self.design.targets[:, rows] - self.intercepts[:, None])[:, None]
+        step = (1 / (self.curvature + self.decay))[:, :, None]
+        kept, scores = 1 - step * self.decay[:, :, None], first @ own.T
+        multiple, dual = torch.ones_like(step), torch.zeros_like(scores)
+        for _ in range(self.local_steps):
+            error = used * (multiple * scores + dual @ gram - residual)
+            multiple, dual = kept * multiple, kept * dual - step * error
+        self.weights[place] = multiple * first + dual @ own
+
+
+def solve(fold: FoldTask, design: LinearDesign) -> Curves:
+    """Scores after each round have the penalties that are chosen at the end; patterns are in units of the design."""
+    task, ledger = fold.task, fold.ledger
+    clients = AveragingClients(design, task.alphas, task.rounds, task.local_steps, fold.members)
+    trained = {code: size for code, size in fold.sizes.items() if clients.samples[code]}
+    systems = (len(design.targets),)
+    record_uploads(ledger, trained, {"curvature": ((), NUMBER_BYTES), "target-sum": (systems, NUMBER_BYTES)})
+    record_downloads(ledger, trained, {"curvature": ((), NUMBER_BYTES), "target-sum": (systems, NUMBER_BYTES)})
+    server = FedAvg(clients.institutions, clients.start(), "subjects")
+    reported = {code: int(count) for code, count in enumerate(clients.samples.tolist()) if count}
+    wire = Wire(ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)), reported)
+    federate(clients, server, wire, task.rounds, fold.run.checkpoint.part(f"fold-{fold.fold}"), fold.progress)
+    chosen = torch.zeros(design.models, dtype=torch.int64)
+    if len(task.alphas) > 1:
+        found = clients.losses()
+        shapes = {name: (tuple(tensor.shape), NUMBER_BYTES) for name, tensor in found.items()}
+        record_uploads(ledger, trained, shapes)
+        record_downloads(ledger, trained, {"penalty": ((design.models,), NUMBER_BYTES)})
+        chosen = strongest_of_the_best(found["loss"], found["held-out"], design.models)
+    models = torch.arange(design.models)
+    every = clients.curves[:, models, chosen]
+    record_uploads(ledger, trained, {"last-product": ((design.models, design.features.shape[1]), NUMBER_BYTES)})
+    return Curves(
+        np.stack([margins(scores) for scores in every]),
+        np.stack([training_losses(design, fold.members, scores) for scores in every]),
+        _patterns(design, clients.weights[0][models, chosen]),
+    )
+
+
+def _patterns(design: LinearDesign, weights: Tensor) -> NDArray[np.float64]:
+    """(C, d) cov(Z) w / sd(Z w) over all training subjects, from the sum of their products Z' Z w."""
+    mask = design.training[: design.models]
+    scores = mask * (weights @ design.features.T)
+    count = mask.sum(dim=1, keepdim=True)
+    scores = mask * (scores - scores.sum(dim=1, keepdim=True) / count)
+    deviation = torch.square(scores).sum(dim=1, keepdim=True).div(count).sqrt()
+    found = (scores @ design.features) / (count * deviation.clamp(min=1e-300))
+    return np.asarray(found.cpu().numpy())

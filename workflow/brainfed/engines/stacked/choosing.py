@@ -1,0 +1,162 @@
+"""Choice of the weight decay and of the number of rounds on training subjects, for any stacked training.
+
+The networks of fold f are trained without the subjects of fold f + 1 as well (the last fold is followed by the first),
+once a candidate. Folds keep twins together. Each institution sends the mean log loss of its held-out subjects after
+every round, one number a candidate and round. The smallest mean over institutions chooses for all; where no model is
+shared, every institution chooses for itself. The test fold takes no part. Features that are fitted in each fold have
+seen its held-out subjects, with recursive feature elimination also their labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.runtime.errors import UserError
+from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.labelled_subjects import HIDDEN
+
+LEAST_FOLDS = 3
+Row = Mapping[str, int | str]
+
+
+def train_chosen(training: Training, decays: Sequence[float]) -> Outcome:
+    """Train with the weight decay and the number of rounds that held-out training subjects choose in each fold.
+
+    Args:
+        training: of the method; its own weight decay is not used.
+        decays: candidates, ascending.
+
+    Returns:
+        See `train_stacked`; the scores are those after the chosen round, the curves those of the chosen weight decay.
+
+    Raises:
+        UserError: fewer than three folds.
+    """
+    inputs = training.inputs
+    if inputs.folds < LEAST_FOLDS:
+        raise UserError(
+            f"choose: inner needs at least {LEAST_FOLDS} folds, one to test and one to choose by, found "
+            f"{inputs.folds}; set `split.folds` higher or `choose: none`."
+        )
+    inner = replace(training, inputs=inner_inputs(inputs))
+    tried = [_with_decay(inner, decay, f"inner-{index}") for index, decay in enumerate(decays)]
+    losses = np.stack([held_out_losses(inputs, outcome) for outcome in tried])
+    chosen = chosen_candidates(losses, alone=training.topology == "local")
+    trained = {
+        index: _with_decay(training, decays[index], f"chosen-{index}") for index in np.unique(chosen[0]).tolist()
+    }
+    crossings = _added([*(each.crossings for each in tried), next(iter(trained.values())).crossings])
+    joined = _joined(inputs, trained, chosen, (*crossings, *_validation_rows(training, losses)))
+    spent = sum(outcome.counts["first_layer_operations"] for outcome in (*tried, *trained.values()))
+    return replace(joined, counts={**joined.counts, "first_layer_operations": spent})
+
+
+def inner_inputs(inputs: MethodInputs) -> MethodInputs:
+    """The same inputs, in which fold f tests the subjects of fold f + 1; the labels of both are hidden."""
+    following = (np.arange(inputs.folds)[:, None] + 1) % inputs.folds
+    return replace(
+        inputs,
+        fold=np.where(inputs.fold < 0, inputs.fold, (inputs.fold - 1) % inputs.folds),
+        labels=np.where(inputs.fold == following, HIDDEN, inputs.labels),
+    )
+
+
+def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> NDArray[np.float64]:
+    """(T, M, F) mean log loss of each institution's held-out subjects after every round; NaN without such subjects."""
+    assert outcome.round_scores is not None
+    rounds = len(outcome.round_scores)
+    losses = np.full((rounds, len(inputs.institutions), inputs.folds), np.nan)
+    for fold in range(inputs.folds):
+        held_out = inputs.tested((fold + 1) % inputs.folds)
+        for code in range(len(inputs.institutions)):
+            own = np.flatnonzero(held_out & (inputs.institution == code))
+            scores = outcome.round_scores[:, fold, own, inputs.labels[fold, own]]
+            if len(own):
+                losses[:, code, fold] = -np.log(np.clip(scores, 1e-12, None)).mean(axis=1)
+    return losses
+
+
+def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np.int64]:
+    """(2, M, F) candidate and round of the smallest loss: of each institution, or of the mean over institutions.
+
+    An institution without a finite loss takes the choice of the mean. Of equal losses the earliest candidate and round.
+
+    Args:
+        losses: (K, T, M, F).
+        alone: whether every institution chooses for itself.
+    """
+    candidates, rounds, institutions, folds = losses.shape
+    found = np.zeros((2, institutions, folds), dtype=np.int64)
+    for fold in range(folds):
+        for code in range(institutions):
+            own = losses[:, :, code, fold]
+            if not alone or not np.isfinite(own).any():
+                known = np.isfinite(losses[:, :, :, fold]).any(axis=(0, 1))
+                own = losses[:, :, known, fold].mean(axis=2) if known.any() else np.zeros((candidates, rounds))
+            best = int(np.where(np.isfinite(own), own, np.inf).argmin())
+            found[:, code, fold] = divmod(best, rounds)
+    return found
+
+
+def _with_decay(training: Training, decay: float, part: str) -> Outcome:
+    run = replace(training.run, checkpoint=training.run.checkpoint.part(part))
+    return train_stacked(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
+
+
+def _joined(
+    inputs: MethodInputs,
+    trained: Mapping[int, Outcome],
+    chosen: NDArray[np.int64],
+    crossings: tuple[dict[str, int | str], ...],
+) -> Outcome:
+    """The scores, curves and losses of each institution's choice in each fold."""
+    first = next(iter(trained.values()))
+    assert first.round_scores is not None
+    assert first.training_loss is not None
+    scores, curves, losses = np.full_like(first.scores, np.nan), first.round_scores.copy(), first.training_loss.copy()
+    for fold in range(inputs.folds):
+        for code in range(len(inputs.institutions)):
+            own = inputs.tested(fold) & (inputs.institution == code)
+            candidate, number = chosen[:, code, fold].tolist()
+            outcome = trained[candidate]
+            assert outcome.round_scores is not None
+            assert outcome.training_loss is not None
+            curves[:, fold, own] = outcome.round_scores[:, fold, own]
+            losses[:, code, fold] = outcome.training_loss[:, code, fold]
+            # Without a global model an unseen institution has scores after the last round alone.
+            known = bool(np.isfinite(curves[number, fold, own]).all())
+            scores[fold, own] = curves[number if known else -1, fold, own]
+    return replace(first, scores=scores, round_scores=curves, training_loss=losses, crossings=crossings)
+
+
+def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:
+    """Rows of several trainings, those of one kind of tensor added; what subjects sent once is not sent again."""
+    found: dict[tuple[str, str], dict[str, int | str]] = {}
+    for rows in every:
+        for row in rows:
+            key = str(row["name"]), str(row["direction"])
+            if key not in found:
+                found[key] = dict(row)
+            elif "subjects" not in str(row["axes"]).split(" x "):
+                for count in ("tensors", "rounds", "bytes"):
+                    found[key][count] = int(found[key][count]) + int(row[count])
+    return tuple(found[key] for key in sorted(found))
+
+
+def _validation_rows(training: Training, losses: NDArray[np.float64]) -> tuple[dict[str, int | str], ...]:
+    """Every institution with held-out subjects sends its losses in the first fold, and receives the choice."""
+    if training.topology != "federated":
+        return ()
+    candidates, rounds = losses.shape[:2]
+    ledger = Ledger(training.shared_tensors, {"candidates": candidates, "rounds": rounds, "chosen": 2})
+    inputs = training.inputs
+    sizes = {code: len(inputs.members(code)) for code in range(len(inputs.institutions))}
+    held = {code: size for code, size in sizes.items() if np.isfinite(losses[0, 0, code, 0])}
+    record_uploads(ledger, held, {"validation-loss": ((candidates, rounds), 8)})
+    record_downloads(ledger, sizes, {"choice": ((2,), 8)})
+    return ledger.rows()

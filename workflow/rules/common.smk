@@ -48,8 +48,8 @@ from brainfed.configuration.outline.graphs import (
 )
 from brainfed.configuration.outline.patterns import (
     explained_experiments,
+    explained_files,
     explained_variants,
-    pattern_files,
     truth_file,
 )
 from brainfed.configuration.outline.report import (

@@ -220,7 +220,10 @@ rule draw_experiment:
 
 rule draw_patterns:
     input:
-        patterns=lambda wc: pattern_files(wc.cohort, PLAN.experiments[wc.experiment]),
+        patterns=lambda wc: explained_files(wc.cohort, PLAN.experiments[wc.experiment]),
+        predictions=lambda wc: explained_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
+        ),
         parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
         labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
         truth=lambda wc: truth_file(wc.cohort, PROJECT.cohorts[wc.cohort]),
@@ -234,6 +237,7 @@ rule draw_patterns:
             labels={"experiment": "{experiment}", "table": "strongest connections"},
         ),
         planted="results/{cohort}/tables/{experiment}-planted.tsv",
+        views="results/{cohort}/tables/{experiment}-views.tsv",
     log:
         "logs/{cohort}/draw_patterns/{experiment}.log",
     benchmark:
@@ -249,6 +253,7 @@ rule draw_patterns:
     params:
         given=named(
             code=code_of("scripts/draw_patterns.py"),
+            seed=PROJECT.seed,
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: [

@@ -11,8 +11,10 @@ with job(snakemake) as running:
     draw_patterns(
         [read_variant(variant) for variant in running.params.variants],
         list(files.patterns),
+        list(files.predictions),
         dict(snakemake.output.items()),
         atlas=(files.parcellation, files.labels or None) if files.get("parcellation") else None,
         truth=files.get("truth") or None,
+        seed=running.params.seed,
         words=class_words(running.params.target, running.params.classes),
     )

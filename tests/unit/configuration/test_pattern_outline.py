@@ -4,7 +4,12 @@ import pytest
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.configuration.loading import load_plan
-from brainfed.configuration.outline.patterns import explained_experiments, explained_variants, pattern_files, truth_file
+from brainfed.configuration.outline.patterns import (
+    explained_experiments,
+    explained_files,
+    explained_variants,
+    truth_file,
+)
 
 VARIANTS = {f"federated-{number}": {"method": "ridge-federated", "rounds": number + 5} for number in range(4)}
 
@@ -49,7 +54,7 @@ def test_shuffled_diagnoses_have_no_pattern_to_show():
 
 def test_files_are_in_the_order_of_variants_and_repeats():
     experiment = plan_of(["federated-0", "ridge-central"]).experiments["methods"]
-    parts = [path.split("/")[4:6] for path in pattern_files("ours", experiment)]
+    parts = [path.split("/")[4:6] for path in explained_files("ours", experiment)]
     names = [(variant, f"repeat-{repeat}") for variant in ("ridge-central", "federated-0") for repeat in (0, 1)]
     assert [tuple(part) for part in parts] == names
 

@@ -14,7 +14,14 @@ from brainfed.reporting.scored import read_scored, read_splits
 from brainfed.reporting.tables.exchanges import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.tables.fidelity import FidelityRow, count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.tables.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
-from brainfed.reporting.tables.patterns import ShownPattern, planted_sentences, read_strongest, shown_patterns
+from brainfed.reporting.tables.patterns import (
+    ShownPattern,
+    ViewRow,
+    planted_sentences,
+    read_strongest,
+    shown_patterns,
+    view_rows,
+)
 from brainfed.reporting.tables.printed import as_in_the_paper
 from brainfed.reporting.tables.readings import Readings, find_readings
 from brainfed.reporting.tables.scores import (
@@ -105,6 +112,7 @@ class ExperimentSection:
         readings: distance of each reading to the paper; None except for the figure `readings`.
         patterns: strongest features of linear models.
         planted: planted connections among them, in a simulated cohort.
+        views: loss of AUC of linear models by permuted view; empty without several views.
     """
 
     key: str
@@ -139,6 +147,7 @@ class ExperimentSection:
     readings: Readings | None
     patterns: list[ShownPattern]
     planted: list[str]
+    views: list[ViewRow]
 
     @property
     def paper_picture(self) -> Picture | None:
@@ -249,6 +258,7 @@ def experiment_section(
         readings=find_readings(outline, scored) if outline.figure == "readings" else None,
         patterns=_patterns(cohort, outline),
         planted=planted_sentences(outline.tables["planted"], variants, cohort.words) if _explains(outline) else [],
+        views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
     )
 
 

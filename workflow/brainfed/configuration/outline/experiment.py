@@ -15,7 +15,7 @@ from brainfed.configuration.targets import swept_split
 def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> dict[str, Any]:
     """The fields of `reporting.outline.ExperimentOutline`."""
     tables = f"results/{cohort}/tables/{experiment.name}"
-    explained = ("patterns", "planted") if explained_variants(experiment) else ()
+    explained = ("patterns", "planted", "views") if explained_variants(experiment) else ()
     return {
         "name": experiment.name,
         "cohort": cohort,

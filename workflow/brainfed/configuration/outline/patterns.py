@@ -31,10 +31,10 @@ def explained_experiments(plan: Plan) -> list[str]:
     return [name for name, experiment in plan.experiments.items() if explained_variants(experiment)]
 
 
-def pattern_files(cohort: str, experiment: Experiment) -> list[str]:
-    """Patterns of the shown variants, every repeat of the first variant first."""
+def explained_files(cohort: str, experiment: Experiment, name: str = "patterns.safetensors") -> list[str]:
+    """One file of the shown variants, every repeat of the first variant first."""
     return [
-        method_file(cohort, experiment.regime.name, variant.name, repeat, "patterns.safetensors")
+        method_file(cohort, experiment.regime.name, variant.name, repeat, name)
         for variant in explained_variants(experiment)
         for repeat in range(experiment.repeats)
     ]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
 from brainfed.evaluation.strongest_patterns import COLUMNS, PLANTED_COLUMNS
+from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
 from brainfed.reporting.rounding import rounded, short, signed
 from brainfed.reporting.variants import ShownVariant
 
@@ -143,6 +144,30 @@ def planted_sentences(path: str | Path, variants: Sequence[ShownVariant], words:
         f"of connections has a precision of {chance}."
     )
     return [first, *found]
+
+
+@dataclass(frozen=True)
+class ViewRow:
+    """Importance of one view of a variant, as text."""
+
+    variant: ShownVariant
+    view: str
+    auc: str
+    permuted: str
+    loss: str
+    sd: str
+
+
+def view_rows(path: str | Path, variants: Sequence[ShownVariant]) -> list[ViewRow]:
+    """Loss of AUC of every view; empty without variants of several views."""
+    table = _read(path, VIEW_COLUMNS, ("variant", "view"))
+    return [
+        ViewRow(
+            variant, row["view"], rounded(row["auc"]), rounded(row["permuted"]), signed(row["loss"]), rounded(row["sd"])
+        )
+        for variant in variants
+        for row in table[table["variant"] == variant.name].to_dict("records")
+    ]
 
 
 def _planted(variant: ShownVariant, view: str, own: pd.DataFrame) -> str:

@@ -78,7 +78,7 @@ READERS = {
     ],
     "train_generator": ["fuse_graph", "write_report"],
     "fuse_graph": ["train_method:nodes", "write_report"],
-    "train_method:ridge-central": ["score_experiment"],
+    "train_method:ridge-central": ["score_experiment", "draw_patterns"],
     "train_method:quick": ["score_experiment"],
     "train_method:nodes": ["score_experiment"],
     "score_experiment": ["draw_experiment", "write_report"],
@@ -87,10 +87,11 @@ READERS = {
     "draw_connectivity": ["write_report"],
     "draw_graphs": ["write_report"],
     "draw_scopes": ["write_report"],
+    "draw_patterns": ["write_report"],
 }  # fmt: skip
 DEMO = {
-    "simulate_participants": ["ingest_phenotypes"],
-    "simulate_atlas": ["extract_series:0", "extract_series:1", "draw_connectivity", "write_report"],
+    "simulate_participants": ["ingest_phenotypes", "draw_patterns"],
+    "simulate_atlas": ["extract_series:0", "extract_series:1", "draw_connectivity", "draw_patterns", "write_report"],
     "simulate_scans:0": ["extract_series:0"],
     "simulate_scans:1": ["extract_series:1"],
 }

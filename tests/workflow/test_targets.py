@@ -130,3 +130,12 @@ def test_one_method_alone_ends_in_a_report_too(project):
     said = project.snakemake("--cores", "2")
     assert "the report is results/reports/tiny.html" in said.stdout + said.stderr
     assert (project.folder / "results" / "reports" / "tiny.html").is_file()
+
+
+def test_only_an_experiment_with_a_linear_model_shows_what_drives_it(project):
+    networks = {"variants": ["fedmlp", "quick"], "reference": "fedmlp"}
+    project.configure(experiments=CONFIG["experiments"] | {"networks": networks})
+    planned = project.snakemake("-n", "--quiet=host", "all").stdout
+    assert "figures/methods/patterns.svg" in planned
+    assert "figures/networks/patterns.svg" not in planned
+    assert "figures/networks/forest.svg" in planned

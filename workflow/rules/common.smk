@@ -46,6 +46,12 @@ from brainfed.configuration.outline.graphs import (
     experiments_that_cut,
     scope_inputs,
 )
+from brainfed.configuration.outline.patterns import (
+    explained_experiments,
+    explained_files,
+    explained_variants,
+    truth_file,
+)
 from brainfed.configuration.outline.report import (
     outline_files,
     report_files,

@@ -218,6 +218,55 @@ rule draw_experiment:
         "../scripts/draw_experiment.py"
 
 
+rule draw_patterns:
+    input:
+        patterns=lambda wc: explained_files(wc.cohort, PLAN.experiments[wc.experiment]),
+        predictions=lambda wc: explained_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
+        ),
+        parcellation=lambda wc: COHORTS[wc.cohort].atlas_file("parcellation"),
+        labels=lambda wc: COHORTS[wc.cohort].atlas_file("labels"),
+        truth=lambda wc: truth_file(wc.cohort, PROJECT.cohorts[wc.cohort]),
+    output:
+        patterns=drawn_scores("patterns", "what drives the prediction"),
+        table=report(
+            "results/{cohort}/tables/{experiment}-patterns.tsv",
+            caption="../report/patterns.rst",
+            category="Scores",
+            subcategory="{cohort}",
+            labels={"experiment": "{experiment}", "table": "strongest connections"},
+        ),
+        planted="results/{cohort}/tables/{experiment}-planted.tsv",
+        views="results/{cohort}/tables/{experiment}-views.tsv",
+    log:
+        "logs/{cohort}/draw_patterns/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_patterns/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=either(explained_experiments(PLAN)),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(20),
+    params:
+        given=named(
+            code=code_of("scripts/draw_patterns.py"),
+            seed=PROJECT.seed,
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            variants=lambda wc: [
+                shown_variant(variant, PLAN.experiments[wc.experiment])
+                for variant in explained_variants(PLAN.experiments[wc.experiment])
+            ],
+        ),
+    message:
+        "Drawing what drives the prediction, {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/draw_patterns.py"
+
+
 for kind, title in PAPER_FIGURES.items():
 
     rule:

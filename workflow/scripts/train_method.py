@@ -41,7 +41,10 @@ with job(snakemake, gpu=True) as running:
     sizes = sizes_of(inputs.institution)
     write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth, params.classes))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
-    write_arrays(snakemake.output.patterns, *named_patterns(outcome, files.get("features", []), params.classes))
+    write_arrays(
+        snakemake.output.patterns,
+        *named_patterns(outcome, files.get("features", []), params.classes, inputs.subjects),
+    )
     write_text(
         snakemake.output.cost,
         canonical_json(

@@ -55,6 +55,7 @@ def test_scores_of_several_views_equal_those_of_pooled_data(split):
     expected = pooled(inputs)
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-8)
     np.testing.assert_allclose(found.patterns, expected.patterns, atol=1e-6)
+    np.testing.assert_allclose(found.contributions, expected.contributions, atol=1e-6)
 
 
 def test_the_tolerance_bounds_the_distance_to_the_pooled_scores():

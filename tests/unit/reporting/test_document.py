@@ -11,6 +11,9 @@ import pytest
 from brainfed.cohort.quality.measures import MEASURES
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.metrics import METRICS
+from brainfed.evaluation.patterns import Patterns
+from brainfed.evaluation.strongest_patterns import no_rows, planted_table, strongest_table
+from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
 from brainfed.reporting.document import render
 from brainfed.reporting.figures.scores.scores import forest_figure, headline_figure
 from brainfed.reporting.figures.style import drawing
@@ -375,3 +378,37 @@ def test_captions_claim_no_test_that_was_not_made():
     assert "were not tested against each other" in texts["clients"]
     assert "experiment(s)" not in texts["workflow"]
     assert "8 NVIDIA GeForce 3090 GPUs" in FEDNI_SAYS["table6"]
+
+
+def test_a_linear_model_shows_what_drives_it(outline, tmp_path):
+    assert "What drives the prediction" not in words(page_of(outline))
+    pairs = np.array([["", f"A-{number:02d}", "<B>"] for number in range(40)])
+    values = np.linspace(-2, 2, 40) + 0.1 * np.random.default_rng(0).standard_normal((6, 1, 40))
+    patterns = Patterns(values, pairs, ())
+    planted = planted_table("ridge-central", patterns, {("<B>", "A-39"): 1})
+    experiment = outline["cohorts"][0]["experiments"][0]
+    tables = {name: str(tmp_path / f"{name}.tsv") for name in ("patterns", "planted", "views")}
+    write_tsv(tables["patterns"], strongest_table("ridge-central", patterns, {}))
+    write_tsv(tables["planted"], planted)
+    importance = [("ridge-central", "thickness", 0.71, 0.69, 0.02, 0.01, 8)]
+    write_tsv(tables["views"], pd.DataFrame(importance, columns=VIEW_COLUMNS))
+    experiment["tables"] = experiment["tables"] | tables
+    experiment["figures"] = experiment["figures"] | {"patterns": experiment["figures"]["forest"]}
+    text = words(page_of(outline))
+    for said in (
+        "What drives the prediction These connections change most along with the prediction: in subjects that a linear "
+        "model takes for patients the raised ones are higher",
+        "not a cause",
+        "Without a parcellation the regions have no coordinates",
+        "The simulation changes 1 of 40 connections with the diagnosis",
+        "A-39 \u2013 &lt;B&gt; raised +",
+        "6 runs, 40 features; by chance a feature is among the 20 strongest in 50.0 % of runs.",
+        "thickness 0.710 0.690 +0.020 0.010",
+        "patterns.tsv among the tables holds up to 1,000 strongest features",
+    ):
+        assert said in text
+    write_tsv(tables["planted"], planted.iloc[:0])
+    write_tsv(tables["views"], no_rows(VIEW_COLUMNS))
+    text = words(page_of(outline))
+    assert "The simulation changes" not in text
+    assert "Loss of AUC when one view" not in text

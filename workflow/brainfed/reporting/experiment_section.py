@@ -14,6 +14,14 @@ from brainfed.reporting.scored import read_scored, read_splits
 from brainfed.reporting.tables.exchanges import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.tables.fidelity import FidelityRow, count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.tables.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
+from brainfed.reporting.tables.patterns import (
+    ShownPattern,
+    ViewRow,
+    planted_sentences,
+    read_strongest,
+    shown_patterns,
+    view_rows,
+)
 from brainfed.reporting.tables.printed import as_in_the_paper
 from brainfed.reporting.tables.readings import Readings, find_readings
 from brainfed.reporting.tables.scores import (
@@ -102,6 +110,9 @@ class ExperimentSection:
         missing: number of missing neighbours, predicted and generated.
         why: findings of the variants of the graph network.
         readings: distance of each reading to the paper; None except for the figure `readings`.
+        patterns: strongest features of linear models.
+        planted: planted connections among them, in a simulated cohort.
+        views: loss of AUC of linear models by permuted view; empty without several views.
     """
 
     key: str
@@ -134,6 +145,9 @@ class ExperimentSection:
     missing: list[str]
     why: list[str]
     readings: Readings | None
+    patterns: list[ShownPattern]
+    planted: list[str]
+    views: list[ViewRow]
 
     @property
     def paper_picture(self) -> Picture | None:
@@ -242,7 +256,21 @@ def experiment_section(
         missing=[count_sentence(one) for one in fidelity],
         why=why_sentences(cohort, outline, compared) if null is None else [],
         readings=find_readings(outline, scored) if outline.figure == "readings" else None,
+        patterns=_patterns(cohort, outline),
+        planted=planted_sentences(outline.tables["planted"], variants, cohort.words) if _explains(outline) else [],
+        views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
     )
+
+
+def _explains(outline: ExperimentOutline) -> bool:
+    """Whether it shows patterns of linear models."""
+    return "patterns" in outline.tables
+
+
+def _patterns(cohort: CohortOutline, outline: ExperimentOutline) -> list[ShownPattern]:
+    if not _explains(outline):
+        return []
+    return shown_patterns(read_strongest(outline.tables["patterns"]), outline.variants, cohort.words)
 
 
 def _verdict(answer: Answer, finding: str) -> str:

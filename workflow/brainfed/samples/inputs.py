@@ -64,6 +64,8 @@ class Outcome:
         crossings: one row for each kind of tensor that crossed institutions.
         patterns: (F, K, d) of a linear model of K classes (1 for two), from its training subjects: change of every
             feature along with the score, in units of the score's standard deviation; None of other models.
+        contributions: (n, K, V) of a linear model on V views: the part of every view in the margin of each tested
+            subject, but for a constant of the model; NaN for other subjects. None of other models and without views.
     """
 
     scores: NDArray[np.float64]
@@ -73,3 +75,4 @@ class Outcome:
     counts: dict[str, int] = field(default_factory=dict)
     crossings: tuple[dict[str, int | str], ...] = ()
     patterns: NDArray[np.float32] | None = None
+    contributions: NDArray[np.float32] | None = None

@@ -15,7 +15,7 @@ NONE = np.zeros((0, 0, 0), dtype=np.float32)
 
 
 def named_patterns(
-    outcome: Outcome, features: Sequence[Path | str], classes: Sequence[str] = ()
+    outcome: Outcome, features: Sequence[Path | str], classes: Sequence[str] = (), subjects: Sequence[str] = ()
 ) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
     """Array and metadata of the file of patterns.
 
@@ -23,11 +23,13 @@ def named_patterns(
         outcome: of the method.
         features: one file shared by the folds, or one a fold in order.
         classes: names of more than two classes.
+        subjects: n ids.
 
     Returns:
         `patterns` (F, K, d), empty for a method without them. For a method with them also classes (names of the K
         models, empty for one); views, a list of name (empty for features without views), start, stop, regions and
-        settings of each; and columns, for every fold and view the selected features, none without selection.
+        settings of each; and columns, for every fold and view the selected features, none without selection. With
+        contributions of views also the array `contributions` (n, K, V), and subjects.
     """
     if outcome.patterns is None:
         return {"patterns": NONE}, {}
@@ -37,7 +39,9 @@ def named_patterns(
     views = [{key: view[key] for key in ("name", "start", "stop", "regions", "settings")} for view in each[0]]
     columns = [[view.get("columns") for view in own] for own in each]
     named = {"views": views, "columns": columns, "classes": list(classes) if models > 1 else []}
-    return {"patterns": outcome.patterns}, named
+    if outcome.contributions is None:
+        return {"patterns": outcome.patterns}, named
+    return {"patterns": outcome.patterns, "contributions": outcome.contributions}, named | {"subjects": list(subjects)}
 
 
 def _views(path: Path | str, width: int) -> list[dict[str, Any]]:

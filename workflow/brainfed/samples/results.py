@@ -27,6 +27,15 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
     if patterns is not None and (patterns.shape[:-1] != (inputs.folds, models) or not np.isfinite(patterns).all()):
         expected_of = f"{inputs.folds} folds and {models} models"
         raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
+    parts, expected_parts = outcome.contributions, (len(inputs.subjects), models, len(inputs.views))
+    if parts is None:
+        return
+    held = np.broadcast_to(tested.any(axis=0)[:, None, None], expected_parts)
+    if parts.shape != expected_parts or not np.array_equal(np.isfinite(parts), held):
+        raise ValueError(
+            f"expected finite contributions {expected_parts} of every tested subject and NaN elsewhere, found "
+            f"{parts.shape}"
+        )
 
 
 def predictions_table(

@@ -4,7 +4,8 @@ from dataclasses import asdict
 from typing import Any
 
 from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.outline.figure_names import EXPERIMENT_FIGURES
+from brainfed.configuration.outline.figure_names import EXPERIMENT_FIGURES, PATTERNS
+from brainfed.configuration.outline.patterns import explained_variants
 from brainfed.configuration.outline.variant import variant_outline
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.plan import Plan
@@ -14,6 +15,7 @@ from brainfed.configuration.targets import swept_split
 def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> dict[str, Any]:
     """The fields of `reporting.outline.ExperimentOutline`."""
     tables = f"results/{cohort}/tables/{experiment.name}"
+    explained = ("patterns", "planted", "views") if explained_variants(experiment) else ()
     return {
         "name": experiment.name,
         "cohort": cohort,
@@ -34,6 +36,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
             "confusion": f"{tables}-confusion.tsv",
+            **{name: f"{tables}-{name}.tsv" for name in explained},
         },
         "figures": _figures(cohort, experiment),
         "variants": [variant_outline(layout, cohort, experiment, variant) for variant in experiment.variants],
@@ -72,7 +75,8 @@ def _title(plan: Plan, experiment: Experiment) -> str:
 def _figures(cohort: str, experiment: Experiment) -> dict[str, str]:
     """Name -> picture; a figure over several cohorts belongs to the first of them."""
     folder, kind = f"results/{cohort}/figures", experiment.settings.figure
-    drawn = {name: f"{folder}/{experiment.name}/{name}.svg" for name in EXPERIMENT_FIGURES}
+    explained = (PATTERNS,) if explained_variants(experiment) else ()
+    drawn = {name: f"{folder}/{experiment.name}/{name}.svg" for name in (*EXPERIMENT_FIGURES, *explained)}
     if kind != "none" and (kind != "dose" or cohort == experiment.cohorts[0]):
         drawn[kind] = f"{folder}/{experiment.group}/{kind}.svg"
     return drawn

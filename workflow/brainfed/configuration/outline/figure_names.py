@@ -8,6 +8,8 @@ CONNECTIVITY_FIGURES = ("means", "effects", "strongest")
 MEASURE_FIGURES = ("measures",)
 GRAPH_FIGURES = ("graph", "homophily", "degrees")
 EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
+PATTERNS = "patterns"
+"""Figure of an experiment with a linear model that leaves patterns behind."""
 PAPER_FIGURES = {
     "bars": "scores side by side",
     "line": "scores against a setting",

@@ -26,4 +26,5 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
         np.stack([margins(scores) for scores in every]),
         np.stack([training_losses(design, fold.members, scores) for scores in every]),
         spaces.patterns(penalties)[:, 0].cpu().numpy(),
+        spaces.weights(penalties)[:, 0].cpu().numpy(),
     )

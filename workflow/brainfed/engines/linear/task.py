@@ -45,11 +45,13 @@ class Curves:
         scores: (T, n, C) of all subjects after each direction or round.
         losses: (T, M) mean squared errors of training subjects after each direction or round.
         patterns: (K, d) of the K models.
+        weights: (K, d) of the K models, for the design.
     """
 
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
     patterns: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -35,20 +35,25 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
         UserError: a fold has no training subject.
     """
     ledger, curves = Ledger(task.shared_tensors), []
+    parts = np.full((len(inputs.subjects), _models(inputs), len(inputs.views)), np.nan)
     for fold in range(inputs.folds):
         scaling = fit_scaling(inputs, fold, require_training_subjects(inputs, fold), standardise=task.zscore)
         if fold == 0:
             ledger = Ledger(task.shared_tensors, _axes(task, inputs, scaling))
         book = ledger if fold == 0 else ledger.blank()
         record_scaling(inputs, fold, book)
-        curves.append(_of_fold(FoldTask(task, inputs, run, book, fold), scaling))
+        curve, found = _of_fold(FoldTask(task, inputs, run, book, fold), scaling)
+        curves.append(curve)
+        parts[inputs.tested(fold)] = found[inputs.tested(fold)]
     scores, losses = _joined(inputs, curves)
     counts = {"parameters": _models(inputs) * (inputs.fold_features(0).shape[1] + 1), "rounds": len(scores)}
     patterns = np.stack([curve.patterns for curve in curves]).astype(np.float32)
-    return Outcome(scores[-1], "margin", scores, losses, counts, ledger.rows(), patterns)
+    contributions = parts.astype(np.float32) if inputs.views else None
+    return Outcome(scores[-1], "margin", scores, losses, counts, ledger.rows(), patterns, contributions)
 
 
-def _of_fold(fold: FoldTask, scaling: Scaling) -> Curves:
+def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, NDArray[np.float64]]:
+    """The course of a fold, and the parts (n, K, V) of the views in the margins of all subjects."""
     inner, device = len(fold.task.alphas) > 1, torch.device(fold.run.device)
     design = LinearDesign.of(fold.inputs, fold.fold, scaling, inner=inner, device=device)
     solve = conjugate_gradient.solve if fold.task.solver == "conjugate_gradient" else averaging.solve
@@ -57,7 +62,11 @@ def _of_fold(fold: FoldTask, scaling: Scaling) -> Curves:
     unseen = {code: size for code, size in fold.sizes.items() if not trained[code]}
     shape = (design.models, design.features.shape[1] + 1)
     record_downloads(fold.ledger, unseen, {"model": (shape, WEIGHT_BYTES)})
-    return replace(curves, patterns=curves.patterns * _unit(scaling))
+    features, views = design.features.cpu().numpy(), fold.inputs.views
+    parts = np.zeros((len(features), design.models, len(views)))
+    for place, view in enumerate(views):
+        parts[:, :, place] = features[:, view.columns] @ curves.weights[:, view.columns].T
+    return replace(curves, patterns=curves.patterns * _unit(scaling)), parts
 
 
 def _models(inputs: MethodInputs) -> int:

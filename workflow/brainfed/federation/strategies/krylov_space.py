@@ -87,13 +87,16 @@ class KrylovSpaces:
         means = torch.einsum("skd,sd->sk", known, self.mean)
         return coefficients, self.target[:, None] - torch.einsum("sak,sk->sa", coefficients, means)
 
+    def weights(self, penalties: Tensor) -> Tensor:
+        """(S, A, d) weights of the solutions, for penalties (S, A)."""
+        return self._coefficients(penalties, self.size) @ self.directions[:, : self.diagonal.shape[1]]
+
     def patterns(self, penalties: Tensor) -> Tensor:
         """(S, A, d) cov(Z) w / sd(Z w) of the solutions (Haufe et al. 2014, eq. 6); 0 where the score is constant.
 
         No further sum is needed: for the solution A w = b - alpha w.
         """
-        coefficients = self._coefficients(penalties, self.size)
-        weights = coefficients @ self.directions[:, : self.diagonal.shape[1]]
+        weights = self.weights(penalties)
         right = self.directions[:, 0] * self.start[:, None]
         covariance = (right[:, None] - penalties[:, :, None] * weights) / self.count[:, None, None]
         variance = (weights * covariance).sum(dim=2, keepdim=True)

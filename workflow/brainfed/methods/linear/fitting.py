@@ -29,6 +29,7 @@ from brainfed.samples.inner_folds import institution_folds, twin_groups
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
 from brainfed.samples.view_scaling import scaled
+from brainfed.samples.views import View
 
 MODEL_BYTES = 8
 """A weight of a linear model, float64."""
@@ -91,14 +92,18 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     pools = _pools(task, inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
     patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
+    parts = np.full((len(inputs.subjects), len(_modelled(inputs)), len(inputs.views)), np.nan)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
         models = {pool: _models(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
-        _score(task, inputs, fold, pools, models, scores[fold], ledger)
+        _score(task, inputs, fold, pools, models, scores[fold], parts, ledger)
         patterns[fold] = _patterns(list(models.values()), dimensions)
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": parameters}
-    return Outcome(scores, task.kind, counts=counts, crossings=ledger.rows(), patterns=patterns)
+    return Outcome(
+        scores, task.kind, counts=counts, crossings=ledger.rows(), patterns=patterns,
+        contributions=parts.astype(np.float32) if inputs.views else None,
+    )  # fmt: skip
 
 
 def _modelled(inputs: MethodInputs) -> list[int]:
@@ -160,25 +165,37 @@ def _score(
     pools: IntArray,
     models: Mapping[int, Models],
     scores: NDArray[np.float64],
+    parts: NDArray[np.float64],
     ledger: Ledger,
 ) -> None:
-    """Fill in the scores (n, C) of the subjects tested in a fold."""
+    """Fill in the scores (n, C) of the subjects tested in a fold, and the parts (n, K, V) of views in their margins."""
 
-    def response(pool: int, rows: IntArray) -> NDArray[np.float64]:
+    def response(pool: int, rows: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         own = (pools == pool) & inputs.training(fold)
-        return _response(task, models[pool], _features(inputs, fold, own)[rows])
+        features = _features(inputs, fold, own)[rows]
+        return _response(task, models[pool], features), _parts(models[pool], features, inputs.views)
 
     for pool in np.unique(pools[inputs.tested(fold)]).tolist():
         rows = np.flatnonzero(inputs.tested(fold) & (pools == pool))
         if pool in models:
-            scores[rows] = response(pool, rows)
+            scores[rows], parts[rows] = response(pool, rows)
             continue
-        scores[rows] = np.mean([response(helper, rows) for helper in models], axis=0)
+        found = [response(helper, rows) for helper in models]
+        scores[rows], parts[rows] = (np.mean(values, axis=0) for values in zip(*found, strict=True))
         if not ledger.rows():
             sizes = sizes_of(pools)
             helpers = {helper: sizes[helper] for helper in models}
             parameters = (inputs.fold_features(fold).shape[1] + 1) * len(_modelled(inputs))
             record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((parameters,), MODEL_BYTES)})
+
+
+def _parts(models: Models, features: FloatArray, views: Sequence[View]) -> NDArray[np.float64]:
+    """Parts (n, K, V) of the views in the margins of the features (n, d), but for the models' constants."""
+    parts = np.zeros((len(features), len(models), len(views)))
+    for place, view in enumerate(views):
+        weights = np.stack([model.weights[view.columns] for model in models], axis=1)
+        parts[:, :, place] = features[:, view.columns] @ weights
+    return parts
 
 
 def _response(task: LinearTask, models: Models, features: FloatArray) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from nilearn.plotting import (
 from numpy.typing import NDArray
 
 from brainfed.imaging.connectivity import to_matrices
-from brainfed.imaging.scans.atlas import load_atlas
+from brainfed.imaging.scans.atlas import Atlas, load_atlas
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
 from brainfed.reporting.figures.connectivity.group_connectivity import GroupConnectivity, networks
 from brainfed.reporting.figures.style import COLD, FAINT, INK, RULE, WARM, WIDE, bare, placed_figure
@@ -26,7 +26,16 @@ STRONGEST = 40
 
 def region_coordinates(parcellation: str | Path, table: str | Path | None) -> NDArray[np.float64]:
     """(R, 3) centre of every region in mm, in the order of the region table; NaN for one without voxels."""
+    return _centres(load_atlas("atlas", parcellation, table))
+
+
+def region_places(parcellation: str | Path, table: str | Path | None) -> dict[str, NDArray[np.float64]]:
+    """Region -> (3,) its centre in mm; NaN for one without voxels."""
     atlas = load_atlas("atlas", parcellation, table)
+    return dict(zip(atlas.regions, _centres(atlas), strict=True))
+
+
+def _centres(atlas: Atlas | ProbabilisticAtlas) -> NDArray[np.float64]:
     import nibabel as nib
 
     if isinstance(atlas, ProbabilisticAtlas):

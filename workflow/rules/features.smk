@@ -240,6 +240,7 @@ rule compute_tangent:
         covariances=lambda wc: LAYOUT.covariance_files(
             stage_of(wc, "features"), wc.cohort
         ),
+        included="results/{cohort}/cohort/included.parquet",
     output:
         features=stage_pattern("features", part="all", repeat=""),
     log:

@@ -1,4 +1,4 @@
-"""Compute tangent features of every subject with a usable series, at the reference of all of them."""
+"""Compute tangent features of every included subject, at the reference of all of them."""
 
 from brainfed.scripting.job import job
 
@@ -6,9 +6,10 @@ with job(snakemake) as running:
     from brainfed.imaging.tangent.covariances import load_covariances
     from brainfed.imaging.tangent.reference import crossings_of_all
     from brainfed.imaging.tangent.vectors import tangent_of_all
-    from brainfed.runtime.artefacts import write_arrays
+    from brainfed.runtime.artefacts import read_table, write_arrays
 
-    found = load_covariances(snakemake.input.covariances)
+    included = read_table(snakemake.input.included, ["subject", "included"])
+    found = load_covariances(snakemake.input.covariances, sorted(included.loc[included["included"], "subject"]))
     write_arrays(
         snakemake.output.features,
         {"features": tangent_of_all(found, snakemake.threads)},

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from brainfed.federation.message import Message
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.strategies.krylov_space import KrylovSpaces
+from reference.haufe import dense_pattern
 
 PENALTIES = (0.03, 0.5, 10.0)
 
@@ -69,6 +70,18 @@ def test_the_bound_holds_after_any_number_of_directions(size, seed):
     weights = torch.einsum("sak,skd->sad", coefficients, found.directions[:, :60]).numpy()
     distance = np.linalg.norm(weights - solutions(features, targets, training)[0], axis=2).max()
     assert distance <= found.error(every_penalty(3)) + 1e-12
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 30])
+def test_patterns_are_those_of_the_weights_after_any_number_of_directions(size):
+    features, targets, training = problem()
+    found = spaces(features, targets, training, 60, size)
+    coefficients, _ = found.solution(every_penalty(3))
+    weights = torch.einsum("sak,skd->sad", coefficients, found.directions[:, :60]).numpy()
+    for system, mask in enumerate(training > 0):
+        for place in range(3):
+            expected = dense_pattern(features[mask], weights[system, place])
+            np.testing.assert_allclose(found.patterns(every_penalty(3))[system, place], expected, atol=1e-10)
 
 
 def test_directions_beyond_the_rank_change_nothing():

@@ -4,7 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from brainfed.engines.linear.clients import KrylovClients
+from brainfed.engines.linear.design import LinearDesign
+from brainfed.federation.message import Message
 from brainfed.federation.pace import Pace
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
@@ -12,7 +16,8 @@ from brainfed.methods.linear.ridge import RidgeSettings
 from brainfed.methods.linear.train_ridge import train as train_ridge
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.view_scaling import scaled
+from brainfed.samples.inner_folds import institution_folds
+from brainfed.samples.view_scaling import fit_scaling, scaled
 from brainfed.samples.views import View
 from method_inputs import method_inputs
 
@@ -87,6 +92,41 @@ def test_nothing_that_crosses_has_one_entry_a_subject(split):
     names = {row["name"] for row in rows}
     assert {"direction", "product", "last-coefficients"} <= names
     assert ("model" in names) == (split == "leave-one-site-out")
+
+
+def only(inputs, code):
+    """The same fold, in which all other institutions have no label."""
+    labels = np.where(inputs.institution == code, inputs.labels, -1)
+    return replace(inputs, labels=labels)
+
+
+def test_the_summed_reply_is_the_sum_of_what_each_institution_computes_from_its_own_subjects():
+    inputs = method_inputs(75, 40)
+    scaling = fit_scaling(inputs, 0, inputs.training(0), standardise=True)
+    members = np.arange(len(inputs.institutions))[:, None] == inputs.institution
+
+    def replies(cohort):
+        design = LinearDesign.of(cohort, 0, scaling, inner=True, device=torch.device("cpu"))
+        clients = KrylovClients(design, 3, members)
+        first = clients.fit(0, clients.institutions)[0].tensors
+        direction = torch.linspace(-1, 1, 6 * 40, dtype=torch.float64).reshape(1, 6, 40)
+        clients.receive({0: Message({"direction": direction})})
+        return {**first, **clients.fit(1, clients.institutions)[0].tensors}
+
+    together, alone = replies(inputs), [replies(only(inputs, code)) for code in range(3)]
+    for name, tensor in together.items():
+        torch.testing.assert_close(tensor, sum(each[name] for each in alone), msg=name)
+
+
+def test_a_class_with_one_subject_an_institution_leaves_inner_folds_to_all_others():
+    inputs = method_inputs(75, 120)
+    rare = np.where(inputs.labels == 1, np.where(np.arange(75) < 9, 1, 0), inputs.labels)
+    found = institution_folds(replace(inputs, labels=rare), 0)
+    trained = inputs.training(0)
+    assert set(found[~trained]) == {-1}
+    for code in range(3):
+        counts = np.bincount(found[trained & (inputs.institution == code)], minlength=5)
+        assert counts.max() - counts.min() <= 1
 
 
 def test_a_single_penalty_needs_no_search():

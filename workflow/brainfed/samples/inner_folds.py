@@ -43,14 +43,29 @@ def inner_folds(labels: IntArray, twins: IntArray, seed: int) -> IntArray:
 
 
 def institution_folds(inputs: MethodInputs, fold: int) -> IntArray:
-    """(n,) inner fold of each training subject of `fold`, dealt by every institution alone; -1 for all others."""
+    """(n,) inner fold of each training subject of `fold`, dealt by every institution alone; -1 for all others.
+
+    Each institution deals its people of one class after the other, so that rare classes share folds as well as common
+    ones. Twins are those of the first view.
+    """
     found = np.full(len(inputs.subjects), -1)
     for code, name in enumerate(inputs.institutions):
         own = np.flatnonzero((inputs.institution == code) & inputs.training(fold))
-        if len(own):
-            twins = twin_groups(inputs.fold_features(fold)[own])
-            found[own] = inner_folds(inputs.labels[fold, own], twins, inputs.streams.key("inner folds", name, fold))
+        twins = twin_groups(first_view(inputs, fold)[own])
+        people = np.flatnonzero(twins == np.arange(len(own)))
+        random = inputs.streams.numpy("inner folds of institutions", name, fold)
+        labels = inputs.labels[fold, own[people]]
+        dealt = np.concatenate([random.permutation(people[labels == label]) for label in np.unique(labels)] or [people])
+        place = np.zeros(len(own), dtype=np.int64)
+        place[dealt] = np.arange(len(dealt)) % INNER_FOLDS
+        found[own] = place[twins]
     return found
+
+
+def first_view(inputs: MethodInputs, fold: int) -> FloatArray:
+    """(n, d) columns that distinguish twins: all, or those of the first view, which no subject lacks."""
+    features = inputs.fold_features(fold)
+    return features[:, inputs.views[0].columns] if inputs.views else features
 
 
 def choose_cost(costs: Sequence[float], labels: IntArray, fold: IntArray, margins: Margins, loss: Loss) -> float:

@@ -72,7 +72,7 @@ def test_one_candidate_and_one_round_change_nothing():
 
 def test_an_institution_alone_chooses_for_itself():
     losses = np.array([[[[1.0], [3.0], [np.nan]]], [[[2.0], [1.0], [np.nan]]]])
-    assert chosen_candidates(losses, alone=True)[0, :, 0].tolist() == [0, 1, 1]
+    assert chosen_candidates(losses, alone=True)[0, :, 0].tolist() == [0, 1, 0]
     assert chosen_candidates(losses, alone=False)[0, :, 0].tolist() == [1, 1, 1]
 
 

@@ -210,7 +210,8 @@ def _regime(project: ProjectSettings, settings: ExperimentSettings, split: Split
     protocol = settings.protocol or project.protocol
     slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
     name = stage_name(slug, [split_name, protocol, settings.labels])
-    return Regime(name, split_name, protocol, settings.labels, split.validation == "leave_one_site_out")
+    unseen, partial = split.validation == "leave_one_site_out", split.share is not None
+    return Regime(name, split_name, protocol, settings.labels, unseen, partial)
 
 
 def _split_name(project: ProjectSettings, split: SplitSettings) -> str:

@@ -141,9 +141,10 @@ def _scaling(view: ViewSettings) -> dict[str, Any]:
 
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:
-    """The reference of tangent features; scans of tested subjects enter none if the regime hides them."""
-    hidden = regime.unseen or regime.protocol == "inductive"
-    return "training" if settings.reference == "all" and hidden else settings.reference
+    """The reference of tangent features; hidden scans enter none, and an unseen site can be scored by other models."""
+    hidden = regime.unseen or regime.partial or regime.protocol == "inductive"
+    moved = (settings.reference == "all" and hidden) or (settings.tangent and regime.unseen)
+    return "training" if moved else settings.reference
 
 
 def _without_reference(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Regime:
     """Split, protocol and labels of an evaluation.
 
-    `unseen`: whether tested institutions take no part in training (leave-one-site-out).
+    `unseen`: whether tested institutions take no part in training (leave-one-site-out). `partial`: whether the split
+    leaves subjects out (`split.share`).
     """
 
     name: str
@@ -15,6 +16,7 @@ class Regime:
     protocol: str
     labels: str
     unseen: bool
+    partial: bool = False
 
     @property
     def generates(self) -> bool:

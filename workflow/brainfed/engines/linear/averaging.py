@@ -29,7 +29,7 @@ class AveragingClients:
 
     An institution takes full-batch gradient steps on |Z w + b - t|^2 / (2 n_m) + alpha |w|^2 / (2 N), with the step
     1 / (L + alpha / N). L is the largest curvature of any institution, N the number of training subjects of all. The
-    intercept b is the mean target of all: the features are centred.
+    intercept b is the mean target of all: the features are centred, before they are clipped.
 
     Args:
         design: data of the fold.
@@ -131,9 +131,10 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     task, ledger = fold.task, fold.ledger
     clients = AveragingClients(design, task.alphas, task.rounds, task.local_steps, fold.members)
     trained = {code: size for code, size in fold.sizes.items() if clients.samples[code]}
-    systems = (len(design.targets),)
-    record_uploads(ledger, trained, {"curvature": ((), NUMBER_BYTES), "target-sum": (systems, NUMBER_BYTES)})
-    record_downloads(ledger, trained, {"curvature": ((), NUMBER_BYTES), "target-sum": (systems, NUMBER_BYTES)})
+    of_systems = ((len(design.targets),), NUMBER_BYTES)
+    sums = {"curvature": ((), NUMBER_BYTES), "target-sum": of_systems, "count": of_systems}
+    record_uploads(ledger, trained, sums)
+    record_downloads(ledger, trained, sums)
     server = FedAvg(clients.institutions, clients.start(), "subjects")
     reported = {code: int(count) for code, count in enumerate(clients.samples.tolist()) if count}
     wire = Wire(ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)), reported)

@@ -28,7 +28,7 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
 
     Returns:
         Margins; `round_scores` are those after each direction or round, with the penalty that is chosen at the end.
-        Patterns are in units of the features; of several views, in units of the scaled features. The crossings are
+        Patterns are in units of the features; of views, in units of the scaled features. The crossings are
         those of the first fold.
 
     Raises:
@@ -66,7 +66,7 @@ def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, NDArray[np.float
     parts = np.zeros((len(features), design.models, len(views)))
     for place, view in enumerate(views):
         parts[:, :, place] = features[:, view.columns] @ curves.weights[:, view.columns].T
-    return replace(curves, patterns=curves.patterns * _unit(scaling)), parts
+    return replace(curves, patterns=curves.patterns * _unit(fold.inputs, scaling)), parts
 
 
 def _models(inputs: MethodInputs) -> int:
@@ -81,10 +81,10 @@ def _axes(task: RidgeTask, inputs: MethodInputs, scaling: Scaling) -> dict[str, 
     return {"features": dimensions, "parameters": dimensions + 1} | sizes | scaling_axes(scaling)
 
 
-def _unit(scaling: Scaling) -> NDArray[np.float64]:
-    """(d,) or (1,) units of the design in units of the features; of several views, in units of the scaled features."""
-    first, *others = scaling.views
-    if others or not first.scale:
+def _unit(inputs: MethodInputs, scaling: Scaling) -> NDArray[np.float64]:
+    """(d,) or (1,) units of the design in units of the features; of views, in units of the scaled features."""
+    first = scaling.views[0]
+    if inputs.views or not first.scale:
         return np.array([np.sqrt(sum(own.view.weight for own in scaling.views))])
     return np.where(np.isfinite(first.deviation), first.deviation, 0.0) / first.scale
 

@@ -84,7 +84,8 @@ def held_out_losses(inputs: MethodInputs, outcome: Outcome) -> NDArray[np.float6
 def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np.int64]:
     """(2, M, F) candidate and round of the smallest loss: of each institution, or of the mean over institutions.
 
-    An institution without a finite loss takes the choice of the mean. Of equal losses the earliest candidate and round.
+    An institution that chooses for itself and has no finite loss takes the first candidate and the last round. Of equal
+    losses the earliest candidate and round.
 
     Args:
         losses: (K, T, M, F).
@@ -95,7 +96,10 @@ def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np
     for fold in range(folds):
         for code in range(institutions):
             own = losses[:, :, code, fold]
-            if not alone or not np.isfinite(own).any():
+            if alone and not np.isfinite(own).any():
+                found[:, code, fold] = 0, rounds - 1
+                continue
+            if not alone:
                 known = np.isfinite(losses[:, :, :, fold]).any(axis=(0, 1))
                 own = losses[:, :, known, fold].mean(axis=2) if known.any() else np.zeros((candidates, rounds))
             best = int(np.where(np.isfinite(own), own, np.inf).argmin())

@@ -94,11 +94,15 @@ class KrylovSpaces:
     def patterns(self, penalties: Tensor) -> Tensor:
         """(S, A, d) cov(Z) w / sd(Z w) of the solutions (Haufe et al. 2014, eq. 6); 0 where the score is constant.
 
-        No further sum is needed: for the solution A w = b - alpha w.
+        No further sum is needed: A Q is Q T plus one column, the next direction.
         """
-        weights = self.weights(penalties)
-        right = self.directions[:, 0] * self.start[:, None]
-        covariance = (right[:, None] - penalties[:, :, None] * weights) / self.count[:, None, None]
+        size, weights = self.size, self.weights(penalties)
+        coefficients = self._coefficients(penalties, size)[:, :, :size]
+        inside = coefficients * self.diagonal[:, None, :size]
+        inside[:, :, 1:] += coefficients[:, :, :-1] * self.offdiagonal[:, None, : size - 1]
+        inside[:, :, :-1] += coefficients[:, :, 1:] * self.offdiagonal[:, None, : size - 1]
+        beyond = coefficients[:, :, -1:] * self.offdiagonal[:, None, size - 1 : size]
+        covariance = torch.cat([inside, beyond], dim=2) @ self.directions[:, : size + 1] / self.count[:, None, None]
         variance = (weights * covariance).sum(dim=2, keepdim=True)
         return torch.where(variance > 0, covariance / variance.clamp(min=1e-300).sqrt(), 0.0)
 

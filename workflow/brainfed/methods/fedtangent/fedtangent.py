@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, FederatedRidgeSettings
+from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, SOLVER, FederatedRidgeSettings
 from brainfed.methods.linear.ridge import TANGENT
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
@@ -24,7 +24,7 @@ METHOD = Method(
     entry="brainfed.methods.fedtangent.train:train_fedtangent",
     family="federated",
     topology="federated",
-    twins=Twins("tangent-local", "tangent-central"),
+    twins=Twins("tangent-local", "tangent-central", apart=SOLVER),
     options={"features": TANGENT},
     views=True,
     patterns=True,

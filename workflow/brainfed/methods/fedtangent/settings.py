@@ -43,6 +43,9 @@ SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
 }
 """Names and axes: uploads of an institution, downloads of the sums of all. Sites and deviations only as views say."""
 
+SOLVER = ("solver", "rounds", "local_steps", "tolerance")
+"""Settings that shape no model."""
+
 
 @dataclass(frozen=True)
 class FederatedRidgeSettings:
@@ -64,7 +67,10 @@ class FederatedRidgeSettings:
     )
     local_steps: int = setting(10, "Gradient steps of an institution in a round of averaging.", minimum=1)
     tolerance: float = setting(
-        1e-6, "Largest error of a score, against the solution of the pooled data, at which directions end.", minimum=0
+        1e-6,
+        "Bound of a score's error, against the solution of the pooled data, at which directions end; for features of "
+        "the mean norm.",
+        minimum=0,
     )
     zscore: bool = setting(
         True, "Z-score columns by the moments of all training subjects, which cross as sums; views say it themselves."

@@ -25,7 +25,7 @@ from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_spa
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.class_scores import of_two_classes
-from brainfed.samples.inner_folds import institution_folds, twin_groups
+from brainfed.samples.inner_folds import first_view, institution_folds, twin_groups
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
 from brainfed.samples.view_scaling import scaled
@@ -123,7 +123,7 @@ def _models(task: LinearTask, inputs: MethodInputs, fold: int, pool: NDArray[np.
     rows = pool & inputs.training(fold)
     features = _features(inputs, fold, rows)
     labels = inputs.labels[fold, rows]
-    twins = twin_groups(features[rows])
+    twins = twin_groups(first_view(inputs, fold)[rows])
     alike = labels.min() == labels.max() or twins.max() == 0
     institutions = np.unique(inputs.institution[pool])
     owner = inputs.institutions[institutions[0]] if len(institutions) == 1 else "pool"

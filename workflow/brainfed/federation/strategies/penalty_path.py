@@ -34,7 +34,7 @@ class PenaltyPath:
     def __init__(
         self, institutions: tuple[int, ...], objective: Objective, costs: Sequence[float], groups: Tensor
     ) -> None:
-        self.institutions, self.groups = institutions, groups
+        self.groups = groups
         self.costs = torch.tensor(costs, dtype=torch.float64, device=groups.device)
         self.counts = objective.counts.double().clamp(min=1)
         count = int(groups.max()) + 1
@@ -48,6 +48,11 @@ class PenaltyPath:
     def choose(self, number: int) -> tuple[int, ...]:
         """All institutions."""
         return self.server.choose(number)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds until now, also of a resumed training."""
+        return self.server.rounds
 
     def finished(self) -> bool:
         """Whether every group has its penalty."""

@@ -75,6 +75,7 @@ class QuasiNewton:
             "loss": torch.full_like(penalties, torch.inf, dtype=torch.float64),
             "step": torch.zeros_like(penalties, dtype=torch.float64),
             "first": torch.zeros_like(penalties, dtype=torch.float64),
+            "rounds": torch.zeros((), dtype=torch.int64),
         }
 
     def choose(self, _number: int) -> tuple[int, ...]:
@@ -88,6 +89,11 @@ class QuasiNewton:
         vanished: Tensor = held["gradient"].norm(dim=1) <= self.objective.tolerance * held["first"]
         return held["loss"].isfinite() & vanished
 
+    @property
+    def rounds(self) -> int:
+        """Number of rounds until now, also of a resumed training."""
+        return int(self.held["rounds"])
+
     def finished(self) -> bool:
         """Whether every model has converged."""
         return bool(self.converged.all())
@@ -99,6 +105,7 @@ class QuasiNewton:
         subjects.
         """
         held, counts = self.held, self.objective.counts.double().clamp(min=1)
+        held["rounds"] = torch.tensor(number + 1)
         weights, biases, losses = (self.total(replies, name) for name in ("weight-gradient", "bias-gradient", "loss"))
         gradient = torch.cat([weights, biases[:, None]], dim=1) / counts[:, None] + self._pull(held["trial"])
         loss = losses / counts + (self._pull(held["trial"]) * held["trial"]).sum(dim=1) / 2

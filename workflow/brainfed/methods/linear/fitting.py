@@ -28,7 +28,7 @@ from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inner_folds import first_view, institution_folds, twin_groups
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
-from brainfed.samples.view_scaling import scaled
+from brainfed.samples.view_scaling import fit_scaling, scaled
 from brainfed.samples.views import View
 
 MODEL_BYTES = 8
@@ -187,6 +187,8 @@ def _score(
             helpers = {helper: sizes[helper] for helper in models}
             parameters = (inputs.fold_features(fold).shape[1] + 1) * len(_modelled(inputs))
             record_help(ledger, helpers, {pool: sizes[pool]}, {"model": ((parameters,), MODEL_BYTES)})
+            if inputs.views:
+                _record_scaling(inputs, fold, helpers, {pool: sizes[pool]}, ledger)
 
 
 def _parts(models: Models, features: FloatArray, views: Sequence[View]) -> NDArray[np.float64]:
@@ -196,6 +198,16 @@ def _parts(models: Models, features: FloatArray, views: Sequence[View]) -> NDArr
         weights = np.stack([model.weights[view.columns] for model in models], axis=1)
         parts[:, :, place] = features[:, view.columns] @ weights
     return parts
+
+
+def _record_scaling(
+    inputs: MethodInputs, fold: int, helpers: Mapping[int, int], helped: Mapping[int, int], ledger: Ledger
+) -> None:
+    """Record the scaling of views that goes with each helper's model: means, deviations and sizes."""
+    scaling = fit_scaling(inputs, fold, inputs.training(fold))
+    entries = sum(own.means.size + own.deviation.size + 1 for own in scaling.views)
+    ledger.axes = {**ledger.axes, "scaling": entries}
+    record_help(ledger, helpers, helped, {"scaling": ((entries,), MODEL_BYTES)})
 
 
 def _response(task: LinearTask, models: Models, features: FloatArray) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ lacks one inner fold it sends one number, the sum of the log losses of its held-
 smallest sum fits the final model.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ INNER, INNER_TOLERANCE = "inner-", 1e-2
 """Prefix of the inner models on the wire; they only rank penalties, so a rough minimum is enough."""
 CURVATURE = 0.5
 """Bound of the curvature of the mean log loss for rows of mean squared norm 1 and an intercept: (1 + 1) / 4."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,11 @@ class Fitting:
         """Run rounds until the server has finished; their number."""
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
         checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
-        most, done = self.settings.max_rounds, [0]
-        federate(clients, server, wire, most, checkpoint, lambda now, *_: done.append(now), finished=server.finished)
-        return done[-1]
+        most = self.settings.max_rounds
+        federate(clients, server, wire, most, checkpoint, lambda *_: None, finished=server.finished)
+        if not server.finished():
+            logger.warning("fold %d: not converged after %d rounds; raise `max_rounds`", self.fold + 1, most)
+        return server.rounds
 
 
 def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:

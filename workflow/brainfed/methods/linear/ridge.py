@@ -55,7 +55,8 @@ METHOD = Method(
     family="linear",
     topology="setting",
     patterns=True,
-    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
+    shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
+    | {"scaling": ("scaling",)},
     views=True,
     variants={
         "ridge-local": {"training": "local"},

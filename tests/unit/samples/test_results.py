@@ -91,6 +91,14 @@ def test_a_certain_mistake_costs_much_but_not_infinitely(inputs, outcome):
     np.testing.assert_allclose(found["test_loss"].iloc[0], -np.log(1e-12))
 
 
+def test_the_loss_of_margins_is_the_squared_distance_from_one(inputs, outcome):
+    margins = np.where(np.isfinite(outcome.round_scores), 0.25, np.nan) * np.array([-1.0, 1.0])
+    found = history_table(inputs, replace(outcome, round_scores=margins, kind="margin"), TRUTH)
+    patient = TRUTH[(inputs.fold == 0) & (inputs.institution == 0)]
+    expected = np.mean(np.where(patient == 1, 0.75**2, 1.25**2))
+    np.testing.assert_allclose(found["test_loss"].iloc[0], expected)
+
+
 def test_an_institution_without_tested_subjects_in_a_fold_has_no_test_loss(inputs, outcome):
     fold = np.array([0, 1, 0, 1])
     alone = replace(inputs, fold=fold, labels=hidden_labels(TRUTH, fold))

@@ -100,8 +100,9 @@ def _history(
 
 
 def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:
-    """Mean cross-entropy of probabilities (n, C), and accuracy."""
+    """Mean cross-entropy of probabilities (n, C), or mean squared distance of margins from 1, and accuracy."""
     if len(label) == 0 or not np.isfinite(scores).all():
         return float("nan"), float("nan")
-    right = np.clip(scores[np.arange(len(label)), label], 1e-12, 1)
-    return float(-np.log(right).mean()), float((predicted_classes(scores, kind) == label).mean())
+    own = scores[np.arange(len(label)), label]
+    losses = np.square(1 - own) if kind == "margin" else -np.log(np.clip(own, 1e-12, 1))
+    return float(losses.mean()), float((predicted_classes(scores, kind) == label).mean())

@@ -74,11 +74,11 @@ def learning_figure(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
                 axes.tick_params(labelleft=False)
         upper.tick_params(labelbottom=False)
         if not column:
-            upper.set_ylabel("cross-entropy")
+            upper.set_ylabel("loss")
             lower.set_ylabel("test accuracy")
             if not row:
                 _name_losses(upper, variant.colour)
-        lower.set_xlabel("local epochs")
+        lower.set_xlabel("local epochs or rounds")
     return figure
 
 

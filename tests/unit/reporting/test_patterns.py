@@ -78,6 +78,17 @@ def test_the_table_on_disk_gives_the_same_rows(tmp_path):
     assert all(row.place == "" for row in shown.printed if REGIONS[0] in row.name)
 
 
+@pytest.mark.parametrize(("scale", "digits"), [(0.001, 5), (0.1, 3), (100.0, 3)])
+def test_small_changes_keep_three_digits(scale, digits):
+    found = patterns()
+    found = Patterns(found.values * scale, found.features, ())
+    (shown,) = shown_patterns(strongest_table(RIDGE.name, found, {}), [RIDGE], WORDS)
+    assert {len(row.mean.partition(".")[2]) for row in shown.printed} == {digits}
+    assert shown.printed[0].mean.startswith("+") and float(shown.printed[0].mean) == pytest.approx(
+        shown.rows["mean"].iloc[0], abs=0.5 * 10.0**-digits
+    )
+
+
 def test_sides_of_the_brain():
     assert [side(x) for x in (-40.0, 40.0, -1.0, np.nan)] == ["L", "R", "M", ""]
     assert end_name("Precuneus", -12.0) == "Precuneus (L)"

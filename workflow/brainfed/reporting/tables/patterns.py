@@ -16,6 +16,8 @@ from brainfed.reporting.variants import ShownVariant
 
 EACH = 10
 """Largest number of raised features, and of lowered ones."""
+FEWEST_DIGITS = 3
+"""Smallest number of decimals of a change; the largest change of a table has as many significant digits."""
 MIDLINE = 3.0
 """Distance in mm from the middle of the brain below which a region is on neither side."""
 
@@ -72,7 +74,9 @@ class ShownPattern:
     @property
     def printed(self) -> list["PrintedFeature"]:
         """The rows as text."""
-        return [_printed(row, connections=self.connections) for row in self.rows.to_dict("records")]
+        largest = float(self.rows["mean"].abs().max())
+        digits = max(FEWEST_DIGITS, FEWEST_DIGITS - 1 - int(np.floor(np.log10(largest))))
+        return [_printed(row, digits, connections=self.connections) for row in self.rows.to_dict("records")]
 
     @property
     def itself(self) -> str:
@@ -105,14 +109,14 @@ class PrintedFeature:
     place: str
 
 
-def _printed(row: dict[Any, Any], *, connections: bool) -> PrintedFeature:
+def _printed(row: dict[Any, Any], digits: int, *, connections: bool) -> PrintedFeature:
     ends = ("from", "to") if connections else ("from",)
     places = [[float(row[f"{end}_{axis}"]) for axis in "xyz"] for end in ends]
     return PrintedFeature(
         name=" \u2013 ".join(end_name(str(row[end]), place[0]) for end, place in zip(ends, places, strict=True)),
         raised=row["mean"] > 0,
-        mean=signed(row["mean"]),
-        sd=rounded(row["sd"]),
+        mean=signed(row["mean"], digits),
+        sd=rounded(row["sd"], digits),
         z=rounded(row["z"], 1),
         same_sign=f"{rounded(100 * row['same_sign'], 0)} %",
         among=f"{rounded(100 * row['among_strongest'], 0)} %",

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from nilearn.plotting import plot_connectome
 from numpy.typing import NDArray
 
@@ -134,6 +135,7 @@ def _dots(axes: Axes, pattern: ShownPattern) -> None:
                 color=colour, fontweight="bold", fontsize=8, va="center",
             )  # fmt: skip
     axes.grid(visible=True, axis="x")
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.set_xlabel("change for one standard deviation of the score\n(mean and deviation over runs)")
 
 

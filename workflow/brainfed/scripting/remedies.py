@@ -19,6 +19,8 @@ REMEDIES: Mapping[str, str] = {
     "compute_covariances": SHARDS,
     "compute_tangent": REGIONS,
     "fit_connectivity": REGIONS + "; `features.selected` does not help, the selection itself reads all features",
+    "join_views": "fewer views, or " + REGIONS,
+    "join_fitted_views": "fewer views, or " + REGIONS,
     "export_cohort": SHARDS,
     "build_graph": FEATURES + ", or a smaller `graph.embedding_dimensions`",
     "train_generator": FEATURES + ", or fewer institutions (`split.count`), each of which has its own generator",

@@ -98,6 +98,7 @@ def test_every_rule_has_a_remedy() -> None:
     small = {
         "simulate_atlas",
         "simulate_participants",
+        "simulate_thickness",
         "ingest_phenotypes",
         "include_subjects",
         "list_issues",

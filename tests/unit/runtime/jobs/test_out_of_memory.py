@@ -94,7 +94,7 @@ def test_the_entry_point_decides_where_its_rule_runs_several() -> None:
 def test_every_rule_has_a_remedy() -> None:
     rules = Path(brainfed.__file__).parents[1] / "rules"
     text = "\n".join(path.read_text() for path in rules.glob("*.smk"))
-    named = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    named = set(re.findall(r"^(?:rule|use rule \w+ as) (\w+)\b", text, re.MULTILINE))
     small = {
         "simulate_atlas",
         "simulate_participants",

@@ -86,7 +86,7 @@ class AveragingClients:
             self.weights[place] = message.tensors["weights"][0]
 
     def score(self, number: int) -> str:
-        """Record the scores of the models on all training subjects."""
+        """Record all subjects' scores by the models without an inner fold left out."""
         models = self.design.models
         found = self.weights[0, :models] @ self.design.features.T
         self.curves[number] = found + self.intercepts[:models, None, None]

@@ -1,4 +1,4 @@
-"""What one fold of linear models learns from: scaled features, targets, and the training subjects of each system."""
+"""Data of linear models in one fold: scaled features, targets, and the training subjects of each system."""
 
 from dataclasses import dataclass
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, SOLVER, FederatedRidgeSettings
+from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, SOLVER, ZSCORE, FederatedRidgeSettings
 from brainfed.methods.linear.ridge import TANGENT
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
@@ -13,7 +13,8 @@ class FedTangentSettings(FederatedRidgeSettings):
     """Settings of federated ridge; tangent features are not z-scored."""
 
     zscore: bool = setting(
-        False, "Z-score columns by the moments of all training subjects, which cross as sums; views say it themselves."
+        False,
+        ZSCORE,
     )
 
 

@@ -32,7 +32,6 @@ RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
 """Sums over the training subjects of an institution, and the server's answers: see `federation.strategies.krylov` and
 `engines.linear.averaging`. The model goes to an institution without training subjects alone."""
 
-
 SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
     "view-counts": ("views",),
     "feature-sums": ("features",),
@@ -41,8 +40,12 @@ SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
     "squared-deviations": ("standardised-features",),
     "squared-norms": ("views",),
 }
-"""Names and axes: uploads of an institution, downloads of the sums of all. Sites and deviations only as views say."""
+"""Names and axes: uploads of an institution, downloads of the sums of all. Sites and deviations cross only if the
+settings of a view ask for them."""
 
+ZSCORE = (
+    "Z-score columns by the moments of all training subjects, which cross as sums; views have settings of their own."
+)
 SOLVER = ("solver", "rounds", "local_steps", "tolerance")
 """Settings that shape no model."""
 
@@ -73,7 +76,8 @@ class FederatedRidgeSettings:
         minimum=0,
     )
     zscore: bool = setting(
-        True, "Z-score columns by the moments of all training subjects, which cross as sums; views say it themselves."
+        True,
+        ZSCORE,
     )
 
     def __post_init__(self) -> None:

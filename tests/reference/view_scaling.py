@@ -18,6 +18,10 @@ def scaled_plainly(inputs: MethodInputs, fold: int, rows: np.ndarray) -> np.ndar
                 site = inputs.phenotypes.site[i]
                 own = [values[j, column] for j in fitting if inputs.phenotypes.site[j] == site]
                 mean = np.mean(own if own and view.centre == "site" and site >= 0 else everybody) if everybody else 0.0
+                if view.centre == "site" and view.unseen_site == "own" and not own and site >= 0:
+                    here = [j for j in range(len(values)) if inputs.phenotypes.site[j] == site and view.present[j]]
+                    here = [values[j, column] for j in here if inputs.institution[j] == inputs.institution[i]]
+                    mean = np.mean(here) if here else 0.0
                 z[i, column] = values[i, column] - mean
             if view.standardise:
                 deviation = np.sqrt(np.mean([z[i, column] ** 2 for i in fitting])) if fitting else 0.0

@@ -160,6 +160,18 @@ def test_scans_of_tested_subjects_enter_no_reference_under_the_inductive_protoco
     assert stage.by_fold
 
 
+@pytest.mark.parametrize(("protocol", "found"), [("transductive", "own"), ("inductive", "all")])
+def test_an_unseen_site_is_centred_by_its_own_subjects_unless_they_must_enter_no_fit(weighing, protocol, found):
+    stage = both(load_plan(config(protocol=protocol))).stages["features"]
+    assert stage.settings.views["thickness"].unseen_site == found
+
+
+def test_the_mean_of_unseen_sites_changes_nothing_where_all_sites_share_one(weighing):
+    views = {**VIEWS, "connectome": VIEWS["connectome"] | {"unseen_site": "all"}}
+    names = [both(load_plan(config(one))).stages["features"].name for one in (VIEWS, views)]
+    assert names[0] == names[1]
+
+
 def test_a_list_in_a_view_is_a_sweep_named_after_the_view(weighing):
     views = {**VIEWS, "thickness": VIEWS["thickness"] | {"weight": [0.1, 0.2], "centre": ["all", "site"]}}
     experiments = {"methods": {"variants": ["ridge-central", "both"]}}

@@ -54,6 +54,7 @@ def test_the_metadata_describe_every_block(files):
         "stop": 5,
         "weight": 0.15,
         "centre": "site",
+        "unseen_site": "own",
         "standardise": True,
         "clip": 4.0,
         "lacking": ["s2"],

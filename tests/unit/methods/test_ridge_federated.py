@@ -37,8 +37,8 @@ def with_views(inputs):
     features = inputs.features[0].copy()
     features[~present, d // 2 :] = 0
     views = (
-        View("one", slice(0, d // 2), 1.0, "all", False, None, np.ones(n, dtype=bool)),
-        View("two", slice(d // 2, d), 0.3, "site", True, 1.5, present),
+        View("one", slice(0, d // 2), 1.0, "all", "own", False, None, np.ones(n, dtype=bool)),
+        View("two", slice(d // 2, d), 0.3, "site", "own", True, 1.5, present),
     )
     return replace(inputs, features=(features,), views=views)
 

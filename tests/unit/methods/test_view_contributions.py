@@ -22,8 +22,8 @@ def two_views():
     inputs = method_inputs(75, 40)
     everybody = np.ones(75, dtype=bool)
     views = (
-        View("one", slice(0, 10), 1.0, "all", False, None, everybody),
-        View("two", slice(10, 40), 0.3, "site", True, 1.5, everybody),
+        View("one", slice(0, 10), 1.0, "all", "own", False, None, everybody),
+        View("two", slice(10, 40), 0.3, "site", "own", True, 1.5, everybody),
     )
     return replace(inputs, views=views)
 

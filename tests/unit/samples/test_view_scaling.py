@@ -15,6 +15,7 @@ from reference.view_scaling import scaled_plainly
 
 SUBJECTS, WIDE, NARROW = 40, 12, 5
 SITES = 4
+UNSEEN = SITES
 
 
 def inputs_with_views(seed: int = 0, institutions: int = 3, **second: object) -> MethodInputs:
@@ -26,10 +27,10 @@ def inputs_with_views(seed: int = 0, institutions: int = 3, **second: object) ->
     present = rng.random(SUBJECTS) < 0.8
     features = np.hstack([connectome, np.where(present[:, None], thickness, 0)]).astype(np.float32)
     inputs = method_inputs(SUBJECTS, institutions=institutions, folds=4, seed=seed, features=features)
-    described = {"weight": 0.15, "centre": "site", "standardise": True, "clip": 2.0} | second
+    described = {"weight": 0.15, "centre": "site", "unseen_site": "own", "standardise": True, "clip": 2.0} | second
     everybody = np.ones(SUBJECTS, dtype=bool)
     views = (
-        View("connectome", slice(0, WIDE), 1.0, "all", False, None, everybody),
+        View("connectome", slice(0, WIDE), 1.0, "all", "own", False, None, everybody),
         View("thickness", slice(WIDE, WIDE + NARROW), present=present, **described),
     )
     return replace(inputs, views=views, phenotypes=replace(inputs.phenotypes, site=site))
@@ -39,10 +40,17 @@ SECOND = st.fixed_dictionaries(
     {
         "weight": st.floats(0.01, 10),
         "centre": st.sampled_from(["all", "site"]),
+        "unseen_site": st.sampled_from(["own", "all"]),
         "standardise": st.booleans(),
         "clip": st.one_of(st.none(), st.floats(0.1, 4)),
     }
 )
+
+
+def left_out(inputs: MethodInputs, fold: int = 0) -> MethodInputs:
+    """The same in which the subjects tested in a fold come from a site of their own."""
+    site = np.where(inputs.tested(fold), UNSEEN, inputs.phenotypes.site)
+    return replace(inputs, phenotypes=replace(inputs.phenotypes, site=site))
 
 
 @settings(max_examples=25, deadline=None)
@@ -51,6 +59,8 @@ def test_sums_over_institutions_give_what_the_plain_formula_gives(seed, institut
     inputs = inputs_with_views(seed, institutions, **second)
     rows = inputs.training(1)
     np.testing.assert_allclose(scaled(inputs, 1, rows), scaled_plainly(inputs, 1, rows), rtol=1e-10, atol=1e-10)
+    apart = left_out(inputs, 1)
+    np.testing.assert_allclose(scaled(apart, 1, rows), scaled_plainly(apart, 1, rows), rtol=1e-10, atol=1e-10)
 
 
 @settings(max_examples=25, deadline=None)
@@ -88,17 +98,47 @@ def test_the_site_of_a_tested_subject_is_centred_by_its_training_subjects():
         np.testing.assert_allclose(thickness.means[site], inputs.features[0][members, WIDE:].mean(axis=0), rtol=1e-6)
 
 
-def test_a_site_without_training_subjects_and_an_unknown_site_take_the_mean_of_all():
-    inputs = inputs_with_views(centre="site", standardise=False, clip=None)
-    site = np.where(inputs.tested(0), SITES, inputs.phenotypes.site)
-    inputs = replace(inputs, phenotypes=replace(inputs.phenotypes, site=site))
+def test_a_site_without_training_subjects_takes_the_mean_of_all_if_it_must_not_read_its_own():
+    inputs = left_out(inputs_with_views(unseen_site="all", standardise=False, clip=None))
     rows = inputs.training(0)
     thickness = fit_scaling(inputs, 0, rows).views[1]
-    having = rows & inputs.views[1].present
-    mean = inputs.features[0][having, WIDE:].astype(float).mean(axis=0)
-    np.testing.assert_allclose(thickness.means[SITES], mean, rtol=1e-12)
-    unknown = thickness.apply(mean[None, :], np.array([-1]), np.array([True]))
-    np.testing.assert_allclose(unknown, 0, atol=1e-12)
+    mean = inputs.features[0][rows & inputs.views[1].present, WIDE:].astype(float).mean(axis=0)
+    np.testing.assert_allclose(thickness.means[UNSEEN], mean, rtol=1e-12)
+    apart = inputs.tested(0) & inputs.views[1].present
+    expected = thickness.scale * (inputs.features[0][apart, WIDE:] - mean)
+    np.testing.assert_allclose(scaled(inputs, 0, rows)[apart, WIDE:], expected, rtol=1e-6, atol=1e-7)
+
+
+def test_a_site_without_training_subjects_is_centred_at_home_in_each_institution():
+    inputs = left_out(inputs_with_views(standardise=False, clip=None))
+    found = scaled(inputs, 0, inputs.training(0))[:, WIDE:]
+    apart = inputs.tested(0) & inputs.views[1].present
+    for institution in range(len(inputs.institutions)):
+        own = apart & (inputs.institution == institution)
+        assert own.sum() > 1
+        np.testing.assert_allclose(found[own].mean(axis=0), 0, atol=1e-6)
+
+
+def test_the_subjects_of_an_unseen_site_change_neither_the_fit_nor_the_features_of_others():
+    inputs = left_out(inputs_with_views())
+    rows, apart = inputs.training(0), inputs.tested(0)
+    other = inputs.features[0].copy()
+    other[apart, WIDE:] += 100
+    moved = replace(inputs, features=(other,))
+    found, expected = scaled(moved, 0, rows), scaled(inputs, 0, rows)
+    np.testing.assert_array_equal(found[~apart], expected[~apart])
+    np.testing.assert_allclose(found[apart, WIDE:], expected[apart, WIDE:], atol=1e-3)
+
+
+def test_subjects_of_an_unknown_site_take_the_mean_of_all():
+    inputs = inputs_with_views(standardise=False, clip=None)
+    unknown = np.where(inputs.tested(0), -1, inputs.phenotypes.site)
+    inputs = replace(inputs, phenotypes=replace(inputs.phenotypes, site=unknown))
+    rows = inputs.training(0)
+    mean = inputs.features[0][rows & inputs.views[1].present, WIDE:].astype(float).mean(axis=0)
+    apart = inputs.tested(0) & inputs.views[1].present
+    expected = fit_scaling(inputs, 0, rows).views[1].scale * (inputs.features[0][apart, WIDE:] - mean)
+    np.testing.assert_allclose(scaled(inputs, 0, rows)[apart, WIDE:], expected, rtol=1e-6, atol=1e-7)
 
 
 def test_a_subject_that_lacks_a_view_has_zeros_in_it():

@@ -115,8 +115,14 @@ class ViewSettings(OneViewSettings):
     )
     centre: Literal["all", "site"] = setting(
         "all",
-        "Mean that is subtracted: of all training subjects, or of those of the subject's site. A site without training "
-        "subjects takes the mean of all. Report both values of `split.stratify` with `site`.",
+        "Mean that is subtracted: of all training subjects, or of those of the subject's site. Report both values of "
+        "`split.stratify` with `site`.",
+    )
+    unseen_site: Literal["own", "all"] = setting(
+        "own",
+        "With `centre: site`, the mean that is subtracted at a site without training subjects: of its own subjects, "
+        "which its institution computes at home and without labels, or of all training subjects. `all` replaces `own` "
+        "under `protocol: inductive`.",
     )
     standardise: bool = setting(False, "Divide every column by its standard deviation over all training subjects.")
     clip: float | None = setting(None, "Largest absolute value of a column after that; none: no limit.", minimum=0)

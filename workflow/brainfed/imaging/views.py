@@ -12,7 +12,7 @@ from brainfed.imaging.settings import ViewSettings
 from brainfed.runtime.artefacts import ArrayFile, read_arrays
 from brainfed.runtime.errors import UserError
 
-SCALING = ("weight", "centre", "standardise", "clip")
+SCALING = ("weight", "centre", "unseen_site", "standardise", "clip")
 """Settings of a view that a method applies."""
 OF_FEATURES = ("regions", "settings", "harmonised", "columns")
 """Metadata of features that a view keeps."""
@@ -24,9 +24,9 @@ class JoinedViews:
 
     Attributes:
         features: (n, sum of d) the views in order, 0 where a subject lacks one.
-        metadata: subjects (those of the first view), views (a list of name, start, stop, weight, centre, standardise,
-            clip, lacking (ids of subjects without the view), and of its features regions, settings, harmonised and
-            columns), crossings of the views.
+        metadata: subjects (those of the first view), views (a list of name, start, stop, weight, centre, unseen_site,
+            standardise, clip, lacking (ids of subjects without the view), and of its features regions, settings,
+            harmonised and columns), crossings of the views.
     """
 
     features: NDArray[np.float32]

@@ -4,9 +4,9 @@ Of view v with columns x, over the training subjects that fit it:
 
     z = clip((x - mean) / sd),        f = sqrt(weight / tau) z,        tau = mean |z|^2
 
-The mean is that of all these subjects, or of those of the subject's site. A site without any takes the mean of all. A
-subject that lacks the view has f = 0, and counts in tau: over the training subjects the mean squared norm of all views
-side by side is the sum of their weights.
+The mean is that of all these subjects, or of those of the subject's site. A site without any takes the mean of all, or
+that of its own subjects in their institution, which centres nobody else. A subject that lacks the view has f = 0, and
+counts in tau: over the training subjects the mean squared norm of all views side by side is the sum of their weights.
 
 Every step is a sum over institutions (`SiteSums`, squares, squared norms), so a federation fits the same scaling with
 three messages of an institution, sent once.
@@ -44,13 +44,16 @@ class SiteSums:
         """The sums of two institutions."""
         return SiteSums(self.count + other.count, self.total + other.total)
 
+    @property
+    def known(self) -> Mask:
+        """(S + 1,) whether the site has training subjects; the last row is no site."""
+        return np.append(self.count[:-1] > 0, False)
+
     def means(self) -> Float64:
         """Means (S + 1, d) of all sites; sites without subjects, and the last row, hold the mean over everybody."""
         everybody = self.total.sum(axis=0) / max(self.count.sum(), 1.0)
         own = self.total / np.maximum(self.count, 1.0)[:, None]
-        known = self.count > 0
-        known[-1] = False
-        return np.where(known[:, None], own, everybody)
+        return np.where(self.known[:, None], own, everybody)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class ViewScaling:
     Attributes:
         view: the view.
         means: (S + 1, d) mean of every site, and last that of all; (1, d) if all sites share one.
+        known: (S + 1,) or (1,) whether the mean is that of training subjects of the site.
         deviation: (d,) standard deviation of the centred columns; infinite if a column is constant; 1 without
             z-scores.
         scale: sqrt(weight / tau); 0 if no training subject has the view or all are identical.
@@ -67,20 +71,26 @@ class ViewScaling:
 
     view: View
     means: Float64
+    known: Mask
     deviation: Float64
     scale: float
 
-    def apply(self, features: FloatArray, site: IntArray, present: Mask) -> Float64:
-        """The scaled view (n, d) of any subjects.
-
-        Args:
-            features: (n, d) columns of the view.
-            site: (n,) codes of sites; -1 or a site without training subjects: the mean over all is subtracted.
-            present: (n,) mask of the subjects that have the view.
-        """
-        scaled = _standardised(features, site, self.means, self.deviation, self.view.clip) * self.scale
-        scaled[~present] = 0.0
+    def of_subjects(self, inputs: MethodInputs, fold: int) -> Float64:
+        """The scaled view (n, d) of all subjects."""
+        features, site = inputs.fold_features(fold)[:, self.view.columns], inputs.phenotypes.site
+        scaled = self.scale * _standardised(features, site, self.means, self.deviation, self.view.clip)
+        for rows in self._at_home(site, inputs.institution):
+            own = features[rows].mean(axis=0, dtype=np.float64, keepdims=True)
+            scaled[rows] = self.scale * _standardised(features[rows], site[rows], own, self.deviation, self.view.clip)
+        scaled[~self.view.present] = 0.0
         return scaled
+
+    def _at_home(self, site: IntArray, institution: IntArray) -> Iterator[Mask]:
+        """Masks (n,) of the subjects of an unseen site in one institution, who are centred by their own mean."""
+        if self.view.centre == "site" and self.view.unseen_site == "own":
+            apart = self.view.present & (site >= 0) & ~self.known[site]
+            for pair in sorted(set(zip(institution[apart].tolist(), site[apart].tolist(), strict=True))):
+                yield apart & (institution == pair[0]) & (site == pair[1])
 
 
 @dataclass(frozen=True)
@@ -89,18 +99,9 @@ class Scaling:
 
     views: tuple[ViewScaling, ...]
 
-    def apply(self, features: FloatArray, site: IntArray, present: Mask) -> Float64:
-        """The scaled views (n, d) side by side.
-
-        Args:
-            features: (n, d).
-            site: (n,) codes of sites.
-            present: (n, V) whether each subject has each view.
-        """
-        blocks = [
-            own.apply(features[:, own.view.columns], site, present[:, place]) for place, own in enumerate(self.views)
-        ]
-        return np.concatenate(blocks, axis=1)
+    def of_subjects(self, inputs: MethodInputs, fold: int) -> Float64:
+        """The scaled views (n, d) of all subjects, side by side."""
+        return np.concatenate([own.of_subjects(inputs, fold) for own in self.views], axis=1)
 
 
 def fit_scaling(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Scaling:
@@ -128,15 +129,13 @@ def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = F
 
     Arguments and errors as of `fit_scaling`.
     """
-    scaling = fit_scaling(inputs, fold, rows, standardise=standardise)
-    present = np.stack([own.view.present for own in scaling.views], axis=1)
-    return scaling.apply(inputs.fold_features(fold), inputs.phenotypes.site, present)
+    return fit_scaling(inputs, fold, rows, standardise=standardise).of_subjects(inputs, fold)
 
 
 def _only_view(inputs: MethodInputs, fold: int, *, standardise: bool) -> View:
     columns = inputs.fold_features(fold).shape[1]
     everybody = np.ones(len(inputs.subjects), dtype=np.bool_)
-    return View("features", slice(0, columns), 1.0, "all", standardise, None, everybody)
+    return View("features", slice(0, columns), 1.0, "all", "own", standardise, None, everybody)
 
 
 def _fit(inputs: MethodInputs, fold: int, rows: Mask, view: View) -> ViewScaling:
@@ -145,7 +144,8 @@ def _fit(inputs: MethodInputs, fold: int, rows: Mask, view: View) -> ViewScaling
     sites = int(site.max()) + 1 if view.centre == "site" else 0
     parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
     sums = [site_sums(*part, sites) for part in parts]
-    means = sum(sums[1:], sums[0]).means()
+    summed = sum(sums[1:], sums[0])
+    means = summed.means()
     deviation = np.ones(features.shape[1])
     if view.standardise:
         squares = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
@@ -153,7 +153,9 @@ def _fit(inputs: MethodInputs, fold: int, rows: Mask, view: View) -> ViewScaling
         deviation[deviation <= SMALLEST * np.abs(means).max(axis=0)] = np.inf
     tau = sum(squared_norm(*part, means, deviation, view.clip) for part in parts) / int(rows.sum())
     nothing = 0.0 if view.standardise else float(np.square(SMALLEST * means).sum(axis=1).max())
-    return ViewScaling(view, means, deviation, float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0)
+    return ViewScaling(
+        view, means, summed.known, deviation, float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0
+    )
 
 
 def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:

@@ -23,6 +23,8 @@ class View:
         columns: the block among the columns of the features.
         weight: its share of the mean squared norm of a subject, relative to the other views.
         centre: mean that is subtracted: of all training subjects, or of those of the subject's site.
+        unseen_site: mean that is subtracted instead at a site without training subjects: of its own subjects, or of all
+            training subjects.
         standardise: whether every column is divided by its standard deviation over the training subjects.
         clip: largest absolute value after that; None: no limit.
         present: (n,) mask of the subjects that have the view; the columns of the others are 0.
@@ -32,6 +34,7 @@ class View:
     columns: slice
     weight: float
     centre: Literal["all", "site"]
+    unseen_site: Literal["own", "all"]
     standardise: bool
     clip: float | None
     present: Mask
@@ -65,6 +68,7 @@ def _view(described: dict[str, Any], subjects: Sequence[str]) -> View:
         columns=slice(described["start"], described["stop"]),
         weight=described["weight"],
         centre=described["centre"],
+        unseen_site=described["unseen_site"],
         standardise=described["standardise"],
         clip=described["clip"],
         present=np.array([subject not in lacking for subject in subjects], dtype=np.bool_),

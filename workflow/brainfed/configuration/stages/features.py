@@ -53,13 +53,14 @@ class Features(StageKind):
                     f"{where}.features.views: method {method.name!r} reads one kind of features, found "
                     f"{len(settings.views)} views; name its settings without `views`, or choose another method."
                 )
-            return FeatureSettings(views={name: _effective(view) for name, view in settings.views.items()})
+            views = {name: _without_sites(_effective(view)) for name, view in settings.views.items()}
+            return FeatureSettings(views=views)
         return _effective(settings)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
         """Reject features that are selected by the true diagnoses in a null control; hide tested subjects' scans."""
         if settings.views:
-            hidden = {name: replace(view, reference=_reference(view, regime)) for name, view in settings.views.items()}
+            hidden = {name: _hidden(view, regime) for name, view in settings.views.items()}
             for name, view in hidden.items():
                 self.under(view.features, method, regime, f"{where}.features.views.{name}")
             return replace(settings, views=hidden)
@@ -138,6 +139,17 @@ def _scaling(view: ViewSettings) -> dict[str, Any]:
     usual, values = asdict(ViewSettings()), asdict(view)
     own = values.keys() - asdict(OneViewSettings()).keys()
     return {key: values[key] for key in own if values[key] != usual[key]}
+
+
+def _hidden(view: ViewSettings, regime: Regime) -> ViewSettings:
+    """A view that no test subject centres under the inductive protocol."""
+    moved = view.centre == "site" and regime.protocol == "inductive"
+    return replace(view, reference=_reference(view, regime), unseen_site="all" if moved else view.unseen_site)
+
+
+def _without_sites(view: ViewSettings) -> ViewSettings:
+    """A view without the setting of unseen sites, if all sites share one mean."""
+    return view if view.centre == "site" else replace(view, unseen_site=ViewSettings.unseen_site)
 
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:

@@ -36,8 +36,7 @@ class LinearDesign:
         """Build it from the features of a fold and their scaling, with or without inner folds."""
         labels, visible = inputs.labels[fold], inputs.training(fold)
         inside, count = (institution_folds(inputs, fold), INNER_FOLDS) if inner else (np.full(len(labels), -1), 0)
-        present = np.stack([own.view.present for own in scaling.views], axis=1)
-        features = scaling.apply(inputs.fold_features(fold), inputs.phenotypes.site, present)
+        features = scaling.of_subjects(inputs, fold)
         features /= np.sqrt(sum(own.view.weight for own in scaling.views))
         codes = [1] if inputs.classes == 2 else range(inputs.classes)
         targets = np.stack([np.where(visible, np.where(labels == code, 1.0, -1.0), 0.0) for code in codes])

@@ -14,6 +14,9 @@ from scipy.ndimage import gaussian_filter1d
 
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.splits.institutions import split
+from brainfed.graphs.graph import Graph
+from brainfed.graphs.population.build import build_graph
+from brainfed.graphs.settings import GraphSettings
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
@@ -30,9 +33,10 @@ Series = Mapping[str, NDArray[np.float32]]
 
 
 def read_series(folder: Path) -> tuple[Series, pd.DataFrame]:
-    """Series (time, region) by subject, and subject, site, diagnosis, in ascending order of subject."""
-    table = pd.read_csv(folder / "subjects.csv").rename(columns={"key": "subject", "SITE_ID": "site"})
-    people = table[["subject", "site"]].assign(diagnosis=table["label_asd"]).sort_values("subject", ignore_index=True)
+    """Series (time, region) by subject, and subject, site, age, sex, diagnosis, in ascending order of subject."""
+    names = {"key": "subject", "SITE_ID": "site", "AGE_AT_SCAN": "age", "SEX": "sex", "label_asd": "diagnosis"}
+    table = pd.read_csv(folder / "subjects.csv").rename(columns=names)
+    people = table[list(names.values())].sort_values("subject", ignore_index=True)
     with np.load(folder / "timeseries.npz") as held:
         return {subject: held[subject] for subject in people["subject"]}, people
 
@@ -67,7 +71,7 @@ def correlations(series: Series, sites: Mapping[str, str] | None = None, seed: i
 
 
 def drawn(features: NDArray[np.float32], people: pd.DataFrame, repeat: int, institutions: int = 5) -> MethodInputs:
-    """Five random institutions and five folds of one repeat; identical subjects stay together."""
+    """Five random institutions, five folds and a population graph of one repeat; identical subjects stay together."""
     streams = Streams(0, repeat)
     first: dict[bytes, str] = {}
     groups = [first.setdefault(row.tobytes(), name) for row, name in zip(features, people["subject"], strict=True)]
@@ -76,15 +80,19 @@ def drawn(features: NDArray[np.float32], people: pd.DataFrame, repeat: int, inst
     places = places.sort_values("subject", ignore_index=True)
     assert list(places["subject"]) == list(people["subject"])
     names = tuple(sorted(places["institution"].unique()))
-    fold, count = places["fold"].to_numpy(np.int64), len(people)
+    fold = places["fold"].to_numpy(np.int64)
+    institution = places["institution"].map({name: code for code, name in enumerate(names)}).to_numpy(np.int64)
+    site, sex = (pd.factorize(people[column])[0].astype(np.int64) for column in ("site", "sex"))
+    age = people["age"].to_numpy(np.float64)
+    graph = build_graph(features, institution, site=site, sex=sex, age=age, settings=GraphSettings(), streams=streams)
     return MethodInputs(
         subjects=tuple(people["subject"]),
         institutions=names,
-        institution=places["institution"].map({name: code for code, name in enumerate(names)}).to_numpy(np.int64),
+        institution=institution,
         fold=fold,
         labels=hidden_labels(people["diagnosis"].to_numpy(np.int64), fold),
         features=(features,),
-        graphs=(),
-        phenotypes=Phenotypes(*(np.zeros(count, np.int64) for _ in range(2)), np.zeros(count), np.zeros(count)),
+        graphs=(Graph(graph.row, graph.column, graph.weight, len(people)),),
+        phenotypes=Phenotypes(site, sex, age, np.zeros(len(people))),
         streams=streams,
     )

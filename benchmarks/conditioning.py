@@ -32,6 +32,7 @@ KINDS = ("plain", "common")
 VARIANTS = (
     "logistic-federated", "logistic-central", "logistic-local", "logistic-fedavg",
     "fedmlp-centred", "centralmlp-centred", "localmlp-centred", "fedmlp", "centralmlp", "localmlp",
+    "fedgcn-centred", "centralgcn-centred", "localgcn-centred", "fedgcn", "centralgcn", "localgcn", "fedgcn-skip",
 )  # fmt: skip
 
 

@@ -37,6 +37,21 @@ def test_a_list_in_a_split_makes_a_group_of_experiments():
     assert planned.group("methods") == (planned.experiments["methods"],)
 
 
+@pytest.mark.parametrize("key", ["split", "experiments"])
+def test_a_choice_on_the_next_fold_needs_a_third_fold_to_learn_from(key):
+    chosen = {"chosen": {"method": "fedgcn", "choose": "inner"}}
+    experiments = {"methods": {"variants": ["ridge-central", "chosen"]}}
+    assert plan(variants=chosen, experiments=experiments)
+    if key == "split":
+        changed = {"split": {"folds": 2}}
+    else:
+        changed = {"experiments": {"methods": {"variants": ["ridge-central", "chosen"], "split": {"folds": 2}}}}
+    with pytest.raises(UserError, match=r"experiments\.methods: variant 'chosen' .* needs 3 folds or more, .* found 2"):
+        plan(**{"variants": chosen, "experiments": experiments, **changed})
+    alone = {"methods": {"variants": ["ridge-central", "chosen"], "split": {"validation": "leave_one_site_out"}}}
+    assert plan(variants=chosen, experiments=alone)
+
+
 def test_every_experiment_has_a_twin_with_one_repeat_that_shares_its_results():
     planned = plan()
     whole, twin = planned.experiments["clients-count4"], planned.experiments["clients-quick-count4"]

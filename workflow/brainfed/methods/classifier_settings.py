@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
@@ -38,18 +38,6 @@ class InputSettings:
     precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
-@dataclass(frozen=True)
-class CentreSettings:
-    """Removal of what all features of a subject share."""
-
-    centre: Literal["none", "subject"] = setting(
-        "none",
-        "subject: subtract from each subject's features their mean, at home, before any z-score. Without regression "
-        "of the global signal all correlations of a subject rise and fall together; steps of Adam then follow this "
-        "direction alone.",
-    )
-
-
 CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates", "rounds"), "choice": ("chosen",)}
 """Sent with `choose: inner` alone."""
 
@@ -57,6 +45,9 @@ CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates
 @dataclass(frozen=True)
 class ChoiceSettings:
     """Choice of the weight decay and of the number of rounds, as linear models choose their penalty."""
+
+    LEAST_FOLDS: ClassVar[int] = 3
+    """One to test, one to choose by, one to learn from."""
 
     choose: Literal["none", "inner"] = setting(
         "none",
@@ -84,6 +75,12 @@ class ChoiceSettings:
 class ClassifierSettings(ChoiceSettings, InputSettings):
     """A classifier with two hidden layers."""
 
+    centre: Literal["none", "subject"] = setting(
+        "none",
+        "subject: subtract from each subject's features their mean, at home, before any z-score. Without regression "
+        "of the global signal all correlations of a subject rise and fall together; steps of Adam then follow this "
+        "direction alone.",
+    )
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
     dropout: float = setting(
         0.0,

@@ -1,5 +1,7 @@
 """The torch side that the families of FedNI's Table V share."""
 
+from dataclasses import replace
+
 from brainfed.engines.stacked.choosing import train_chosen
 from brainfed.engines.stacked.propagation import Propagate
 from brainfed.engines.stacked.training import Server, Training, train_stacked
@@ -7,8 +9,10 @@ from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
 from brainfed.models.classifier import Classifier
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.standardise import centred_subjects
 
 
 def train_classifier(
@@ -20,8 +24,19 @@ def train_classifier(
     propagate: Propagate | None = None,
     server: Server = FedAvg,
 ) -> Outcome:
-    """Train `module` with the topology and the shared tensors of `method`, and choose as its settings say."""
+    """Train `module` with the topology and the shared tensors of `method`; centre and choose as its settings say.
+
+    Raises:
+        UserError: `choose: inner` and fewer than three sites are left out; the config refuses fewer folds.
+    """
     assert method.topology != "setting"
+    if settings.choose == "inner" and inputs.folds < settings.LEAST_FOLDS:
+        raise UserError(
+            f"choose: inner needs at least {settings.LEAST_FOLDS} sites to leave out, found {inputs.folds}; set "
+            "`choose: none`."
+        )
+    if settings.centre == "subject":
+        inputs = replace(inputs, features=tuple(map(centred_subjects, inputs.features)))
     training = Training(
         module,
         inputs,

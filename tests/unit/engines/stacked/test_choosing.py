@@ -87,6 +87,7 @@ def test_mean_losses_cross_and_inner_trainings_count():
         assert rows[row["name"], row["direction"]]["bytes"] == 4 * row["bytes"]
 
 
-def test_two_folds_are_refused():
-    with pytest.raises(UserError, match="choose: inner needs at least 3 folds"):
-        train_fedmlp(method_inputs(60, 12, folds=2), CASES["fedmlp"][1], Run())
+def test_two_sites_to_leave_out_are_refused():
+    inputs = method_inputs(60, 12, institutions=2, split="leave-one-site-out")
+    with pytest.raises(UserError, match="choose: inner needs at least 3 sites to leave out, found 2"):
+        train_fedmlp(inputs, CASES["fedmlp"][1], Run())

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from brainfed.engines.stacked.training import Training, train_stacked
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
-from brainfed.runtime.errors import UserError
 from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.labelled_subjects import HIDDEN
 
-LEAST_FOLDS = 3
 Row = Mapping[str, int | str]
 
 
@@ -28,21 +26,13 @@ def train_chosen(training: Training, decays: Sequence[float]) -> Outcome:
     """Train with the weight decay and the number of rounds that held-out training subjects choose in each fold.
 
     Args:
-        training: of the method; its own weight decay is not used.
+        training: of the method, three folds or more; its own weight decay is not used.
         decays: candidates, ascending.
 
     Returns:
         See `train_stacked`; the scores are those after the chosen round, the curves those of the chosen weight decay.
-
-    Raises:
-        UserError: fewer than three folds.
     """
     inputs = training.inputs
-    if inputs.folds < LEAST_FOLDS:
-        raise UserError(
-            f"choose: inner needs at least {LEAST_FOLDS} folds, one to test and one to choose by, found "
-            f"{inputs.folds}; set `split.folds` higher or `choose: none`."
-        )
     inner = replace(training, inputs=inner_inputs(inputs))
     tried = [_with_decay(inner, decay, f"inner-{index}") for index, decay in enumerate(decays)]
     losses = np.stack([held_out_losses(inputs, outcome) for outcome in tried])

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import CentreSettings, SoloSettings
+from brainfed.methods.classifier_settings import SoloSettings
 from brainfed.methods.method import Method
 
 
 @dataclass(frozen=True)
-class CentralMLPSettings(CentreSettings, SoloSettings):
+class CentralMLPSettings(SoloSettings):
     """Training on pooled data; `standardise: institution` treats the pool as one institution."""
 
 

@@ -7,14 +7,13 @@ from brainfed.methods.classifier_settings import (
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
-    CentreSettings,
     FederatedClassifierSettings,
 )
 from brainfed.methods.method import Method, Twins
 
 
 @dataclass(frozen=True)
-class FedMLPSettings(CentreSettings, FederatedClassifierSettings):
+class FedMLPSettings(FederatedClassifierSettings):
     """The federation's settings and the classifier's."""
 
 

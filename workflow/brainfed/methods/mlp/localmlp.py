@@ -5,12 +5,12 @@ Nothing crosses institutions except under leave-one-site-out: the other sites' m
 
 from dataclasses import dataclass
 
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, CentreSettings, SoloSettings
+from brainfed.methods.classifier_settings import MOMENTS_TENSORS, NETWORK_TENSORS, SoloSettings
 from brainfed.methods.method import Method
 
 
 @dataclass(frozen=True)
-class LocalMLPSettings(CentreSettings, SoloSettings):
+class LocalMLPSettings(SoloSettings):
     """Training in one institution."""
 
 

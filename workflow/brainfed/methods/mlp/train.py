@@ -1,6 +1,5 @@
 """The torch side of FedMLP, LocalMLP and CentralMLP: one network, trained with others, alone or on pooled data."""
 
-from dataclasses import replace
 from functools import partial
 
 from brainfed.methods.method import Method
@@ -14,15 +13,12 @@ from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.mlp import MLP
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
-from brainfed.samples.standardise import centred_subjects
 
 
 def train(
     method: Method, inputs: MethodInputs, settings: FedMLPSettings | LocalMLPSettings | CentralMLPSettings, run: Run
 ) -> Outcome:
     """Train the classifier without a graph on one repeat (FedNI Sec. 7 and 9)."""
-    if settings.centre == "subject":
-        inputs = replace(inputs, features=tuple(map(centred_subjects, inputs.features)))
     module = MLP(inputs.features[0].shape[1], settings.hidden, inputs.classes)
     return train_classifier(method, module, inputs, settings, run)
 

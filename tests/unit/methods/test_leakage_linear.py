@@ -10,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
-from brainfed.methods.linear import logistic, logistic_federated, ridge, svm
+from brainfed.methods.linear import logistic, ridge, svm
+from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.runtime.jobs.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 

@@ -10,8 +10,8 @@ from brainfed.methods.gcn.centralgcn import CentralGCNSettings
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.localgcn import LocalGCNSettings
 from brainfed.methods.gcn.train import train_centralgcn, train_fedgcn, train_localgcn
-from brainfed.methods.linear import train_logistic_federated as logistic_federated
-from brainfed.methods.linear.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.logistic_federated import train as logistic_federated
+from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.jobs.run import Run

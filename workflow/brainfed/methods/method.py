@@ -45,6 +45,7 @@ class Method:
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
+        without_patterns: settings under which it leaves none.
         gpu: whether a GPU helps.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
@@ -62,6 +63,7 @@ class Method:
     options: Mapping[str, Any] = field(default_factory=dict)
     views: bool = False
     patterns: bool = False
+    without_patterns: Mapping[str, Any] = field(default_factory=dict)
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

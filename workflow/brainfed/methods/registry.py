@@ -9,7 +9,8 @@ from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
-from brainfed.methods.linear import logistic, logistic_federated, ridge, svm
+from brainfed.methods.linear import logistic, ridge, svm
+from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
 from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
 

@@ -17,13 +17,18 @@ def explained_variants(experiment: Experiment) -> list[Variant]:
     `SHOWN`. Without any of these, the first on pooled data, or else the first. None under permuted labels, where a
     pattern would describe noise.
     """
-    linear = [variant for variant in experiment.variants if variant.method.patterns]
+    linear = [variant for variant in experiment.variants if _leaves_patterns(variant)]
     if experiment.regime.labels != "true":
         return []
     reference = [variant for variant in linear if variant.name == experiment.settings.reference]
     federated = [variant for variant in linear if topology_of(variant) == "federated" and variant not in reference]
     pooled = [variant for variant in linear if topology_of(variant) == "central"]
     return [*reference, *federated][:SHOWN] or pooled[:1] or linear[:1]
+
+
+def _leaves_patterns(variant: Variant) -> bool:
+    without = variant.method.without_patterns.items()
+    return variant.method.patterns and not any(variant.settings[key] == value for key, value in without)
 
 
 def explained_experiments(plan: Plan) -> list[str]:

@@ -4,16 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.pace import Pace
 from brainfed.methods.linear import train_logistic as pooled
-from brainfed.methods.linear import train_logistic_federated as federated
 from brainfed.methods.linear.logistic import LogisticSettings
-from brainfed.methods.linear.logistic_clients import LogisticClients
-from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.logistic_federated import train as federated
+from brainfed.methods.logistic_federated.clients import LogisticClients
+from brainfed.methods.logistic_federated.design import designs
+from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.logistic_federated.patterns import haufe_patterns, margin_sums
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
@@ -145,3 +149,37 @@ def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
     again = federated.train(inputs, FederatedLogisticSettings(), run).scores
     assert again.tobytes() == whole.tobytes()
     assert seen[before] > 0
+
+
+def test_without_scaling_the_pattern_is_that_of_the_pooled_model():
+    inputs = method_inputs(90, 40, effect=0.4)
+    settings = FederatedLogisticSettings(costs=(0.3,), standardise="none", tolerance=1e-9, max_rounds=5000)
+    found = federated.train(inputs, settings, DOUBLE).patterns
+    expected = pooled.train(inputs, LogisticSettings(costs=(0.3,), standardise="none"), DOUBLE).patterns
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_pattern_is_haufe_s_of_features_that_are_centred_at_home():
+    inputs = method_inputs(60, 8, effect=0.5)
+    features = inputs.features[0].copy()
+    features[:, 3] = 0.7
+    inputs = replace(inputs, features=(features,))
+    made = designs(inputs, 1, "institution", DOUBLE, Ledger(METHOD.shared_tensors, {"features": 8, "models": 1}))
+    weight = torch.from_numpy(np.random.default_rng(4).standard_normal((1, 8)))
+    sums = [margin_sums(design, weight, torch.tensor([0.4])) for design in made]
+    found = haufe_patterns(sums, int(inputs.training(1).sum()))
+    centred, margins = [], []
+    for design in made:
+        own = features[design.nodes[design.training]].astype(float)
+        centred.append(own - own.mean(axis=0))
+        margins.append(design.rows[torch.from_numpy(design.training)].numpy() @ weight[0].numpy() + 0.4)
+    score = np.concatenate(margins)
+    expected = (score - score.mean()) @ np.concatenate(centred) / (len(score) * score.std())
+    np.testing.assert_allclose(found[0], expected, rtol=1e-6, atol=1e-9)
+    assert found[0, 3] == 0
+
+
+def test_a_margin_that_does_not_vary_has_no_pattern():
+    sums = [(torch.tensor([0.3 * 7], dtype=torch.float64), torch.tensor([0.09 * 7], dtype=torch.float64),
+             torch.tensor([[1e-17, 0.0]], dtype=torch.float64))]  # fmt: skip
+    np.testing.assert_array_equal(haufe_patterns(sums, 7), [[0.0, 0.0]])

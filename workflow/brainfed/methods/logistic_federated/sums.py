@@ -21,9 +21,10 @@ from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.penalty_path import PenaltyPath
 from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
 from brainfed.federation.wire import Wire
-from brainfed.methods.linear.logistic_clients import LogisticClients, Member
-from brainfed.methods.linear.logistic_design import Design, designs
-from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.logistic_federated.clients import LogisticClients, Member
+from brainfed.methods.logistic_federated.design import Design, designs
+from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patterns, margin_sums
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inner_folds import inner_folds, twin_groups
@@ -94,6 +95,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
     classes = (1,) if inputs.classes == 2 else tuple(range(inputs.classes))
     ledger = Ledger(METHOD.shared_tensors, {"features": features, "models": len(classes)})
     scores, rounds = np.full((*inputs.labels.shape, inputs.classes), np.nan), 0
+    patterns = np.zeros((inputs.folds, len(classes), features), dtype=np.float32)
     for fold in range(inputs.folds):
         require_training_subjects(inputs, fold)
         book = ledger if fold == 0 else ledger.blank()
@@ -105,9 +107,10 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
         for design in made:
             tested = inputs.tested(fold)[design.nodes]
             scores[fold, design.nodes[tested]] = _probabilities(clients, design.rows[torch.from_numpy(tested)])
+        patterns[fold] = _patterns(fitting, clients)
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": (features + 1) * len(classes), "rounds": rounds}
-    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
+    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), patterns=patterns)
 
 
 def _choose(fitting: Fitting) -> tuple[list[float], int]:
@@ -164,6 +167,15 @@ def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bo
         return Member(rows, targets, torch.ones_like(targets))
     held_out = torch.from_numpy(judges[design.training]).to(rows)
     return Member(rows, targets, 1 - held_out, held_out)
+
+
+@torch.no_grad()
+def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]:
+    """(P, d) patterns of the models, from one message of every institution with training subjects."""
+    sums = [margin_sums(fitting.designs[code], clients.weight, clients.bias) for code in fitting.taking]
+    content = {name: (tuple(part.shape), 8) for name, part in zip(MARGIN_SUMS, sums[0], strict=True)}
+    record_uploads(fitting.ledger, {code: fitting.sizes[code] for code in fitting.taking}, content)
+    return haufe_patterns(sums, sum(int(fitting.designs[code].training.sum()) for code in fitting.taking))
 
 
 @torch.no_grad()

@@ -53,6 +53,9 @@ SUMS_TENSORS = {
     "weight-gradient": ("models", "features"),
     "bias-gradient": ("models",),
     "loss": ("models",),
+    "margin-sum": ("models",),
+    "squared-margin-sum": ("models",),
+    "feature-margin-sum": ("models", "features"),
     "inner-count": ("inner-models",),
     "inner-weight": ("inner-models", "features"),
     "inner-bias": ("inner-models",),
@@ -67,7 +70,7 @@ METHOD = Method(
     name="logistic-federated",
     title="Logistic, federated",
     settings=FederatedLogisticSettings,
-    entry="brainfed.methods.linear.train_logistic_federated:train",
+    entry="brainfed.methods.logistic_federated.train:train",
     family="federated",
     topology="federated",
     twins=Twins(
@@ -76,6 +79,8 @@ METHOD = Method(
         "Under `solver: fedavg` the federated model has no penalty, and as many steps as its rounds allow.",
         apart=("solver", "tolerance", "max_rounds"),
     ),
+    patterns=True,
+    without_patterns={"solver": "fedavg"},
     gpu=True,
     shared_tensors={
         "weight-0": ("features", "classes"),

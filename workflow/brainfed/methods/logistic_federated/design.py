@@ -31,11 +31,13 @@ class Design:
         nodes: positions of its subjects.
         training: (n,) mask of those with a label.
         rows: (n, d).
+        unit: (d,) units of the rows in those of the features; 0 of a constant feature.
     """
 
     nodes: NDArray[np.int64]
     training: NDArray[np.bool_]
     rows: Tensor
+    unit: Tensor
 
 
 def designs(
@@ -48,11 +50,13 @@ def designs(
     """
     found = members(inputs, [fold], pooled=False, standardise=standardise == "institution")
     features, dtype = inputs.fold_features(fold), getattr(torch, run.precision)
-    rows, masks = [], []
+    rows, masks, units = [], [], []
     for member in found:
         own = torch.from_numpy(features[member.nodes]).to(run.device, dtype)
         if member.mean is not None and member.sd is not None:
             own = (own - torch.from_numpy(member.mean[0]).to(own)) / torch.from_numpy(member.sd[0]).to(own)
+        unit = torch.ones(own.shape[1], dtype=torch.float64) if member.sd is None else torch.from_numpy(member.sd[0])
+        units.append(unit.where(unit.isfinite(), torch.zeros_like(unit)).to(run.device))
         rows.append(own)
         masks.append(inputs.training(fold)[member.nodes])
     seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
@@ -64,7 +68,8 @@ def designs(
         rows = [own - mean.to(own) for own in rows]
     squares = sum(float(rows[code][masks[code]].double().square().sum()) for code in seen)
     norm = (squares / count) ** 0.5 or 1.0
-    return tuple(Design(member.nodes, mask, own / norm) for member, mask, own in zip(found, masks, rows, strict=True))
+    parts = zip(found, masks, rows, units, strict=True)
+    return tuple(Design(member.nodes, mask, own / norm, norm * unit) for member, mask, own, unit in parts)
 
 
 def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:

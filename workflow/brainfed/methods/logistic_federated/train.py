@@ -1,8 +1,8 @@
 """The torch side of federated logistic regression."""
 
 from brainfed.engines.stacked.training import Training, train_stacked
-from brainfed.methods.linear.logistic_federated import METHOD, FederatedLogisticSettings
-from brainfed.methods.linear.logistic_sums import train_sums
+from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
+from brainfed.methods.logistic_federated.sums import train_sums
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome

@@ -15,8 +15,8 @@ from brainfed.engines.graphs.wiring import Bags, Wiring
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
 
-NODES = 1750
-"""Nodes of a block: an activation, 64 wide, fills half of a core's cache of a megabyte."""
+NODES = 4000
+"""Nodes of a block: an activation, 64 wide, has the size of a core's cache, a megabyte."""
 
 WORTH = 0.5
 """Largest share of distinct rows for which equal ones are looked for."""
@@ -45,10 +45,6 @@ class Block:
     answers: Bags
     members: Bags
     graph: Tensor
-
-    def rows(self) -> Tensor:
-        """The input of the first convolution."""
-        return self.table.index_select(0, self.row)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from brainfed.engines.curves import Curves
 from brainfed.engines.graphs.batch import Block, Graphs
 from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.graphs.dropout import KeyedDropout
-from brainfed.engines.graphs.network import Task, loss_and_gradient, scores
+from brainfed.engines.graphs.network import Task, Trainer
 from brainfed.engines.graphs.parameters import Copies
+from brainfed.engines.graphs.side_by_side import SideBySide
 from brainfed.engines.modules import GRADIENT_NORM
 from brainfed.engines.parameter_names import wire_name
 from brainfed.federation.adam import Adam
@@ -65,7 +66,8 @@ class GraphClients:
         self.sends_gradient_norm = sends_gradient_norm
         self.weights = [Copies(own) for own in modules]
         self.optimisers = [[self._adam(vector) for vector in own.values] for own in self.weights]
-        self.dropouts = [KeyedDropout(own[0].dropout, streams) for own in modules]
+        first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
+        self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
         self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
@@ -87,11 +89,10 @@ class GraphClients:
         """Run the local epochs of the chosen institutions."""
         self.curves.losses[number] = np.nan
         steps = [self.batches.of(self.cohort.labels, number, epoch) for epoch in range(self.settings.local_epochs)]
-        for place in chosen:
-            for position in range(len(self.cohort.folds)):
-                if not self.keeps:
-                    self.optimisers[place][position].reset()
-                self.curves.losses[number, place, position] = self._train(number, place, position, steps)
+        parts = [(place, position) for place in chosen for position in range(len(self.cohort.folds))]
+        losses = self.side_by_side.map(lambda trainer, part: self._train(trainer, number, part, steps), parts)
+        for part, loss in zip(parts, losses, strict=True):
+            self.curves.losses[number, *part] = loss
         return {place: self._reply(place) for place in chosen}
 
     def receive(self, messages: Mapping[int, Message]) -> None:
@@ -103,11 +104,8 @@ class GraphClients:
 
     def score(self, number: int) -> str:
         """Record every institution's probabilities of all its graphs."""
-        for place, weights in enumerate(self.weights):
-            for position, graphs in enumerate(self.graphs[place]):
-                found = class_probabilities(scores(weights.parameters[position], graphs.rows, graphs.scored))
-                count, classes = found.shape
-                self.curves.probabilities[number, place, position, :count, :classes] = found.cpu().numpy()
+        parts = [(place, position) for place in self.institutions for position in range(len(self.cohort.folds))]
+        self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), parts)
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def state(self, number: int) -> Arrays:
@@ -150,9 +148,21 @@ class GraphClients:
         norms = {GRADIENT_NORM: self.gradient_norms[place].clone()}
         return Message(tensors | norms, self.samples[place], frozenset(norms))
 
-    def _train(self, number: int, place: int, position: int, steps: Sequence[Sequence[Tensor]]) -> float:
+    def _score(self, trainer: Trainer, number: int, part: tuple[int, int]) -> None:
+        place, position = part
+        graphs = self.graphs[place][position]
+        logits = trainer.scores(self.weights[place].parameters[position], graphs.rows, graphs.scored)
+        count, classes = logits.shape
+        self.curves.probabilities[number, place, position, :count, :classes] = class_probabilities(logits).cpu().numpy()
+
+    def _train(
+        self, trainer: Trainer, number: int, part: tuple[int, int], steps: Sequence[Sequence[Tensor]]
+    ) -> float:
         """Mean loss of one institution's steps in one fold that had a graph; NaN where none had."""
+        place, position = part
         weights, optimiser = self.weights[place], self.optimisers[place][position]
+        if not self.keeps:
+            optimiser.reset()
         pulled = self._pulled(weights, position)
         losses = []
         for epoch, batches in enumerate(steps):
@@ -160,7 +170,7 @@ class GraphClients:
                 labels = every[place, position]
                 if not (labels >= 0).any():
                     continue
-                loss = self._gradient(place, position, labels, (number, epoch, step))
+                loss = self._gradient(trainer, part, labels, (number, epoch, step))
                 for gradient, value, start in pulled:
                     gradient.add_(value - start, alpha=self.settings.proximal)
                 optimiser.step()
@@ -169,9 +179,12 @@ class GraphClients:
             self.gradient_norms[place, position] = self._gradient_norm(weights, position) if losses else 0.0
         return float(np.mean(losses)) if losses else float("nan")
 
-    def _gradient(self, place: int, position: int, labels: Tensor, moment: tuple[int, int, int]) -> float:
+    def _gradient(
+        self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]
+    ) -> float:
         """Loss of one local step; the weights' gradient is written."""
-        weights, dropout = self.weights[place], self.dropouts[place]
+        place, position = part
+        weights, dropout = self.weights[place], self.dropout
         chosen = torch.nonzero(labels >= 0)[:, 0]
         blocks = self._blocks(place, position, chosen)
         held, like = weights.parameters[position], weights.values[position]
@@ -181,12 +194,9 @@ class GraphClients:
         drawn = [dropout.drawn(key, layer, shape) for layer, shape in enumerate(shapes)]
         draws = [each.split(nodes) for each in drawn[:-1]] + [each.split(graphs) for each in drawn[-1:]]
         own = labels[chosen].to(like.device).split(graphs)
-        tasks = (
-            Task(block, own[index], [dropout.kept(each[index], like) for each in draws])
-            for index, block in enumerate(blocks)
-        )
+        tasks = [Task(block, own[index], [each[index] for each in draws]) for index, block in enumerate(blocks)]
         weights.clear(position)
-        return loss_and_gradient(held, weights.gradients[position], tasks, len(chosen), dropout.scale)
+        return trainer.loss_and_gradient(held, weights.gradients[position], tasks)
 
     def _blocks(self, place: int, position: int, chosen: Tensor) -> list[Block]:
         """The graphs of a step; those of the last step are kept, as one step may be all training graphs."""

@@ -42,10 +42,10 @@ class KeyedDropout:
         words = self.streams.numpy("dropout", *key, layer).bit_generator.random_raw(-(-count * kind().nbytes // 8))
         return torch.from_numpy(np.asarray(words).view(kind)[:count].reshape(shape))
 
-    def kept(self, drawn: Tensor, like: Tensor) -> Tensor:
-        """1 where an activation is kept, else 0, in the precision and on the device of `like`."""
-        found = torch.empty(drawn.shape, dtype=like.dtype)
-        return torch.lt(drawn, self._kept_levels - self._levels // 2, out=found).to(like.device)
+    @property
+    def bound(self) -> int:
+        """An activation is kept if its draw is above this."""
+        return self._levels // 2 - 1 - self._kept_levels
 
     @property
     def _levels(self) -> int:

@@ -29,7 +29,7 @@ def plain_cohort(cohort: GraphCohort, modules: Sequence[Sequence[GIN]], streams:
         key = (place, cohort.folds[position], *moment)
         rows = [len(arguments[0])] * module.layers + [len(samples)]
         drawn = [dropout.drawn(key, layer, (count, module.hidden)) for layer, count in enumerate(rows)]
-        return *arguments, [dropout.kept(each, like) * dropout.scale for each in drawn]
+        return *arguments, [(each > dropout.bound).to(like) * dropout.scale for each in drawn]
 
     every = [
         [_arguments(graphs, module.pre.weight) for graphs, module in zip(own, held, strict=True)]

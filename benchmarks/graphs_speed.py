@@ -4,10 +4,10 @@
         [--profile]
 
 FOLDER is a data set in TU text format, as PROTEINS with its `raw`. The split is that of Xie et al. (2021): min(50, N / M)
-graphs in a row to each of M institutions, every other one to an institution at random; a tenth of each is validated,
-a tenth tested. FedAvg of the convolutions, one local epoch in batches of 128 graphs, all graphs scored after every round.
-`operations` are those of the matrix products, `needed` those of the network as it is written, without the products that
-the fast engine saves. With one thread seconds are those of the processor, else of the wall.
+graphs in a row to each of M institutions, every other one to an institution at random; a fifth of each is not trained
+on. FedAvg of the convolutions, one local epoch in batches of 128 graphs, all graphs scored after every round. `GFLOP` are
+the matrix products of a round, of the fast engine those that it forms. `share` is their rate over the machine's, `of
+needed` that of the network as it is written. With one thread seconds are those of the processor, else of the wall.
 """
 
 import argparse

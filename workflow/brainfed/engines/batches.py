@@ -59,6 +59,8 @@ class Batches:
             for position, fold in enumerate(self.folds):
                 nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
                 order = self.streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
-                step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps[institution, position]
+                step[institution, position, torch.from_numpy(order)] = (
+                    torch.arange(len(order)) % steps[institution, position]
+                )
         step = step.to(labels.device)
         return [torch.where(step == index, labels, -1) for index in range(most)]

@@ -4,6 +4,7 @@ Slower than `engines.stacked`, which gives the same numbers where all institutio
 Only the tensors in `shares` leave an institution. A shared tensor has the same shape in all institutions.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -235,7 +236,7 @@ class ModuleClients:
     def _gradient_norm(self, module: torch.nn.Module) -> float:
         """Norm of the gradient of all shared parameters."""
         held = [each.grad for name, each in parameters_by_wire_name(module).items() if name in self.shares]
-        return sum(float(gradient.double().square().sum()) for gradient in held if gradient is not None) ** 0.5
+        return math.sqrt(sum(float(each.double().square().sum()) for each in held if each is not None))
 
 
 def _check_shares(module: torch.nn.Module, shares: Collection[str]) -> None:

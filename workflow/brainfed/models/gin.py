@@ -35,9 +35,7 @@ class GIN(torch.nn.Module):
         self.post = torch.nn.Linear(hidden, hidden)
         self.readout = torch.nn.Linear(hidden, classes)
 
-    def forward(
-        self, nodes: Tensor, edges: Tensor, graph: Tensor, graphs: int, kept: Sequence[Tensor] = ()
-    ) -> Tensor:
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Tensor, graphs: int, kept: Sequence[Tensor] = ()) -> Tensor:
         """Logits (n, C) of n graphs.
 
         Args:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brainfed.engines.graphs.distinct import distinct_bags, distinct_rows
+from brainfed.engines.graphs.distinct import distinct_bags, distinct_rows, in_order
 from brainfed.engines.graphs.wiring import Bags, Wiring
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
@@ -19,7 +19,7 @@ NODES = 4000
 """Nodes of a block: an activation, 64 wide, has the size of a core's cache, a megabyte."""
 
 WORTH = 0.5
-"""Largest share of distinct rows for which equal ones are looked for."""
+"""Largest share of distinct rows for which equal ones are computed once."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,6 @@ class Graphs:
         bags = Bags.of(self._wiring.index, self._wiring.start, nodes.device)
         sums = bags.sums(torch.cat([nodes, torch.ones(len(nodes), 1)], dim=1)).to(self.like.dtype)
         first, self._kind = distinct_rows(sums.numpy())
-        if len(first) > WORTH * len(sums):
-            first = self._kind = np.arange(len(sums))
-        self._distinct = len(first) < len(sums)
         self.rows = sums[torch.from_numpy(first)].to(self.like.device)
         self.scored = self._scored()
 
@@ -105,13 +102,15 @@ class Graphs:
         wiring, nodes = self._wiring.among(chosen)
         senders = wiring if self._senders is self._wiring else self._senders.among(chosen)[0]
         device, kind = self.like.device, self._kind[nodes]
-        rows, read = np.unique(kind, return_inverse=True)
+        # In the order of these nodes, so that sums do not depend on other graphs.
+        row, read = in_order(kind)
+        distinct = len(row) <= WORTH * len(kind)
         messages = Bags.of(wiring.index, wiring.start, device)
         return Block(
             self.rows,
-            torch.from_numpy(rows if self._distinct else kind).to(device),
-            torch.from_numpy(read).to(device) if self._distinct else None,
-            Bags.inverse(read, len(rows), device) if self._distinct else None,
+            torch.from_numpy(row if distinct else kind).to(device),
+            torch.from_numpy(read).to(device) if distinct else None,
+            Bags.inverse(read, len(row), device) if distinct else None,
             messages,
             messages if senders is wiring else Bags.of(senders.index, senders.start, device),
             Bags.of(np.arange(len(nodes)), wiring.node_start, device),
@@ -120,9 +119,11 @@ class Graphs:
 
     def _scored(self) -> Scored:
         wiring, kind, layers = self._wiring, self._kind, []
+        distinct = len(self.rows) <= WORTH * len(kind)
         for _ in range(self.layers - 1):
-            members, start = wiring.index, wiring.start
-            if self._distinct:
+            if distinct:
                 members, start, kind = distinct_bags(wiring, kind)
+            else:
+                members, start, kind = kind[wiring.index], wiring.start, np.arange(len(kind))
             layers.append(Bags.of(members, start, self.like.device))
         return Scored(tuple(layers), Bags.of(kind, wiring.node_start, self.like.device))

@@ -4,6 +4,7 @@ It gives the numbers of `engines.modules` with `plain.plain_cohort`. Institution
 other: an institution's activations stay in a core's cache, where small products run at the rate of large ones.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -155,9 +156,7 @@ class GraphClients:
         count, classes = logits.shape
         self.curves.probabilities[number, place, position, :count, :classes] = class_probabilities(logits).cpu().numpy()
 
-    def _train(
-        self, trainer: Trainer, number: int, part: tuple[int, int], steps: Sequence[Sequence[Tensor]]
-    ) -> float:
+    def _train(self, trainer: Trainer, number: int, part: tuple[int, int], steps: Sequence[Sequence[Tensor]]) -> float:
         """Mean loss of one institution's steps in one fold that had a graph; NaN where none had."""
         place, position = part
         weights, optimiser = self.weights[place], self.optimisers[place][position]
@@ -179,9 +178,7 @@ class GraphClients:
             self.gradient_norms[place, position] = self._gradient_norm(weights, position) if losses else 0.0
         return float(np.mean(losses)) if losses else float("nan")
 
-    def _gradient(
-        self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]
-    ) -> float:
+    def _gradient(self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]) -> float:
         """Loss of one local step; the weights' gradient is written."""
         place, position = part
         weights, dropout = self.weights[place], self.dropout
@@ -192,8 +189,8 @@ class GraphClients:
         key, width = (place, self.cohort.folds[position], *moment), len(held.post.bias)
         shapes = [(sum(nodes), width)] * len(held.convs) + [(sum(graphs), width)] if dropout.rate else []
         drawn = [dropout.drawn(key, layer, shape) for layer, shape in enumerate(shapes)]
-        draws = [each.split(nodes) for each in drawn[:-1]] + [each.split(graphs) for each in drawn[-1:]]
-        own = labels[chosen].to(like.device).split(graphs)
+        draws = [torch.split(each, nodes) for each in drawn[:-1]] + [torch.split(each, graphs) for each in drawn[-1:]]
+        own = torch.split(labels[chosen].to(like.device), graphs)
         tasks = [Task(block, own[index], [each[index] for each in draws]) for index, block in enumerate(blocks)]
         weights.clear(position)
         return trainer.loss_and_gradient(held, weights.gradients[position], tasks)
@@ -218,7 +215,7 @@ class GraphClients:
     def _gradient_norm(self, weights: Copies, position: int) -> float:
         """Norm of the gradient of all shared parameters."""
         held = [gradient for name, gradient in weights.named_gradients[position].items() if name in self.shares]
-        return sum(float(gradient.double().square().sum()) for gradient in held) ** 0.5
+        return math.sqrt(sum(float(each.double().square().sum()) for each in held))
 
 
 def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:

@@ -16,7 +16,7 @@ class GraphCohort:
 
     Attributes:
         graphs: (M)(F) graphs of each institution in each fold, one object where folds have the same.
-        labels: (M, F, n) in {0, ..., C - 1}, -1 where a graph has no training label, and beyond an institution's graphs.
+        labels: (M, F, n) in {0, ..., C - 1}, -1 without a training label, and beyond an institution's graphs.
         folds: numbers of the F folds; they key the streams.
         classes: number of classes C.
     """

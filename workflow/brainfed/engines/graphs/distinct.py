@@ -39,6 +39,13 @@ def distinct_bags(wiring: Wiring, kind: IntArray) -> tuple[IntArray, IntArray, I
     return members[np.repeat(kept, sizes)], np.concatenate([[0], np.cumsum(sizes[first])]), fresh
 
 
+def in_order(kind: IntArray) -> tuple[IntArray, IntArray]:
+    """The kinds that occur (u,), in the order of their first occurrence, and the place there of each (N,)."""
+    occurring, first, place = np.unique(kind, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return occurring[order], np.argsort(order)[place]
+
+
 def _kinds(contents: Iterable[bytes]) -> tuple[IntArray, IntArray]:
     """Number the contents in the order of their first occurrence."""
     known: dict[bytes, int] = {}

@@ -1,8 +1,7 @@
 """A GIN's gradient and scores without autograd, a block of graphs after the other.
 
-The formulas are those of `models.gin.GIN`. A block's activations stay in a core's cache from layer to layer. Two facts
-save passes over them: what is positive after ReLU and dropout passed both, so that no mask is kept; and dropout's factor
-multiplies the weights of the next layer instead of the activations.
+The formulas are those of `models.gin.GIN`. Two facts save passes over the activations: what is positive after ReLU
+and dropout passed both, so that no mask is kept; and dropout's factor multiplies the weights of the next layer instead.
 """
 
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from brainfed.engines.graphs.batch import Block, Scored
 from brainfed.engines.graphs.dropout import KeyedDropout
 from brainfed.engines.graphs.parameters import Linear, Parameters
 from brainfed.engines.graphs.workspace import Workspace
+
 
 @dataclass(frozen=True)
 class Network:

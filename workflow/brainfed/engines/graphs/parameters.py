@@ -80,6 +80,6 @@ class Copies:
     def _views(self, tensor: Tensor) -> Mapping[str, Tensor]:
         """Views (..., *shape) of vectors (..., length), by name."""
         return {
-            name: tensor[..., start : start + self._shapes[name].numel()].unflatten(-1, self._shapes[name])
-            for name, start in self._starts.items()
+            name: tensor[..., start : start + shape.numel()].view(*tensor.shape[:-1], *shape)
+            for (name, start), shape in zip(self._starts.items(), self._shapes.values(), strict=True)
         }

@@ -11,7 +11,9 @@ from typing import Generic, TypeVar
 
 import torch
 
-Tool, Item, Found = TypeVar("Tool"), TypeVar("Item"), TypeVar("Found")
+Tool = TypeVar("Tool")
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 class SideBySide(Generic[Tool]):

@@ -1,7 +1,6 @@
 """Nodes and neighbours as bags: each node's bag holds itself and all nodes that send to it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,16 +11,22 @@ from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.labelled_subjects import IntArray
 
 
-class Bags(NamedTuple):
-    """Sets of rows: bag i holds the rows `index[start[i] : start[i + 1]]`, int32."""
+@dataclass(frozen=True)
+class Bags:
+    """Sets of rows.
 
-    index: Tensor
+    Attributes:
+        member: rows of all bags, int32.
+        start: (bags + 1,) bag i holds `member[start[i] : start[i + 1]]`, int32.
+    """
+
+    member: Tensor
     start: Tensor
 
     @classmethod
-    def of(cls, index: IntArray, start: IntArray, device: torch.device) -> "Bags":
+    def of(cls, member: IntArray, start: IntArray, device: torch.device) -> "Bags":
         """Bags on a device."""
-        return cls(*(torch.from_numpy(each.astype(np.int32)).to(device) for each in (index, start)))
+        return cls(*(torch.from_numpy(each.astype(np.int32)).to(device) for each in (member, start)))
 
     @classmethod
     def inverse(cls, place: IntArray, count: int, device: torch.device) -> "Bags":
@@ -31,7 +36,7 @@ class Bags(NamedTuple):
 
     def sums(self, rows: Tensor) -> Tensor:
         """The sum of each bag's rows: a sparse product in a quarter of the time of torch's."""
-        return embedding_bag(self.index, rows, self.start, mode="sum", include_last_offset=True)
+        return embedding_bag(self.member, rows, self.start, mode="sum", include_last_offset=True)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from brainfed.samples.graph_samples import GraphSamples
 
 
 def random_graphs(count, features=4, seed=0, *, one_hot=True, directed=False):
-    """`count` graphs of 1 to 12 nodes; some have no edges."""
+    """`count` graphs of 1 to 12 nodes, some of them without edges."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 13, count)
     nodes = rng.standard_normal((sizes.sum(), features))
@@ -16,10 +16,9 @@ def random_graphs(count, features=4, seed=0, *, one_hot=True, directed=False):
         nodes = np.eye(features)[nodes.argmax(axis=1)]
     edges = []
     for size in sizes:
-        upper = np.triu(rng.random((size, size)) < rng.choice([0.0, 0.3, 0.6]), 1)
-        if directed:
-            upper = rng.permuted(upper, axis=0) & ~np.eye(size, dtype=bool)
-        edges.append(np.argwhere(upper if directed else upper | upper.T))
+        present = rng.random((size, size)) < rng.choice([0.0, 0.2, 0.5])
+        np.fill_diagonal(present, False)
+        edges.append(np.argwhere(present if directed else present | present.T))
     pairs = np.concatenate(edges)
     return GraphSamples(
         node_start=np.concatenate([[0], np.cumsum(sizes)]),

@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from brainfed.runtime.artefacts import METADATA_KEY, atomic, canonical_json
 
-NAMES = {"float32": "F32", "float64": "F64", "int64": "I64"}
-"""Type -> its name in the header."""
+NAMES = {"int64": "I64", "float64": "F64", "float32": "F32"}
+"""Type -> its name in the header; safetensors writes arrays in this order of their types, then by name."""
 ALIGNMENT = 8
 
 Append = Callable[[str, NDArray[Any]], None]
@@ -34,7 +34,7 @@ def writing_blocks(
         ValueError: a block does not fit, or an array is not complete at the end.
         FullDiskError: there is no room.
     """
-    order = sorted(shapes, key=lambda name: (-np.dtype(shapes[name][0]).itemsize, name))
+    order = sorted(shapes, key=lambda name: ([*NAMES].index(np.dtype(shapes[name][0]).name), name))
     header: dict[str, Any] = {"__metadata__": {METADATA_KEY: canonical_json(dict(metadata))}}
     start: dict[str, int] = {}
     offset = 0

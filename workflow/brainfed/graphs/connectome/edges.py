@@ -25,7 +25,7 @@ def connections(features: Float32, regions: int, *, tangent: bool = False) -> Fl
     if not tangent:
         return features
     rows, columns = np.triu_indices(regions)
-    return features[:, rows != columns] * math.sqrt(0.5)
+    return features[:, rows != columns] / math.sqrt(2)
 
 
 def matrices(features: Float32, regions: int, *, tangent: bool = False) -> Float32:

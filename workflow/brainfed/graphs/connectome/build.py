@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.graphs.connectome.edges import adjacency, connections, matrices, strongest
-from brainfed.graphs.connectome.settings import ConnectomeSettings
+from brainfed.graphs.connectome.settings import ConnectomeSettings, require_connections
 from brainfed.runtime.block_writer import writing_blocks
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.mapped import map_array
@@ -65,11 +65,7 @@ def read_connectivity(path: str, included: Collection[str]) -> Connectivity:
     file = map_array(path, "features")
     features, regions = file.arrays["features"], len(file.metadata["regions"])
     tangent = file.metadata["settings"]["connectivity"] == "tangent"
-    if regions < 2:
-        raise UserError(
-            f"{path}: expected two regions or more, between which there are connections, found {regions}; use an "
-            "atlas with more regions."
-        )
+    require_connections(regions, path)
     expected = (len(file.subjects), regions * (regions + (1 if tangent else -1)) // 2)
     if features.shape != expected:
         raise UserError(

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import setting
 
 
@@ -37,3 +38,16 @@ class ConnectomeSettings:
         if self.edges == "absolute" or connections == 0:
             return connections
         return max(1, math.floor(self.density * connections + 0.5))
+
+
+def require_connections(regions: int, where: str) -> None:
+    """Refuse a connectome without a connection.
+
+    Raises:
+        UserError: there are fewer than two regions.
+    """
+    if regions < 2:
+        raise UserError(
+            f"{where}: expected two regions or more, between which there are connections, found {regions}; use an "
+            "atlas with more regions."
+        )

@@ -1,5 +1,6 @@
 """A method whose samples are graphs, from simulated scans to its scores."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ def with_method(folder: Path) -> Project:
 def configure(project: Project, **settings: object) -> None:
     project.configure(
         cohorts={"made": COHORT},
-        variants={"fitted": {"method": "centroids", "features": {"connectivity": "tangent"}}},
+        variants={"fitted": {"method": "centroids", "features": {"connectivity": "tangent", "reference": "training"}}},
         experiments={"methods": {"variants": ["majority", "centroids", "fitted"], "reference": "majority"}},
         **settings,
     )
@@ -107,6 +108,9 @@ def test_what_is_fitted_by_fold_has_connectomes_by_fold(finished):
     first, second = (read_arrays(part, ["nodes"]).arrays["nodes"] for part in parts)
     assert first.shape == second.shape and not np.array_equal(first, second)
     assert all(part.with_name(f"{part.stem}-timing.json").is_file() for part in parts)
+    (cost,) = results.glob("methods/*/fitted/repeat-0/cost.json")
+    crossed = {row["name"] for row in json.loads(cost.read_text())["crossings"]}
+    assert crossed == {"log-covariance-sum", "summed-subjects", "tangent-reference"}
 
 
 def test_another_density_builds_connectomes_and_measures_nothing_again(finished, tmp_path):

@@ -1,5 +1,7 @@
 """Connectomes in a config: one a subject and density, by fold as their features are, refused for other features."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from brainfed.configuration.loading import load_plan
 from brainfed.configuration.prune import kept_folders
 from brainfed.runtime.errors import UserError
 from connectome_files import built, correlations
-from connectome_method import register
+from connectome_method import READER, register
 
 COHORTS = {"ours": {"source": "simulate"}}
 
@@ -129,3 +131,8 @@ def test_the_expected_size_is_that_of_the_file(tmp_path, settings):
     assert 4 * stage.kind.numbers(stage, 30, 20) == held
     assert (tmp_path / "connectomes.safetensors").stat().st_size == pytest.approx(held, rel=0.1)
     assert np.diff(graphs.edge_start).max() == 2 * stage.settings.most_connections(20)
+
+
+def test_a_method_reads_graphs_or_features():
+    with pytest.raises(ValueError, match=r"reader: expected connectomes alone .*'features'"):
+        replace(READER, needs=("connectomes", "features"))

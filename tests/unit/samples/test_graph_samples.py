@@ -99,6 +99,12 @@ def test_damage_is_one_sentence(tmp_path, changes, words):
     assert "delete" in str(raised.value) and "run again" in str(raised.value)
 
 
+def test_graphs_without_any_edge_are_graphs(tmp_path):
+    none = {name: np.zeros(0, dtype=ARRAYS[name][0]) for name in ("source", "target", "weight")}
+    held = read_graph_samples(write(tmp_path, edge_start=np.zeros(5, dtype=np.int64), **none), ids(4)[::-1])
+    assert (len(held), len(held.source), held.nodes[0].tolist()) == (4, 0, samples().nodes[8].tolist())
+
+
 def test_damage_of_a_graph_that_nobody_reads_does_no_harm(tmp_path):
     path = write(tmp_path, **changed("nodes", (4, 1), np.nan))
     assert len(read_graph_samples(path, ["s00", "s03"])) == 2

@@ -21,7 +21,7 @@ class Connectomes(StageKind):
     parents = ("features",)
     reads = "connectomes"
     manual = (
-        "keys of [connectomes](#connectomes) | the project's | Settings that differ; for methods that read connectomes, "
+        "keys of [connectomes](#connectomes) | the project's | Settings that differ; for methods of connectomes, "
         "whose features are connectivity without selection, also where the project has others."
     )
 

@@ -3,11 +3,12 @@
     python benchmarks/graphs_speed.py --tudataset FOLDER [--institutions 10] [--rounds 10] [--threads 1] [--plain 2]
         [--profile]
 
-FOLDER is a data set in TU text format, as PROTEINS with its `raw`. The split is that of Xie et al. (2021): min(50, N / M)
-graphs in a row to each of M institutions, every other one to an institution at random; a fifth of each is not trained
-on. FedAvg of the convolutions, one local epoch in batches of 128 graphs, all graphs scored after every round. `GFLOP` are
-the matrix products of a round, of the fast engine those that it forms. `share` is their rate over the machine's, `of
-needed` that of the network as it is written. With one thread seconds are those of the processor, else of the wall.
+FOLDER is a data set in TU text format, as PROTEINS with its `raw`. The split is that of Xie et al. (2021): each of M
+institutions has min(50, N / M) graphs in a row, every other graph goes to an institution at random; a fifth of each is
+not trained on. FedAvg of the convolutions, one local epoch in batches of 128 graphs, all graphs scored after every round.
+GFLOP counts the matrix products of a round, for the fast engine those that it forms; `share` is their rate over the
+machine's, `of needed` that of the network as it is written. With one thread seconds are those of the processor, else of
+the wall.
 """
 
 import argparse

@@ -38,8 +38,8 @@ class GraphClients:
     """M institutions, each with one network a fold.
 
     Args:
-        modules: (M)(F) networks; the features and classes may differ between institutions. They give the initial
-            values and are not trained.
+        modules: (M)(F) networks with one rate of dropout; the features and classes may differ between institutions.
+            They give the initial values and are not trained.
         cohort: graphs of the institutions.
         settings: settings of the federation.
         streams: random streams of the repeat. Draws in training are keyed by institution, fold, round and step.

@@ -1,20 +1,20 @@
 """Seconds of a federated round of GCFL's network on whole graphs, as a share of the machine's matrix rate.
 
     python benchmarks/graphs_speed.py --tudataset FOLDER [--institutions 10] [--rounds 10] [--threads 1] [--plain 2]
-        [--profile]
+        [--operations]
 
 FOLDER is a data set in TU text format, as PROTEINS with its `raw`. The split is that of Xie et al. (2021): each of M
 institutions has min(50, N / M) graphs in a row, every other graph goes to an institution at random; a fifth of each is
-not trained on. FedAvg of the convolutions, one local epoch in batches of 128 graphs, all graphs scored after every round.
+not trained on. FedAvg of the convolutions, one local epoch in batches of 128 graphs; all graphs scored after a round.
 GFLOP counts the matrix products of a round, for the fast engine those that it forms; `share` is their rate over the
 machine's, `of needed` that of the network as it is written. With one thread seconds are those of the processor, else of
-the wall.
+the wall. `--operations` lists torch's operations in local training; it slows them by a microsecond each.
 """
 
 import argparse
-import cProfile
-import pstats
 import statistics
+import time
+from collections import defaultdict
 from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from matrix_rate import Stopwatch
+from torch.overrides import TorchFunctionMode
 
 from brainfed.engines.graphs.clients import GraphClients
 from brainfed.engines.graphs.cohort import GraphCohort
@@ -89,9 +90,10 @@ def operations(cohort: GraphCohort, clients: GraphClients | None) -> float:
         graphs = clients.graphs[place][0]
         blocks = graphs.blocks(np.flatnonzero(trained))
         distinct = sum(len(block.row) for block in blocks)
-        first = 3 * distinct * (width**2 + width * graphs.rows.shape[1]) - distinct * width**2
-        scored = [len(bags.start) - 1 for bags in graphs.scored.layers]
-        total += 2 * (first + 12 * nodes * width**2 + len(graphs.rows) * 2 * width**2 + sum(scored) * 2 * width**2)
+        narrow = graphs.rows.shape[1] * width
+        scored = sum(len(bags.start) - 1 for bags in graphs.scored.layers)
+        total += 2 * distinct * (2 * narrow + 3 * width**2) + 2 * nodes * 12 * width**2
+        total += 2 * len(graphs.rows) * (narrow + width**2) + 2 * scored * 2 * width**2
     return total / 1e9
 
 
@@ -114,6 +116,31 @@ def measured(clients: GraphClients | ModuleClients, rounds: int) -> tuple[dict[s
     return found | {"round": statistics.median(parts.sum(axis=1).tolist())}, watch.gemm
 
 
+class Operations(TorchFunctionMode):
+    """Processor seconds and calls of torch's operations, by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, list[float]] = defaultdict(list)
+
+    def __torch_function__(self, function, _types, arguments=(), options=None):
+        start = time.process_time()
+        result = function(*arguments, **(options or {}))
+        self.found[function.__name__].append(time.process_time() - start)
+        return result
+
+
+def list_operations(clients: GraphClients, rounds: int) -> None:
+    """Print the dearest operations of local training, a round."""
+    with Operations() as operations:
+        for number in range(rounds):
+            clients.fit(number, clients.institutions)
+    rows = [("operation", "ms", "calls")]
+    for name, seconds in sorted(operations.found.items(), key=lambda item: -sum(item[1]))[:12]:
+        rows.append((name, f"{1e3 * sum(seconds) / rounds:.2f}", f"{len(seconds) / rounds:.0f}"))
+    table(rows)
+
+
 def table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -127,7 +154,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--plain", type=int, default=2, help="rounds of the plain engine; 0: none")
-    parser.add_argument("--profile", action="store_true", help="also list the calls of the fast engine")
+    parser.add_argument("--operations", action="store_true", help="also list those of local training")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     graphs, classes = read(arguments.tudataset)
@@ -151,10 +178,9 @@ def main() -> None:
     shape = f"{len(classes)} graphs, {graphs.node_start[-1]} nodes, {len(graphs.source)} edges"
     print(f"{arguments.tudataset.name}: {shape}, {arguments.institutions} institutions, {arguments.threads} thread(s)")
     table(rows)
-    if arguments.profile:
-        with cProfile.Profile() as profile:
-            measured(fast, arguments.rounds)
-        pstats.Stats(profile).sort_stats("tottime").print_stats(25)
+    if arguments.operations:
+        torch.set_num_threads(1)
+        list_operations(fast, arguments.rounds)
 
 
 if __name__ == "__main__":

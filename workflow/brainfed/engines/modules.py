@@ -205,7 +205,7 @@ class ModuleClients:
                 optimiser.step()
                 losses.append(float(loss.detach()))
         if self.gradient_norms is not None:
-            self.gradient_norms[place][position] = self._gradient_norm(module) if losses else 0.0
+            self.gradient_norms[place][position] = self._gradient_norm(module)
         return float(np.mean(losses)) if losses else float("nan")
 
     def _logits(self, place: int, position: int, samples: Tensor, moment: tuple[int, int, int]) -> Tensor:

@@ -175,7 +175,7 @@ class GraphClients:
                 optimiser.step()
                 losses.append(loss)
         if self.sends_gradient_norm:
-            self.gradient_norms[place, position] = self._gradient_norm(weights, position) if losses else 0.0
+            self.gradient_norms[place, position] = self._gradient_norm(weights, position)
         return float(np.mean(losses)) if losses else float("nan")
 
     def _gradient(self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]) -> float:

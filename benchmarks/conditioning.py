@@ -30,6 +30,7 @@ from brainfed.samples.standardise import centred_subjects, training_moments
 
 KINDS = ("plain", "common")
 VARIANTS = (
+    "ridge-federated", "ridge-central", "ridge-local",
     "logistic-federated", "logistic-central", "logistic-local", "logistic-fedavg",
     "fedmlp-centred", "centralmlp-centred", "localmlp-centred", "fedmlp", "centralmlp", "localmlp",
     "fedgcn-centred", "centralgcn-centred", "localgcn-centred", "fedgcn", "centralgcn", "localgcn", "fedgcn-skip",

@@ -6,7 +6,7 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.checking.config import check_config
 from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.finding import Finding, gathered
-from brainfed.checking.split import check_harmonisation, check_splits
+from brainfed.checking.split import check_harmonisation, check_sites_left_out, check_splits
 
 
 def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
@@ -24,6 +24,7 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         place = f"cohort {name}: institutions and folds"
         if checked.people:
             found += check_splits(checked, experiments, usable.seed, place, settings.classes)
+            found += check_sites_left_out(checked, experiments, place)
         found += check_harmonisation(experiments, place)
         needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *check_disk(needed, results, "disk")]

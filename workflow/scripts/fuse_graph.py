@@ -15,7 +15,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting_inputs import inpainting_inputs, read_cut
+    from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs, read_cut
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

@@ -9,7 +9,7 @@ with job(snakemake) as running:
     from brainfed.runtime.artefacts import canonical_json, write_text
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.inpainting_inputs import inpainting_inputs, read_cut
+    from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs, read_cut
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(

@@ -11,21 +11,24 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.jobs.checkpoints import inputs_digest
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.assemble import assemble
+    from brainfed.samples.assemble import assemble, assemble_graphs
     from brainfed.samples.patterns import named_patterns
     from brainfed.samples.results import check, history_table, predictions_table
 
     params, files = running.params, snakemake.input
-    inputs, truth = assemble(
-        split=files.split,
-        participants=files.participants,
-        features=files.get("features", []),
-        graphs=files.get("graphs", []),
-        fused=files.get("fused", []),
-        labels=params.labels,
-        classes=len(params.classes),
-        streams=Streams(params.seed, params.repeat),
-    )
+    people = {
+        "split": files.split,
+        "participants": files.participants,
+        "labels": params.labels,
+        "classes": len(params.classes),
+        "streams": Streams(params.seed, params.repeat),
+    }
+    features, connectomes = files.get("features", []), files.get("connectomes", [])
+    if connectomes:
+        inputs, truth = assemble_graphs(connectomes=connectomes, **people)
+    else:
+        graphs, fused = files.get("graphs", []), files.get("fused", [])
+        inputs, truth = assemble(features=features, graphs=graphs, fused=fused, **people)
     digest = inputs_digest(
         {key: vars(params)[key] for key in ("code", "settings", "labels", "seed", "repeat", "threads")}
         | {"classes": len(params.classes), "device": running.device.partition(":")[0], "torch": version("torch")},
@@ -43,7 +46,7 @@ with job(snakemake, gpu=True) as running:
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
     write_arrays(
         snakemake.output.patterns,
-        *named_patterns(outcome, files.get("features", []), params.classes, inputs.subjects),
+        *named_patterns(outcome, features, params.classes, inputs.subjects),
     )
     write_text(
         snakemake.output.cost,
@@ -51,7 +54,7 @@ with job(snakemake, gpu=True) as running:
             {
                 "counts": outcome.counts,
                 "crossings": in_order(
-                    crossings_of_files(files.get("features", []), sizes),
+                    crossings_of_files([*features, *connectomes], sizes),
                     crossings_of_files([*files.get("graphs", []), *files.get("fused", [])], sizes),
                     outcome.crossings,
                 ),

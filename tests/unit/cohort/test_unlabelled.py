@@ -18,7 +18,7 @@ from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
-from brainfed.samples.inpainting_inputs import inpainting_inputs
+from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
 from brainfed.samples.results import check, predictions_table
 from fused_inputs import with_fused
 from inclusion import decide

@@ -49,7 +49,9 @@ def test_a_page_holds_its_experiments_as_the_report_reads_them():
     fedni = experiment.variant("fedni")
     assert [len(paths) for paths in (fedni.fused, fedni.fidelity, fedni.feature_files)] == [2, 2, 1]
     assert {key: len(paths) for key, paths in fedni.inpainting.items()} == {"histories": 2, "costs": 2, "timings": 2}
-    assert {key: len(paths) for key, paths in fedni.preparation.items()} == {"features": 0, "graph": 2, "fusing": 2}
+    assert {key: len(paths) for key, paths in fedni.preparation.items()} == {
+        "features": 0, "connectomes": 0, "graph": 2, "fusing": 2
+    }  # fmt: skip
     assert experiment.variant("ridge-central").fused == ()
 
 

@@ -10,7 +10,7 @@ from brainfed.methods.fedni.fedni import METHOD, FedNISettings
 from brainfed.methods.gcn.fedgcn import FedGCNSettings
 from brainfed.methods.gcn.train import train_fedgcn
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.fused import with_generated
+from brainfed.samples.inpainting.generated_nodes import with_generated
 from brainfed.samples.inputs import GENERATED
 from fused_inputs import with_fused, without_nodes
 from method_inputs import method_inputs

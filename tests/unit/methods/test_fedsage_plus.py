@@ -16,7 +16,7 @@ from brainfed.methods.fedsage.fedsage_plus import FEDSAGE, METHOD, FedSagePlusSe
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.fused import with_generated
+from brainfed.samples.inpainting.generated_nodes import with_generated
 from fused_inputs import with_fused, without_nodes
 from method_inputs import method_inputs
 from reference.fedsage import train_sage_by_loops

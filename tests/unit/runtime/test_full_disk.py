@@ -15,6 +15,7 @@ import pytest
 from safetensors import SafetensorError
 
 from brainfed.runtime.artefacts import atomic, read_arrays, write_arrays, write_table, write_text
+from brainfed.runtime.block_writer import writing_blocks
 from brainfed.runtime.disk import FullDiskError, is_full
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 
@@ -35,6 +36,12 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
+def write_blocks(path: Path, numbers: np.ndarray) -> None:
+    with writing_blocks(path, {"x": (np.float64, (LARGE,))}, {}) as append:
+        for start in range(0, LARGE, 1000):
+            append("x", numbers[start : start + 1000])
+
+
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
@@ -53,19 +60,20 @@ def test_a_full_disk_is_recognised(error: Exception, full: bool) -> None:
     assert is_full(error) == full
 
 
-@pytest.mark.parametrize("write", ["arrays", "table", "text"])
+@pytest.mark.parametrize("write", ["arrays", "blocks", "table", "text"])
 def test_a_file_that_does_not_fit_is_one_sentence_and_leaves_the_old_file(small: Path, write: str) -> None:
     path = small / "out"
     path.write_bytes(b"the one before")
     numbers = np.random.default_rng(0).normal(size=LARGE)
     writers = {
         "arrays": lambda: write_arrays(path, {"x": numbers}, {}),
+        "blocks": lambda: write_blocks(path, numbers),
         "table": lambda: write_table(path, pd.DataFrame({"x": numbers})),
         "text": lambda: write_text(path, "x" * LARGE),
     }
     with pytest.raises(FullDiskError) as caught:
         writers[write]()
-    needs = {"arrays": "7.6 MiB", "table": "more than 0.2 MiB", "text": "1.0 MiB"}[write]
+    needs = {"arrays": "7.6 MiB", "blocks": "7.6 MiB", "table": "more than 0.2 MiB", "text": "1.0 MiB"}[write]
     sentence = str(caught.value)
     assert sentence.startswith(f"{path}: there is no room for this file, it needs {needs}, 0.2 MiB are free in {small}")
     assert "make room" in sentence and "run the same command again" in sentence

@@ -37,8 +37,8 @@ def check_disk(needed: dict[str, int], results: Path, place: str) -> list[Findin
     if missing <= free:
         return []
     sentence = (
-        f"{standing}: expected about {missing / 1e9:.1f} GB of free disk for series, features and generated nodes, "
-        f"found {free / 1e9:.1f} GB; make room, or run where there is more."
+        f"{standing}: expected about {missing / 1e9:.1f} GB of free disk for series, features, connectomes and "
+        f"generated nodes, found {free / 1e9:.1f} GB; make room, or run where there is more."
     )
     return [Finding("stops", place, sentence)]
 

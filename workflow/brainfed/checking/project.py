@@ -1,5 +1,6 @@
 """A whole project: its config, every cohort, every split, the disk."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from brainfed.checking.cohort import check_cohort
@@ -7,6 +8,9 @@ from brainfed.checking.config import check_config
 from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.finding import Finding, gathered
 from brainfed.checking.split import check_harmonisation, check_sites_left_out, check_splits
+from brainfed.configuration.planning.experiments import Experiment
+from brainfed.graphs.connectome.settings import require_connections
+from brainfed.runtime.errors import UserError
 
 
 def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
@@ -26,5 +30,17 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
             found += check_splits(checked, experiments, usable.seed, place, settings.classes)
             found += check_sites_left_out(checked, experiments, place)
         found += check_harmonisation(experiments, place)
+        found += check_connectomes(checked.regions, experiments, f"cohort {name}: connectomes")
         needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *check_disk(needed, results, "disk")]
+
+
+def check_connectomes(regions: int, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
+    """Variants whose graphs would have no edge; a number of regions that is not known is 0."""
+    reading = [experiment for experiment in experiments if any(one.stage("connectomes") for one in experiment.variants)]
+    if not reading or regions == 0:
+        return
+    try:
+        require_connections(regions, ", ".join(experiment.name for experiment in reading))
+    except UserError as error:
+        yield Finding("stops" if any(one.default for one in reading) else "notes", place, str(error))

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
@@ -80,6 +81,9 @@ class ProjectSettings:
     )
     split: SplitSettings = setting(factory=SplitSettings, description="Institutions, folds and repeats.")
     features: FeatureSettings = setting(factory=FeatureSettings, description="Imaging features.")
+    connectomes: ConnectomeSettings = setting(
+        factory=ConnectomeSettings, description="Connectomes as graphs, for methods whose samples are graphs."
+    )
     graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")
     inpainting: InpaintingSettings = setting(
         factory=InpaintingSettings, description="Training of the generator of missing neighbours."

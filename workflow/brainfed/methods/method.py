@@ -35,13 +35,13 @@ class Method:
         title: its name in tables and figures.
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         entry: `module:function` of its training side,
-            `(MethodInputs, settings, Run) -> Outcome`.
+            `(MethodInputs, settings, Run) -> Outcome`; `GraphInputs` if it needs `connectomes`.
         family: its group in the report.
         topology: `local`, one model an institution; `federated`; `central`, on pooled data; `setting`, the value of
             its setting `training`.
         twins: for a federated method, the same or the nearest model trained locally and on pooled data.
         needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
-            `fused`); the stages before these follow.
+            `fused`; or `connectomes` alone); the stages before these follow.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
@@ -67,3 +67,12 @@ class Method:
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse two kinds of samples: graphs, and rows of features.
+
+        Raises:
+            ValueError: it needs connectomes and another stage.
+        """
+        if "connectomes" in self.needs and len(self.needs) > 1:
+            raise ValueError(f"{self.name}: expected connectomes alone among the stages it needs, found {self.needs}")

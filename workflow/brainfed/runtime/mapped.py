@@ -7,13 +7,13 @@ import numpy as np
 
 from brainfed.runtime.artefacts import ArrayFile, read_arrays
 
-DTYPES = {"F32": np.float32, "F64": np.float64}
+DTYPES = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
 LENGTH_BYTES = 8
 """A safetensors file is the length of its header (little-endian), the header in JSON, the arrays."""
 
 
 def map_array(path: Path | str, name: str) -> ArrayFile:
-    """The array `name` of float32 or float64, read-only, and the metadata.
+    """The array `name` of float32, float64 or int64, read-only, and the metadata.
 
     Raises:
         UserError: the file is missing, damaged or without that array.

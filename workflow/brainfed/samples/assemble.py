@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,8 @@ import pandas as pd
 from brainfed.inpainting.fusing.fused import read_fused
 from brainfed.runtime.streams import Streams
 from brainfed.samples.aligned import read_features, read_graph
+from brainfed.samples.graph_inputs import GraphInputs
+from brainfed.samples.graph_samples import read_graph_samples
 from brainfed.samples.inputs import IntArray, MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
 from brainfed.samples.people import phenotypes_of, read_people
@@ -61,17 +64,11 @@ def assemble(
     """
     people = read_people(split, participants)
     if not graphs and not fused:
-        people = people[people["fold"] >= 0].reset_index(drop=True)
+        people = _labelled(people)
     subjects = tuple(people["subject"])
-    institutions = tuple(sorted(people["institution"].unique()))
-    fold = people["fold"].to_numpy(np.int64)
     truth = true_labels(people, labels, streams)
     inputs = MethodInputs(
-        subjects=subjects,
-        institutions=institutions,
-        institution=people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
-        fold=fold,
-        labels=hidden_labels(truth, fold),
+        **_columns(people, truth),
         features=tuple(read_features(path, subjects) for path in features),
         graphs=tuple(read_graph(path, subjects) for path in graphs),
         phenotypes=phenotypes_of(people),
@@ -81,3 +78,51 @@ def assemble(
         views=read_views(features, subjects),
     )
     return inputs, truth
+
+
+def assemble_graphs(
+    *,
+    split: Path | str,
+    participants: Path | str,
+    connectomes: Sequence[Path | str],
+    labels: str,
+    streams: Streams,
+    classes: int = 2,
+) -> tuple[GraphInputs, IntArray]:
+    """Build the inputs of a method whose samples are graphs, and separately the labels for the scores.
+
+    Args:
+        split: subject, institution, fold.
+        participants: the phenotype artefact.
+        connectomes: one file shared by the folds, or one a fold in order.
+        labels: `true` or `permuted`.
+        streams: random streams of the repeat.
+        classes: number of classes C.
+
+    Returns:
+        The inputs of the labelled subjects, with label -1 where tested, and the (n,) labels.
+
+    Raises:
+        UserError: a subject has no graph, or a graph is damaged.
+    """
+    people = _labelled(read_people(split, participants))
+    truth = true_labels(people, labels, streams)
+    graphs = tuple(read_graph_samples(path, tuple(people["subject"])) for path in connectomes)
+    return GraphInputs(**_columns(people, truth), graphs=graphs, streams=streams, classes=classes), truth
+
+
+def _labelled(people: pd.DataFrame) -> pd.DataFrame:
+    return people[people["fold"] >= 0].reset_index(drop=True)
+
+
+def _columns(people: pd.DataFrame, truth: IntArray) -> dict[str, Any]:
+    """What all samples know of their subjects: ids, institutions, folds, and labels with those of tests hidden."""
+    institutions = tuple(sorted(people["institution"].unique()))
+    fold = people["fold"].to_numpy(np.int64)
+    return {
+        "subjects": tuple(people["subject"]),
+        "institutions": institutions,
+        "institution": people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
+        "fold": fold,
+        "labels": hidden_labels(truth, fold),
+    }

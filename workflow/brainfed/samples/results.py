@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from brainfed.runtime.score_kinds import ScoreKind, predicted_classes, score_columns
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
-def check(inputs: MethodInputs, outcome: Outcome) -> None:
+def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
     """Check that every tested subject has a finite score and no other subject has one, and patterns their shape.
 
     Raises:
@@ -27,9 +28,11 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
     if patterns is not None and (patterns.shape[:-1] != (inputs.folds, models) or not np.isfinite(patterns).all()):
         expected_of = f"{inputs.folds} folds and {models} models"
         raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
-    parts, expected_parts = outcome.contributions, (len(inputs.subjects), models, len(inputs.views))
+    parts = outcome.contributions
     if parts is None:
         return
+    views = inputs.views if isinstance(inputs, MethodInputs) else ()
+    expected_parts = (len(inputs.subjects), models, len(views))
     held = np.broadcast_to(tested.any(axis=0)[:, None, None], expected_parts)
     if parts.shape != expected_parts or not np.array_equal(np.isfinite(parts), held):
         raise ValueError(
@@ -39,7 +42,7 @@ def check(inputs: MethodInputs, outcome: Outcome) -> None:
 
 
 def predictions_table(
-    inputs: MethodInputs, outcome: Outcome, truth: IntArray, classes: Sequence[str] = ()
+    inputs: LabelledSubjects, outcome: Outcome, truth: IntArray, classes: Sequence[str] = ()
 ) -> pd.DataFrame:
     """One row for each tested subject.
 
@@ -71,7 +74,7 @@ def predictions_table(
     )
 
 
-def history_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
+def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
     """fold, institution, round, training_loss, test_loss, test_accuracy; empty for methods without rounds."""
     columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"]
     return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
@@ -87,7 +90,7 @@ def history_table(inputs: MethodInputs, outcome: Outcome, truth: IntArray) -> pd
 
 
 def _history(
-    inputs: MethodInputs, outcome: Outcome, truth: IntArray
+    inputs: LabelledSubjects, outcome: Outcome, truth: IntArray
 ) -> Iterator[tuple[int, str, int, float, float, float]]:
     if outcome.round_scores is None or outcome.training_loss is None:
         return

@@ -22,6 +22,8 @@ REMEDIES: Mapping[str, str] = {
     "join_views": "fewer views, or " + REGIONS,
     "join_fitted_views": "fewer views, or " + REGIONS,
     "export_cohort": SHARDS,
+    "build_connectomes": REGIONS,
+    "build_fitted_connectomes": REGIONS,
     "build_graph": FEATURES + ", or a smaller `graph.embedding_dimensions`",
     "train_generator": FEATURES + ", or fewer institutions (`split.count`), each of which has its own generator",
     "train_generator fedsage": FEATURES + ", a smaller `inpainting.fgen_width` or a smaller `inpainting.targets`",

@@ -42,6 +42,7 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("fit_connectivity", TANGENT | FITS | {"settings"}),
         ("read_measures", WRITES | MEASURES | {"morphometry/measures"}),
         ("compute_morphometry", set()),
+        ("build_connectomes", set()),
         ("include_subjects", set()),
         ("list_issues", set()),
         ("measure_quality", COMPARES),

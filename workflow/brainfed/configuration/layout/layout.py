@@ -77,6 +77,14 @@ class Layout:
         """The features that one part of features of several views joins, in the order of the views."""
         return [stage_file(view, cohort, repeat, part) for view in stage.parents]
 
+    def connectome_inputs(self, stage: Stage, cohort: str, repeat: int | str = "", part: str = "all") -> Roles:
+        """Inputs of one part of the connectomes: the same part of the features, and the included subjects."""
+        features = stage.parent("features")
+        return {
+            "features": stage_file(features, cohort, repeat, part),
+            "included": cohort_file(cohort, "included.parquet"),
+        }
+
     def fidelity_inputs(self, fused: Stage, cohort: str, repeat: int | str) -> Roles:
         """Inputs of the fidelity of a fused graph, for the first part of the repeat."""
         part = self.parts(fused, cohort)[0]

@@ -14,6 +14,7 @@ from brainfed.configuration.planning.sweeps import Definitions, expand, expand_s
 from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.stages import registry
+from brainfed.configuration.stages.features import FEATURES
 from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.resolving import with_parents
 from brainfed.configuration.stages.stage import Stage, stage_name
@@ -189,7 +190,7 @@ def _shipped(definitions: Definitions, regime: Regime, cohorts: Collection[Cohor
 
 def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -> bool:
     """Whether all cohorts have the kind of features that a shipped variant names; most variants name none."""
-    of_method = METHODS[str(definition["method"])].options.get("features", {})
+    of_method = FEATURES.of_method(METHODS[str(definition["method"])])
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)
 

@@ -28,8 +28,9 @@ class Features(StageKind):
         return FeatureSettings
 
     def of_method(self, method: Method) -> Mapping[str, Any]:
-        """The features that a method declares."""
-        return dict(method.options.get(self.name, NOTHING))
+        """The features that a method declares; a method of connectomes reads every connection."""
+        whole = {"kind": "connectivity", "selection": "none"} if "connectomes" in method.needs else {}
+        return {**whole, **method.options.get(self.name, NOTHING)}
 
     def slug(self, stage: Stage) -> str:
         """The measure of connectivity, another kind of features, or several views."""

@@ -1,5 +1,6 @@
 """All kinds of stages, each after its parents. A new kind is one declaration beside these, and one line below."""
 
+from brainfed.configuration.stages.connectomes import CONNECTOMES
 from brainfed.configuration.stages.features import FEATURES
 from brainfed.configuration.stages.fused import FUSED
 from brainfed.configuration.stages.graph import GRAPH
@@ -7,7 +8,7 @@ from brainfed.configuration.stages.inpainting import INPAINTING
 from brainfed.configuration.stages.stage import StageKind
 from brainfed.methods.method import Method
 
-KINDS: tuple[StageKind, ...] = (FEATURES, GRAPH, INPAINTING, FUSED)
+KINDS: tuple[StageKind, ...] = (FEATURES, CONNECTOMES, GRAPH, INPAINTING, FUSED)
 
 
 def kind_of(name: str) -> StageKind:

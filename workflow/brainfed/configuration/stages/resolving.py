@@ -64,8 +64,9 @@ def _settings(
 
 def _stage(kind: StageKind, settings: Any, method: Method, parents: Sequence[Stage], regime: Regime) -> Stage:
     own = [_stage(kind, source, method, parents, regime) for source in kind.sources(settings)]
-    split, protocol = (regime.split, regime.protocol) if kind.reads_split(settings) else ("", "")
     above = (*own, *parents)
+    of_split = kind.reads_split(settings) or any(parent.split for parent in above)
+    split, protocol = (regime.split, regime.protocol) if of_split else ("", "")
     by_fold = kind.fitted(settings) or protocol == "inductive" or any(parent.by_fold for parent in above)
     unnamed = Stage(kind, "", settings, above, split, protocol, by_fold, kind.maker(method))
     return replace(unnamed, name=stage_name(kind.slug(unnamed), kind.content(unnamed)))

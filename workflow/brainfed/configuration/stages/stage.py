@@ -146,7 +146,7 @@ class StageKind(ABC):
         return True
 
     def reads_split(self, settings: Any) -> bool:
-        """Whether a stage depends on institutions and folds; otherwise all repeats share it."""
+        """Whether a stage depends on institutions and folds, beside those above it; otherwise all repeats share it."""
         del settings
         return True
 

@@ -3,7 +3,7 @@
 from brainfed.methods.fedni.fedni import METHOD, FedNISettings
 from brainfed.methods.gcn.train import train as train_gcn
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.fused import with_generated, without_generated
+from brainfed.samples.inpainting.generated_nodes import with_generated, without_generated
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 

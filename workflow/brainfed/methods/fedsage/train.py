@@ -7,7 +7,7 @@ from brainfed.methods.fedsage.fedsage_plus import METHOD, FedSagePlusSettings
 from brainfed.methods.train_classifier import train_classifier
 from brainfed.models.graphsage import GraphSAGE
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.fused import with_generated, without_generated
+from brainfed.samples.inpainting.generated_nodes import with_generated, without_generated
 from brainfed.samples.inputs import MethodInputs, Outcome
 
 

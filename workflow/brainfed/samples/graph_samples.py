@@ -1,0 +1,142 @@
+"""Whole graphs as samples: the connectomes of subjects, or molecules."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.mapped import map_array
+
+IntArray = NDArray[np.int64]
+Float32 = NDArray[np.float32]
+
+ARRAYS = {
+    "node_start": ("int64", 1),
+    "nodes": ("float32", 2),
+    "edge_start": ("int64", 1),
+    "source": ("int64", 1),
+    "target": ("int64", 1),
+    "weight": ("float32", 1),
+}
+"""Array -> its type and number of axes."""
+BLOCK = 2**21
+"""Numbers that a check reads at a time."""
+
+
+@dataclass(frozen=True)
+class GraphSamples:
+    """n graphs in the order of the subjects.
+
+    Attributes:
+        node_start: (n + 1,) graph i has the nodes `node_start[i]` to `node_start[i + 1]`, without the last.
+        nodes: (N, d) features of the nodes.
+        edge_start: (n + 1,) the same for edges.
+        source: (E,) number of a node inside its graph; both directions of an edge are stored, no self-loops.
+        target: (E,) the same.
+        weight: (E,) signed.
+    """
+
+    node_start: IntArray
+    nodes: Float32
+    edge_start: IntArray
+    source: IntArray
+    target: IntArray
+    weight: Float32
+
+    def __len__(self) -> int:
+        """Number of graphs n."""
+        return len(self.node_start) - 1
+
+    def of(self, subjects: IntArray) -> "GraphSamples":
+        """The graphs at these positions, in that order."""
+        node_start, nodes = _selected(self.node_start, subjects)
+        edge_start, edges = _selected(self.edge_start, subjects)
+        return GraphSamples(
+            node_start, self.nodes[nodes], edge_start, self.source[edges], self.target[edges], self.weight[edges]
+        )
+
+
+def read_graph_samples(path: Path | str, subjects: Sequence[str]) -> GraphSamples:
+    """The graphs of an artefact in the order of `subjects`, checked; pages of the file where that is its order.
+
+    Raises:
+        UserError: a subject is missing, a graph has no node, an edge leaves its graph or is a self-loop, a value is not
+            finite, or the arrays do not fit together.
+    """
+    arrays = {name: map_array(path, name).arrays[name] for name in ARRAYS}
+    held: tuple[str, ...] = read_arrays(path, []).subjects
+    problem = _misfit(arrays, len(held))
+    if problem:
+        raise UserError(f"{path}: expected graphs of {len(held)} subjects, found {problem}; delete it and run again.")
+    place = {subject: row for row, subject in enumerate(held)}
+    absent = [subject for subject in subjects if subject not in place]
+    if absent:
+        raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
+    graphs = GraphSamples(**arrays)
+    if tuple(subjects) != held:
+        graphs = graphs.of(np.array([place[subject] for subject in subjects], dtype=np.int64))
+    _check(graphs, subjects, path)
+    return graphs
+
+
+def _selected(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
+    """Starts of the chosen graphs' parts, and the positions of these parts: a slice where they are neighbours."""
+    counts = np.diff(start)[subjects]
+    chosen = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    if len(subjects) and np.array_equal(subjects, np.arange(subjects[0], subjects[0] + len(subjects))):
+        first = int(start[subjects[0]])
+        return chosen, slice(first, first + int(chosen[-1]))
+    shift = np.repeat(start[:-1][subjects] - chosen[:-1], counts)
+    return chosen, np.arange(chosen[-1]) + shift
+
+
+def _misfit(arrays: dict[str, NDArray[np.generic]], subjects: int) -> str:
+    """The property of the arrays that does not fit; empty if all do."""
+    for name, (kind, axes) in ARRAYS.items():
+        if arrays[name].dtype != kind or arrays[name].ndim != axes:
+            return f"{name} of {arrays[name].dtype} {arrays[name].shape}"
+    for start, parts in (("node_start", ("nodes",)), ("edge_start", ("source", "target", "weight"))):
+        first = arrays[start]
+        if len(first) != subjects + 1 or first[0] != 0 or (np.diff(first) < 0).any():
+            return f"{start} that does not ascend from 0 in {subjects + 1} steps"
+        for name in parts:
+            if len(arrays[name]) != first[-1]:
+                return f"{len(arrays[name])} rows of {name}, not {first[-1]}"
+    return ""
+
+
+def _check(graphs: GraphSamples, subjects: Sequence[str], path: Path | str) -> None:
+    """Refuse graphs that no network can read, by the id of the first."""
+    sizes = np.diff(graphs.node_start)
+
+    def refuse(subject: int, found: str) -> UserError:
+        return UserError(f"{path}: the graph of subject {subjects[subject]!r} {found}; delete the file and run again.")
+
+    if not sizes.all():
+        raise refuse(int(np.argmin(sizes)), "has no node")
+    step = max(1, BLOCK // max(1, graphs.nodes.shape[1]))
+    for start in range(0, len(graphs.nodes), step):
+        finite = np.isfinite(graphs.nodes[start : start + step]).all(axis=1)
+        if not finite.all():
+            node = start + int(np.argmin(finite))
+            raise refuse(_graph_of(graphs.node_start, node), "has a node feature that is not finite")
+    for start in range(0, len(graphs.source), BLOCK):
+        edges = slice(start, start + BLOCK)
+        source, target, weight = graphs.source[edges], graphs.target[edges], graphs.weight[edges]
+        graph = np.searchsorted(graphs.edge_start, np.arange(start, start + len(source)), side="right") - 1
+        size = sizes[graph]
+        for wrong, found in (
+            ((source < 0) | (target < 0) | (source >= size) | (target >= size), "has an edge to a node outside of it"),
+            (source == target, "has a self-loop"),
+            (~np.isfinite(weight), "has a weight that is not finite"),
+        ):
+            if wrong.any():
+                raise refuse(int(graph[np.argmax(wrong)]), found)
+
+
+def _graph_of(start: IntArray, position: int) -> int:
+    return int(np.searchsorted(start, position, side="right")) - 1

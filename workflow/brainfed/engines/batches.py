@@ -30,28 +30,37 @@ class Batches:
 
     Attributes:
         size: largest number of subjects a step; 0: all subjects in one step.
-        subjects: (M,) subjects of each institution. The largest decides the number of steps, so that no fold depends
-            on another's size.
+        subjects: (M,) subjects of each institution. If steps are even, the largest decides their number, so that no
+            fold depends on another's size.
         folds: numbers of the folds; they key the streams.
         streams: random streams of the repeat.
+        even: whether all institutions take equally many steps, or each as many as its own training subjects need.
     """
 
     size: int
     subjects: Sequence[int]
     folds: Sequence[int]
     streams: Streams
+    even: bool = True
 
     def of(self, labels: Tensor, number: int, epoch: int) -> list[Tensor]:
         """Labels (M, F, n) of each local step in an epoch of round `number`, -1 for subjects outside the batch."""
         if self.size == 0:
             return [labels]
         labelled = labels.cpu() >= 0
-        steps = -(-max(self.subjects) // self.size)
+        counts = labelled.sum(dim=2)
+        needed = torch.full_like(counts, max(self.subjects)) if self.even else counts.clamp(min=1)
+        steps = -(-needed // self.size)
+        most = int(steps.max())
+        if most == 1:
+            return [labels]
         step = torch.full(labels.shape, -1)
         for institution in range(labels.shape[0]):
             for position, fold in enumerate(self.folds):
                 nodes = torch.nonzero(labelled[institution, position])[:, 0].numpy()
                 order = self.streams.numpy("batches", institution, fold, number, epoch).permutation(nodes)
-                step[institution, position, torch.from_numpy(order)] = torch.arange(len(order)) % steps
+                step[institution, position, torch.from_numpy(order)] = (
+                    torch.arange(len(order)) % steps[institution, position]
+                )
         step = step.to(labels.device)
-        return [torch.where(step == index, labels, -1) for index in range(steps)]
+        return [torch.where(step == index, labels, -1) for index in range(most)]

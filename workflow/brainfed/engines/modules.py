@@ -4,6 +4,7 @@ Slower than `engines.stacked`, which gives the same numbers where all institutio
 Only the tensors in `shares` leave an institution. A shared tensor has the same shape in all institutions.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from torch.nn.functional import cross_entropy
 
 from brainfed.engines.batches import Batches
 from brainfed.engines.curves import Curves
-from brainfed.engines.parameter_names import wire_name
+from brainfed.engines.parameter_names import parameters_by_wire_name, wire_name
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.schedule import FederationSettings
@@ -24,6 +25,11 @@ from brainfed.models.classifier import class_probabilities
 from brainfed.runtime.streams import Streams
 
 MODEL, OPTIMISER = "model/", "optimiser/"
+GRADIENT_NORM = "gradient-norm"
+"""Name on the wire of the norm of the gradient of all shared parameters in the last local step (GCFL+)."""
+
+Alone = Callable[[int, int, Tensor, tuple[int, int, int]], tuple[Any, ...]]
+"""Institution, place of the fold, samples, (round, epoch, step) -> arguments of a module for these samples alone."""
 
 MakeOptimiser = Callable[[Iterable[torch.nn.Parameter], FederationSettings], torch.optim.Optimizer]
 
@@ -43,6 +49,10 @@ class Cohort:
         subjects: (M,) number of subjects of each institution.
         folds: numbers of the F folds; they key the streams.
         classes: number of classes C.
+        alone: makes the arguments of a local step's samples; None: samples need each other, as the nodes of a graph,
+            and every step runs the module on all of them.
+        even_steps: whether all institutions take equally many local steps, or each as many as its own training
+            samples need.
     """
 
     arguments: Sequence[Sequence[tuple[Any, ...]]]
@@ -50,6 +60,8 @@ class Cohort:
     subjects: Sequence[int]
     folds: tuple[int, ...]
     classes: int
+    alone: Alone | None = None
+    even_steps: bool = True
 
 
 class ModuleClients:
@@ -63,6 +75,8 @@ class ModuleClients:
         shares: names on the wire of the parameters and buffers that leave an institution. If empty, every institution
             trains alone and its optimiser is never reset.
         make_optimiser: makes the optimiser for the parameters of one module.
+        sends_gradient_norm: whether replies have `GRADIENT_NORM`, of the loss with the proximal term and without the
+            optimiser's penalty; 0 in a fold without training samples.
 
     Raises:
         ValueError: `shares` has a name that the modules have not, or an integer tensor, which has no mean.
@@ -76,6 +90,8 @@ class ModuleClients:
         streams: Streams,
         shares: Collection[str] = (),
         make_optimiser: MakeOptimiser = adam,
+        *,
+        sends_gradient_norm: bool = False,
     ) -> None:
         self.modules, self.cohort, self.settings, self.streams = modules, cohort, settings, streams
         self.shares, self.make_optimiser = frozenset(shares), make_optimiser
@@ -83,7 +99,9 @@ class ModuleClients:
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
         self.optimisers = [[make_optimiser(module.parameters(), settings) for module in own] for own in modules]
-        self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams)
+        self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams, even=cohort.even_steps)
+        like = next(modules[0][0].parameters()).detach()
+        self.gradient_norms = like.new_zeros(len(modules), len(cohort.folds)) if sends_gradient_norm else None
         self.curves = Curves.of(settings.rounds, cohort.labels, cohort.classes)
 
     @property
@@ -161,37 +179,64 @@ class ModuleClients:
 
     def _reply(self, place: int) -> Message:
         buffers = {wire_name(name) for name, _ in self.modules[place][0].named_buffers()}
-        return Message(self._shared(place), self.samples[place], frozenset(buffers & self.shares))
+        tensors, plain = self._shared(place), frozenset(buffers & self.shares)
+        if self.gradient_norms is None:
+            return Message(tensors, self.samples[place], plain)
+        tensors[GRADIENT_NORM] = self.gradient_norms[place].clone()
+        return Message(tensors, self.samples[place], plain | {GRADIENT_NORM})
 
     def _train(self, number: int, place: int, position: int, steps: Sequence[Sequence[Tensor]]) -> float:
         """Mean loss of one institution's steps in one fold that had a labelled subject; NaN where none had."""
         module, optimiser = self.modules[place][position], self.optimisers[place][position]
-        arguments, fold = self.cohort.arguments[place][position], self.cohort.folds[position]
-        starts = [parameter.detach().clone() for parameter in module.parameters()] if self.settings.proximal else []
+        pulled = self._pulled(module)
         module.train()
         losses = []
         for epoch, batches in enumerate(steps):
             for step, batch in enumerate(batches):
                 labels = batch[place, position]
-                nodes = torch.nonzero(labels >= 0)[:, 0]
-                if not len(nodes):
+                samples = torch.nonzero(labels >= 0)[:, 0]
+                if not len(samples):
                     continue
-                with torch.random.fork_rng([labels.device] if labels.is_cuda else []):
-                    torch.manual_seed(self.streams.key("module-draws", place, fold, number, epoch, step))
-                    logits = module(*arguments)
-                loss = cross_entropy(logits[nodes], labels[nodes])
+                logits = self._logits(place, position, samples, (number, epoch, step))
+                loss = cross_entropy(logits, labels[samples])
                 optimiser.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
-                self._add_proximal_gradient(module, starts)
+                self._add_proximal_gradient(pulled)
                 optimiser.step()
                 losses.append(float(loss.detach()))
+        if self.gradient_norms is not None:
+            self.gradient_norms[place][position] = self._gradient_norm(module)
         return float(np.mean(losses)) if losses else float("nan")
 
-    def _add_proximal_gradient(self, module: torch.nn.Module, starts: Sequence[Tensor]) -> None:
+    def _logits(self, place: int, position: int, samples: Tensor, moment: tuple[int, int, int]) -> Tensor:
+        """Logits of a step's samples, with draws keyed by the institution, the fold and (round, epoch, step)."""
+        module, alone = self.modules[place][position], self.cohort.alone
+        key = self.streams.key("module-draws", place, self.cohort.folds[position], *moment)
+        with torch.random.fork_rng([samples.device] if samples.is_cuda else []):
+            torch.manual_seed(key)
+            if alone is not None:
+                logits: Tensor = module(*alone(place, position, samples, moment))
+                return logits
+            logits = module(*self.cohort.arguments[place][position])
+        return logits[samples]
+
+    def _pulled(self, module: torch.nn.Module) -> list[tuple[torch.nn.Parameter, Tensor]]:
+        """The parameters that FedProx pulls back, with their values at the start of the round: what is shared."""
+        if not self.settings.proximal:
+            return []
+        named = parameters_by_wire_name(module).items()
+        return [(each, each.detach().clone()) for name, each in named if not self.shares or name in self.shares]
+
+    def _add_proximal_gradient(self, pulled: Sequence[tuple[torch.nn.Parameter, Tensor]]) -> None:
         """Add the gradient of FedProx's mu / 2 |w - w_t|^2; the recorded loss is without this term."""
-        for parameter, start in zip(module.parameters(), starts, strict=False):
+        for parameter, start in pulled:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter.detach() - start, alpha=self.settings.proximal)
+
+    def _gradient_norm(self, module: torch.nn.Module) -> float:
+        """Norm of the gradient of all shared parameters."""
+        held = [each.grad for name, each in parameters_by_wire_name(module).items() if name in self.shares]
+        return math.sqrt(sum(float(each.double().square().sum()) for each in held if each is not None))
 
 
 def _check_shares(module: torch.nn.Module, shares: Collection[str]) -> None:

@@ -1,7 +1,6 @@
 """Names of a module's parameters in the ledger and in the noise streams."""
 
 import torch
-from torch import Tensor
 
 
 def wire_name(parameter: str) -> str:
@@ -9,6 +8,6 @@ def wire_name(parameter: str) -> str:
     return parameter.replace("_", "-")
 
 
-def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, Tensor]:
+def parameters_by_wire_name(module: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """The learnable tensors of a module."""
     return {wire_name(name): parameter for name, parameter in module.named_parameters()}

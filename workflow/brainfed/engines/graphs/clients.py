@@ -1,0 +1,235 @@
+"""Institutions that train a GIN on whole graphs, all of one round in one process: the fast engine.
+
+It gives the numbers of `engines.modules` with `plain.plain_cohort`. Institutions and folds are blocks, one after the
+other: an institution's activations stay in a core's cache, where small products run at the rate of large ones.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.batches import Batches
+from brainfed.engines.curves import Curves
+from brainfed.engines.graphs.batch import Block, Graphs
+from brainfed.engines.graphs.cohort import GraphCohort
+from brainfed.engines.graphs.dropout import KeyedDropout
+from brainfed.engines.graphs.network import Task, Trainer
+from brainfed.engines.graphs.parameters import Copies
+from brainfed.engines.graphs.side_by_side import SideBySide
+from brainfed.engines.modules import GRADIENT_NORM
+from brainfed.engines.parameter_names import wire_name
+from brainfed.federation.adam import Adam
+from brainfed.federation.clients import Arrays
+from brainfed.federation.message import Message
+from brainfed.federation.schedule import FederationSettings
+from brainfed.models.classifier import class_probabilities
+from brainfed.models.gin import GIN
+from brainfed.runtime.streams import Streams
+
+MODEL, OPTIMISER = "model/", "optimiser/"
+
+
+class GraphClients:
+    """M institutions, each with one network a fold.
+
+    Args:
+        modules: (M)(F) networks with one rate of dropout; the features and classes may differ between institutions.
+            They give the initial values and are not trained.
+        cohort: graphs of the institutions.
+        settings: settings of the federation.
+        streams: random streams of the repeat. Draws in training are keyed by institution, fold, round and step.
+        shares: names on the wire of the parameters that leave an institution. If empty, every institution trains
+            alone and its optimiser is never reset.
+        sends_gradient_norm: whether replies have `GRADIENT_NORM`, of the loss with the proximal term and without the
+            optimiser's penalty; 0 in a fold without training graphs.
+
+    Raises:
+        ValueError: `shares` has a name that the modules have not.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[Sequence[GIN]],
+        cohort: GraphCohort,
+        settings: FederationSettings,
+        streams: Streams,
+        shares: Collection[str] = (),
+        *,
+        sends_gradient_norm: bool = False,
+    ) -> None:
+        self.cohort, self.settings, self.streams = cohort, settings, streams
+        self.shares = _own_names(modules[0][0], shares)
+        self.sends_gradient_norm = sends_gradient_norm
+        self.weights = [Copies(own) for own in modules]
+        self.optimisers = [[self._adam(vector) for vector in own.values] for own in self.weights]
+        first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
+        self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
+        self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
+        self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
+        self.keeps = settings.optimiser_state == "keep" or not shares
+        self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams, even=False)
+        self.gradient_norms = modules[0][0].pre.weight.detach().new_zeros(len(modules), len(cohort.folds))
+        self.curves = Curves.of(settings.rounds, cohort.labels, cohort.classes)
+        self._last: dict[tuple[int, int], tuple[bytes, list[Block]]] = {}
+
+    @property
+    def institutions(self) -> tuple[int, ...]:
+        """Places in `modules`."""
+        return tuple(range(len(self.weights)))
+
+    def start(self) -> dict[str, Tensor]:
+        """(F, ...) views of the shared tensors of the first institution before the first round."""
+        return self._shared(0)
+
+    def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
+        """Run the local epochs of the chosen institutions."""
+        self.curves.losses[number] = np.nan
+        steps = [self.batches.of(self.cohort.labels, number, epoch) for epoch in range(self.settings.local_epochs)]
+        parts = [(place, position) for place in chosen for position in range(len(self.cohort.folds))]
+        losses = self.side_by_side.map(lambda trainer, part: self._train(trainer, number, part, steps), parts)
+        for part, loss in zip(parts, losses, strict=True):
+            self.curves.losses[number, *part] = loss
+        return {place: self._reply(place) for place in chosen}
+
+    def receive(self, messages: Mapping[int, Message]) -> None:
+        """Load the shared tensors; all others stay."""
+        for place, message in messages.items():
+            held = self._shared(place)
+            for name, tensor in message.tensors.items():
+                held[name].copy_(tensor)
+
+    def score(self, number: int) -> str:
+        """Record every institution's probabilities of all its graphs."""
+        parts = [(place, position) for place in self.institutions for position in range(len(self.cohort.folds))]
+        self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), parts)
+        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+
+    def state(self, number: int) -> Arrays:
+        """The curves, the models, and Adam's moments where later rounds need them."""
+        arrays: Arrays = dict(self.curves.until(number))
+        for key, vector, optimiser in self._each():
+            arrays[f"{MODEL}{key}"] = vector.cpu().numpy()
+            if self.keeps and number + 1 < self.settings.rounds:
+                arrays |= {f"{OPTIMISER}{key}/{name}": array for name, array in optimiser.arrays().items()}
+        return arrays
+
+    def load(self, number: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Restore a saved state."""
+        for name, curve in self.curves.until(number).items():
+            curve[:] = arrays[name]
+        for key, vector, optimiser in self._each():
+            vector.copy_(torch.from_numpy(np.array(arrays[f"{MODEL}{key}"])))
+            prefix = f"{OPTIMISER}{key}/"
+            moments = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            if moments:
+                optimiser.load(moments)
+
+    def _each(self) -> list[tuple[str, Tensor, Adam]]:
+        return [
+            (f"{place}/{position}", vector, self.optimisers[place][position])
+            for place, weights in enumerate(self.weights)
+            for position, vector in enumerate(weights.values)
+        ]
+
+    def _adam(self, vector: Tensor) -> Adam:
+        return Adam([vector], self.settings.learning_rate, self.settings.weight_decay)
+
+    def _shared(self, place: int) -> dict[str, Tensor]:
+        return {wire_name(name): stack for name, stack in self.weights[place].stacks.items() if name in self.shares}
+
+    def _reply(self, place: int) -> Message:
+        tensors = self._shared(place)
+        if not self.sends_gradient_norm:
+            return Message(tensors, self.samples[place])
+        norms = {GRADIENT_NORM: self.gradient_norms[place].clone()}
+        return Message(tensors | norms, self.samples[place], frozenset(norms))
+
+    def _score(self, trainer: Trainer, number: int, part: tuple[int, int]) -> None:
+        place, position = part
+        graphs = self.graphs[place][position]
+        logits = trainer.scores(self.weights[place].parameters[position], graphs.rows, graphs.scored)
+        count, classes = logits.shape
+        self.curves.probabilities[number, place, position, :count, :classes] = class_probabilities(logits).cpu().numpy()
+
+    def _train(self, trainer: Trainer, number: int, part: tuple[int, int], steps: Sequence[Sequence[Tensor]]) -> float:
+        """Mean loss of one institution's steps in one fold that had a graph; NaN where none had."""
+        place, position = part
+        weights, optimiser = self.weights[place], self.optimisers[place][position]
+        if not self.keeps:
+            optimiser.reset()
+        pulled = self._pulled(weights, position)
+        losses = []
+        for epoch, batches in enumerate(steps):
+            for step, every in enumerate(batches):
+                labels = every[place, position]
+                if not (labels >= 0).any():
+                    continue
+                loss = self._gradient(trainer, part, labels, (number, epoch, step))
+                for gradient, value, start in pulled:
+                    gradient.add_(value - start, alpha=self.settings.proximal)
+                optimiser.step()
+                losses.append(loss)
+        if self.sends_gradient_norm:
+            self.gradient_norms[place, position] = self._gradient_norm(weights, position)
+        return float(np.mean(losses)) if losses else float("nan")
+
+    def _gradient(self, trainer: Trainer, part: tuple[int, int], labels: Tensor, moment: tuple[int, int, int]) -> float:
+        """Loss of one local step; the weights' gradient is written."""
+        place, position = part
+        weights, dropout = self.weights[place], self.dropout
+        chosen = torch.nonzero(labels >= 0)[:, 0]
+        blocks = self._blocks(place, position, chosen)
+        held, like = weights.parameters[position], weights.values[position]
+        nodes, graphs = [len(block.graph) for block in blocks], [len(block.members.start) - 1 for block in blocks]
+        key, width = (place, self.cohort.folds[position], *moment), len(held.post.bias)
+        shapes = [(sum(nodes), width)] * len(held.convs) + [(sum(graphs), width)] if dropout.rate else []
+        drawn = [dropout.drawn(key, layer, shape) for layer, shape in enumerate(shapes)]
+        draws = [torch.split(each, nodes) for each in drawn[:-1]] + [torch.split(each, graphs) for each in drawn[-1:]]
+        own = torch.split(labels[chosen].to(like.device), graphs)
+        tasks = [Task(block, own[index], [each[index] for each in draws]) for index, block in enumerate(blocks)]
+        weights.clear(position)
+        return trainer.loss_and_gradient(held, weights.gradients[position], tasks)
+
+    def _blocks(self, place: int, position: int, chosen: Tensor) -> list[Block]:
+        """The graphs of a step; those of the last step are kept, as one step may be all training graphs."""
+        numbers = chosen.cpu().numpy()
+        known, blocks = self._last.get((place, position), (b"", []))
+        if known != numbers.tobytes():
+            blocks = self.graphs[place][position].blocks(numbers)
+            self._last[place, position] = numbers.tobytes(), blocks
+        return blocks
+
+    def _pulled(self, weights: Copies, position: int) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Gradient, value and value at the start of the round of what FedProx pulls back: what is shared."""
+        if not self.settings.proximal:
+            return []
+        named, gradients = weights.named[position], weights.named_gradients[position]
+        names = [name for name in named if not self.shares or name in self.shares]
+        return [(gradients[name], named[name], named[name].clone()) for name in names]
+
+    def _gradient_norm(self, weights: Copies, position: int) -> float:
+        """Norm of the gradient of all shared parameters."""
+        held = [gradient for name, gradient in weights.named_gradients[position].items() if name in self.shares]
+        return math.sqrt(sum(float(each.double().square().sum()) for each in held))
+
+
+def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:
+    """Names in the module of what is shared."""
+    names = {wire_name(name): name for name, _ in module.named_parameters()}
+    if unknown := sorted(set(shares) - names.keys()):
+        raise ValueError(f"shares: expected names among {', '.join(names)}, found {unknown[0]}")
+    return frozenset(names[name] for name in shares)
+
+
+def _graphs(modules: Sequence[GIN], held: Sequence[Any]) -> list[Graphs]:
+    """(F,) graphs of one institution; folds with the same graphs have one object."""
+    made: dict[int, Graphs] = {}
+    for samples, module in zip(held, modules, strict=True):
+        if id(samples) not in made:
+            made[id(samples)] = Graphs(samples, module.layers, module.pre.weight.detach())
+    return [made[id(samples)] for samples in held]

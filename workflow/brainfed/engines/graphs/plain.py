@@ -1,0 +1,55 @@
+"""Whole graphs for the plain engine (`engines.modules`): a local step runs the module on its own graphs alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brainfed.engines.graphs.cohort import GraphCohort
+from brainfed.engines.graphs.dropout import KeyedDropout
+from brainfed.engines.modules import Cohort
+from brainfed.models.gin import GIN
+from brainfed.runtime.streams import Streams
+from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.labelled_subjects import IntArray
+
+
+def plain_cohort(cohort: GraphCohort, modules: Sequence[Sequence[GIN]], streams: Streams) -> Cohort:
+    """The cohort of `ModuleClients`, with (M)(F) `modules` and dropout from keyed streams."""
+
+    def alone(place: int, position: int, samples: Tensor, moment: tuple[int, int, int]) -> tuple[Any, ...]:
+        module = modules[place][position]
+        like = module.pre.weight
+        arguments = _arguments(cohort.graphs[place][position].of(samples.cpu().numpy()), like)
+        dropout = KeyedDropout(module.dropout, streams)
+        if not dropout.rate:
+            return arguments
+        key = (place, cohort.folds[position], *moment)
+        rows = [len(arguments[0])] * module.layers + [len(samples)]
+        drawn = [dropout.drawn(key, layer, (count, module.hidden)) for layer, count in enumerate(rows)]
+        return *arguments, [(each > dropout.bound).to(like) * dropout.scale for each in drawn]
+
+    every = [
+        [_arguments(graphs, module.pre.weight) for graphs, module in zip(own, held, strict=True)]
+        for own, held in zip(cohort.graphs, modules, strict=True)
+    ]
+    return Cohort(every, cohort.labels, cohort.subjects, cohort.folds, cohort.classes, alone, even_steps=False)
+
+
+def _arguments(graphs: GraphSamples, like: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
+    """Nodes, edges, graph of each node, and number of graphs, as a GIN reads them."""
+    first = np.repeat(graphs.node_start[:-1], np.diff(graphs.edge_start))
+    edges = np.stack([graphs.source + first, graphs.target + first])
+    nodes = torch.from_numpy(graphs.nodes).to(like)
+    return nodes, _to(edges, like), _to(graph_of(graphs.node_start), like), len(graphs.node_start) - 1
+
+
+def graph_of(node_start: IntArray) -> IntArray:
+    """(N,) the graph of each node."""
+    return np.repeat(np.arange(len(node_start) - 1), np.diff(node_start))
+
+
+def _to(array: IntArray, like: Tensor) -> Tensor:
+    return torch.from_numpy(array).to(like.device)

@@ -1,0 +1,69 @@
+"""The graph isomorphism network of GCFL (Xie et al. 2021, Sec. 5.1; Xu et al. 2019, eq. 4.1 with eps = 0)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import dropout, relu
+from torch_geometric.nn import GINConv, global_add_pool
+
+from brainfed.runtime.streams import Streams
+
+SHARED = "convs."
+"""Start of the names of the parameters that leave an institution, in every method."""
+
+
+class GIN(torch.nn.Module):
+    """FC(d, h) -> layers x [GIN convolution, ReLU, dropout] -> sum over nodes -> FC(h, h) ReLU dropout -> FC(h, C).
+
+    A convolution is MLP(x_i + sum of x_j over the neighbours j of i), with an MLP h-h-h of one ReLU.
+
+    Args:
+        features: d.
+        classes: C.
+        hidden: h.
+        layers: number of convolutions.
+        dropout: share of the activations that a training step drops.
+    """
+
+    def __init__(self, features: int, classes: int, hidden: int = 64, layers: int = 3, dropout: float = 0.5) -> None:
+        super().__init__()
+        self.features, self.classes, self.hidden, self.layers = features, classes, hidden, layers
+        self.dropout = dropout
+        self.pre = torch.nn.Linear(features, hidden)
+        self.convs = torch.nn.ModuleList(GINConv(_mlp(hidden), eps=0.0, train_eps=False) for _ in range(layers))
+        self.post = torch.nn.Linear(hidden, hidden)
+        self.readout = torch.nn.Linear(hidden, classes)
+
+    def forward(self, nodes: Tensor, edges: Tensor, graph: Tensor, graphs: int, kept: Sequence[Tensor] = ()) -> Tensor:
+        """Logits (n, C) of n graphs.
+
+        Args:
+            nodes: (N, d) features of the nodes of all graphs.
+            edges: (2, E) int64, source and target among the N nodes.
+            graph: (N,) int64, the graph of each node.
+            graphs: n.
+            kept: dropout factors, (N, h) for each convolution, then (n, h); empty: drawn by torch, in training.
+        """
+        hidden = self.pre(nodes)
+        for layer, conv in enumerate(self.convs):
+            hidden = self._dropped(relu(conv(hidden, edges)), kept, layer)
+        pooled = global_add_pool(hidden, graph, size=graphs)
+        logits: Tensor = self.readout(self._dropped(relu(self.post(pooled)), kept, self.layers))
+        return logits
+
+    def start(self, streams: Streams, fold: int) -> None:
+        """Draw torch's initial weights of all layers from keyed streams, the same for every institution in `fold`."""
+        for name, layer in self.named_modules():
+            if isinstance(layer, torch.nn.Linear):
+                with torch.random.fork_rng([]):
+                    torch.manual_seed(streams.key("initial-weights", fold, name))
+                    drawn = torch.nn.Linear(layer.in_features, layer.out_features)
+                layer.load_state_dict(drawn.state_dict())
+
+    def _dropped(self, activation: Tensor, kept: Sequence[Tensor], layer: int) -> Tensor:
+        return activation * kept[layer] if kept else dropout(activation, self.dropout, self.training)
+
+
+def _mlp(width: int) -> torch.nn.Sequential:
+    return torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))

@@ -1,11 +1,11 @@
-"""Federated gradient methods beside their twins, with and without a signal that all regions share.
+"""Federated methods beside their twins, with and without a signal that all regions share.
 
     python benchmarks/conditioning.py --series ABIDE_FOLDER [--repeats 2] [--kinds plain common] [--variants NAME ...]
 
-Reads `timeseries.npz` (an array (time, region) a subject) and `subjects.csv` (key, SITE_ID, label_asd). Correlations of
-the series as they are (`plain`) and with an added signal (`common`, see `common_signal.py`); five random institutions,
-five folds. Prints accuracy and AUC, means over folds and institutions. `--spectrum` prints instead the largest
-eigenvalues of the design, and how far a step of Adam moves a score.
+Reads `timeseries.npz` (an array (time, region) a subject) and `subjects.csv` (key, SITE_ID, AGE_AT_SCAN, SEX,
+label_asd). Correlations of the series as they are (`plain`) and with an added signal (`common`, see
+`common_signal.py`); five random institutions, five folds. Prints accuracy and AUC, means over folds and institutions.
+`--spectrum` prints instead the largest eigenvalues of the design, and how far a step of Adam moves a score.
 """
 
 import argparse
@@ -29,7 +29,10 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.standardise import centred_subjects, training_moments
 
 KINDS = ("plain", "common")
+CENTRED = "-centred"
+"""Of a variant with centred subjects."""
 VARIANTS = (
+    "ridge-federated", "ridge-central", "ridge-local",
     "logistic-federated", "logistic-central", "logistic-local", "logistic-fedavg",
     "fedmlp-centred", "centralmlp-centred", "localmlp-centred", "fedmlp", "centralmlp", "localmlp",
     "fedgcn-centred", "centralgcn-centred", "localgcn-centred", "fedgcn", "centralgcn", "localgcn", "fedgcn-skip",
@@ -37,8 +40,9 @@ VARIANTS = (
 
 
 def trained(variant: str, inputs: MethodInputs) -> Outcome:
-    """One shipped variant on one repeat."""
-    settings = dict(SHIPPED_VARIANTS[variant])
+    """One variant on one repeat."""
+    shipped = variant.removesuffix(CENTRED)
+    settings = dict(SHIPPED_VARIANTS[shipped]) | ({"centre": "subject"} if shipped != variant else {})
     method = METHODS[str(settings.pop("method"))]
     module, function = method.entry.split(":")
     outcome: Outcome = getattr(import_module(module), function)(
@@ -102,7 +106,7 @@ def main(given: Sequence[str]) -> None:
         for variant in options.variants:
             for kind, features in made.items():
                 for repeat in options.repeats:
-                    start, inputs = time.process_time(), drawn(features, people, repeat)
+                    inputs, start = drawn(features, people, repeat), time.process_time()
                     accuracy, area = scored(inputs, trained(variant, inputs))
                     spent = time.process_time() - start
                     print(f"| {kind} | {variant} | {repeat} | {accuracy:.3f} | {area:.3f} | {spent:.0f} |", flush=True)

@@ -18,7 +18,8 @@ def scaled_plainly(inputs: MethodInputs, fold: int, rows: np.ndarray) -> np.ndar
                 site = inputs.phenotypes.site[i]
                 own = [values[j, column] for j in fitting if inputs.phenotypes.site[j] == site]
                 mean = np.mean(own if own and view.centre == "site" and site >= 0 else everybody) if everybody else 0.0
-                if view.centre == "site" and view.unseen_site == "own" and not own and site >= 0:
+                trains = inputs.institution[i] in inputs.institution[inputs.training(fold)]
+                if view.centre == "site" and view.unseen_site == "own" and site >= 0 and not (own and trains):
                     here = [j for j in range(len(values)) if inputs.phenotypes.site[j] == site and view.present[j]]
                     here = [values[j, column] for j in here if inputs.institution[j] == inputs.institution[i]]
                     mean = np.mean(here) if here else 0.0

@@ -5,8 +5,6 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from brainfed.cohort.splits.acquisition import read_acquisition
     from brainfed.cohort.splits.training_labels import training_labels
-    from brainfed.imaging.fitted.combat import harmonised
-    from brainfed.imaging.fitted.rfe import select_features
     from brainfed.imaging.settings import FeatureSettings
     from brainfed.imaging.tangent.covariances import load_covariances
     from brainfed.imaging.tangent.reference import tangent_ledger
@@ -31,6 +29,8 @@ with job(snakemake) as running:
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}
     if settings.harmonise == "combat":
+        from brainfed.imaging.fitted.combat import harmonised
+
         scanned = read_acquisition(files.participants, subjects, settings.harmonise_covariates)
         even = harmonised(
             features, scanned.site, institution, training, scanned.covariates, bayes=settings.harmonise_bayes
@@ -38,6 +38,8 @@ with job(snakemake) as running:
         features = even.features
         metadata |= {"harmonised": even.sites}
     if settings.reads_labels:
+        from brainfed.imaging.fitted.rfe import select_features
+
         labels = training_labels(files.split, files.participants, subjects, params.fold)
         selection = select_features(features, labels, institution.factorize()[0], settings.selected)
         features = features[:, selection.columns]

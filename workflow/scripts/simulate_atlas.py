@@ -5,7 +5,7 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from pathlib import Path
 
-    from brainfed.cohort.settings.cohort import SimulateSettings
+    from brainfed.cohort.settings.simulation import SimulateSettings
     from brainfed.cohort.sources.simulated.simulate import write_atlas
     from brainfed.runtime.settings import restore
 

@@ -205,3 +205,18 @@ def test_sites_that_are_institutions_have_nothing_to_harmonise_with(tmp_path):
     assert notes and "every institution is one site" in notes[0]
     mixed = edit(config, split=cohort.split | {"institutions": "random", "count": 2})
     assert not [found for found in check_project(mixed) if "harmonise changes nothing" in found.sentence]
+
+
+def test_a_choice_on_further_sites_needs_a_third_site_to_leave_out(tmp_path):
+    cohort = series_cohort(tmp_path)
+    config = edit(
+        cohort.configure(),
+        split=cohort.split | {"validation": "leave_one_site_out"},
+        variants={"chosen": {"method": "fedmlp", "choose": "inner"}},
+        experiments={"methods": {"variants": ["ridge-central", "chosen"]}},
+    )
+    found = [found.sentence for found in check_project(config) if "choose: inner" in found.sentence]
+    assert found == [
+        "methods: `choose: inner` of chosen needs 3 sites to leave out, found 2; set `choose: none`, or another "
+        "split.validation."
+    ]

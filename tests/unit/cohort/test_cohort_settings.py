@@ -2,7 +2,8 @@
 
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
+from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brainfed.cohort.settings.cohort import CohortSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
 from brainfed.cohort.sources.simulated.atlas import simulate_atlas
 from brainfed.cohort.sources.simulated.connectivity import simulate_connectome
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects

@@ -21,7 +21,7 @@ from brainfed.methods.logistic_federated.patterns import haufe_patterns, margin_
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
-from method_inputs import diagnosis_of, method_inputs
+from method_inputs import diagnosis_of, method_inputs, relabelled
 
 DOUBLE = Run(precision="float64")
 
@@ -166,20 +166,42 @@ def test_the_pattern_is_haufe_s_of_features_that_are_centred_at_home():
     inputs = replace(inputs, features=(features,))
     made = designs(inputs, 1, "institution", DOUBLE, Ledger(METHOD.shared_tensors, {"features": 8, "models": 1}))
     weight = torch.from_numpy(np.random.default_rng(4).standard_normal((1, 8)))
-    sums = [margin_sums(design, weight, torch.tensor([0.4])) for design in made]
-    found = haufe_patterns(sums, int(inputs.training(1).sum()))
+    sums = [margin_sums(design, weight) for design in made]
+    found = haufe_patterns(sums, int(inputs.training(1).sum()), [1])
     centred, margins = [], []
     for design in made:
         own = features[design.nodes[design.training]].astype(float)
         centred.append(own - own.mean(axis=0))
-        margins.append(design.rows[torch.from_numpy(design.training)].numpy() @ weight[0].numpy() + 0.4)
+        margins.append(design.rows[torch.from_numpy(design.training)].numpy() @ weight[0].numpy())
     score = np.concatenate(margins)
     expected = (score - score.mean()) @ np.concatenate(centred) / (len(score) * score.std())
     np.testing.assert_allclose(found[0], expected, rtol=1e-6, atol=1e-9)
     assert found[0, 3] == 0
 
 
-def test_a_margin_that_does_not_vary_has_no_pattern():
-    sums = [(torch.tensor([0.3 * 7], dtype=torch.float64), torch.tensor([0.09 * 7], dtype=torch.float64),
-             torch.tensor([[1e-17, 0.0]], dtype=torch.float64))]  # fmt: skip
-    np.testing.assert_array_equal(haufe_patterns(sums, 7), [[0.0, 0.0]])
+@pytest.mark.parametrize("standardise", ["institution", "none"])
+def test_a_class_that_nobody_or_everybody_has_in_training_has_no_pattern(standardise):
+    inputs = method_inputs(90, 20, institutions=3, split="leave-one-site-out")
+    diagnosis = np.where(inputs.institution == 2, 2, np.arange(90) // 3 % 2)
+    three = replace(relabelled(inputs, diagnosis), classes=3)
+    found = federated.train(three, FederatedLogisticSettings(standardise=standardise), Run()).patterns
+    assert not found[2, 2].any()
+    assert np.abs(found[:2]).max(axis=2).min() > 0.05
+    one = relabelled(inputs, np.zeros(90, dtype=np.int64))
+    assert not federated.train(one, FederatedLogisticSettings(standardise=standardise), Run()).patterns.any()
+
+
+def test_patterns_of_three_classes_are_those_of_the_pooled_models():
+    inputs = method_inputs(90, 12, effect=0.0)
+    three = replace(relabelled(inputs, np.random.default_rng(3).permutation(np.arange(90) % 3)), classes=3)
+    settings = FederatedLogisticSettings(costs=(0.3,), standardise="none", tolerance=1e-9, max_rounds=5000)
+    found = federated.train(three, settings, DOUBLE).patterns
+    expected = pooled.train(three, LogisticSettings(costs=(0.3,), standardise="none"), DOUBLE).patterns
+    assert found.shape == (5, 3, 12)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_identical_subjects_have_no_pattern():
+    inputs = method_inputs(30, 4)
+    alike = replace(inputs, features=(np.ones((30, 4), dtype=np.float32),))
+    assert not federated.train(alike, FederatedLogisticSettings(), Run()).patterns.any()

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import t as student
 from sklearn.metrics import roc_auc_score
 
-from brainfed.cohort.settings.cohort import CohortSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.simulated.atlas import simulate_atlas
 from brainfed.cohort.sources.simulated.connectivity import simulate_connectome

@@ -119,6 +119,16 @@ def test_a_site_without_training_subjects_is_centred_at_home_in_each_institution
         np.testing.assert_allclose(found[own].mean(axis=0), 0, atol=1e-6)
 
 
+def test_a_twin_that_trains_elsewhere_does_not_make_its_site_known():
+    inputs = inputs_with_views(institutions=4, standardise=False, clip=None)
+    site = inputs.fold.copy()
+    site[np.flatnonzero((inputs.fold == 1) & inputs.views[1].present)[0]] = 0
+    inputs = replace(inputs, institution=inputs.fold.copy(), phenotypes=replace(inputs.phenotypes, site=site))
+    apart = inputs.tested(0) & inputs.views[1].present
+    found = scaled(inputs, 0, inputs.training(0))[apart, WIDE:]
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-6)
+
+
 def test_the_subjects_of_an_unseen_site_change_neither_the_fit_nor_the_features_of_others():
     inputs = left_out(inputs_with_views())
     rows, apart = inputs.training(0), inputs.tested(0)

@@ -11,6 +11,7 @@ from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
 from brainfed.cohort.splits.institutions import draw_institutions
 from brainfed.configuration.names import TWIN
 from brainfed.configuration.planning.experiments import Experiment
+from brainfed.configuration.planning.inner_folds import least_folds
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -52,6 +53,21 @@ def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterat
                 place,
                 f"{experiment.name}: features.harmonise changes nothing for {named(variants)}, as every institution is "
                 "one site and harmonises by itself; choose split.institutions random or groups, or leave it out.",
+            )
+
+
+def check_sites_left_out(checked: Checked, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
+    """Variants that choose on further folds need sites enough to leave out."""
+    sites = len({person.site for person in checked.people})
+    for experiment in experiments:
+        short = [one for one in experiment.variants if sites < least_folds(one)]
+        if experiment.split.validation == "leave_one_site_out" and short and not experiment.group.endswith(TWIN):
+            yield Finding(
+                "stops" if experiment.default else "notes",
+                place,
+                f"{experiment.name}: `choose: inner` of {named([one.name for one in short])} needs "
+                f"{least_folds(short[0])} sites to leave out, found {sites}; set `choose: none`, or another "
+                "split.validation.",
             )
 
 

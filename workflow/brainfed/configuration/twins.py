@@ -124,13 +124,15 @@ def _definition(
     settings: Mapping[str, Any],
     own: Mapping[str, Any],
 ) -> str:
-    """The entry to add to a config: the name of the shipped variant, or a line that defines one."""
+    """The entry to add to a config: the name of a shipped variant, or a line that defines one."""
     usual = asdict(method.settings())
     changed = {key: value for key, value in own.items() if usual[key] != value}
     stages = _changed_stages(variant, plain, method)
     if not changed and not stages:
         return shipped
-    return f"a variant {_yaml({'method': method.name, **settings, **changed, **stages})}"
+    wanted = {"method": method.name, **settings, **changed, **stages}
+    ready = [name for name, entry in SHIPPED_VARIANTS.items() if entry == wanted]
+    return ready[0] if ready else f"a variant {_yaml(wanted)}"
 
 
 def _changed_stages(variant: Variant, plain: Variant | None, twin: Method) -> dict[str, dict[str, Any]]:

@@ -120,9 +120,9 @@ class ViewSettings(OneViewSettings):
     )
     unseen_site: Literal["own", "all"] = setting(
         "own",
-        "With `centre: site`, the mean that is subtracted at a site without training subjects: of its own subjects, "
-        "which its institution computes at home and without labels, or of all training subjects. `all` replaces `own` "
-        "under `protocol: inductive`.",
+        "With `centre: site`, the mean that is subtracted at a site without training subjects: of its own tested "
+        "subjects, which its institution computes at home, their diagnoses unread, or of all training subjects. `all` "
+        "replaces `own` under `protocol: inductive`.",
     )
     standardise: bool = setting(False, "Divide every column by its standard deviation over all training subjects.")
     clip: float | None = setting(None, "Largest absolute value of a column after that; none: no limit.", minimum=0)

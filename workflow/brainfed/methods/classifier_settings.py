@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from brainfed.federation.schedule import FederationSettings
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
@@ -46,9 +46,6 @@ CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates
 class ChoiceSettings:
     """Choice of the weight decay and of the number of rounds, as linear models choose their penalty."""
 
-    LEAST_FOLDS: ClassVar[int] = 3
-    """One to test, one to choose by, one to learn from."""
-
     choose: Literal["none", "inner"] = setting(
         "none",
         "none: `weight_decay` and all rounds, as in the paper. inner: the candidate of `weight_decays` and the round "
@@ -69,6 +66,11 @@ class ChoiceSettings:
                 "weight_decays: expected one or more numbers from 0 on in ascending order, found "
                 f"{list(self.weight_decays)}; leave the key out for the default"
             )
+
+    @property
+    def least_folds(self) -> int:
+        """Fewest folds: of `choose: inner` one to test, one to choose by and one to learn from."""
+        return 3 if self.choose == "inner" else 1
 
 
 @dataclass(frozen=True)

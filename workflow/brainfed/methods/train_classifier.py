@@ -30,13 +30,14 @@ def train_classifier(
         UserError: `choose: inner` and fewer than three sites are left out; the config refuses fewer folds.
     """
     assert method.topology != "setting"
-    if settings.choose == "inner" and inputs.folds < settings.LEAST_FOLDS:
+    if inputs.folds < settings.least_folds:
         raise UserError(
-            f"choose: inner needs at least {settings.LEAST_FOLDS} sites to leave out, found {inputs.folds}; set "
+            f"choose: inner needs at least {settings.least_folds} sites to leave out, found {inputs.folds}; set "
             "`choose: none`."
         )
     if settings.centre == "subject":
-        inputs = replace(inputs, features=tuple(map(centred_subjects, inputs.features)))
+        centred = {id(features): centred_subjects(features) for features in inputs.features}
+        inputs = replace(inputs, features=tuple(centred[id(features)] for features in inputs.features))
     training = Training(
         module,
         inputs,

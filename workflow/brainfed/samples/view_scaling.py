@@ -5,8 +5,9 @@ Of view v with columns x, over the training subjects that fit it:
     z = clip((x - mean) / sd),        f = sqrt(weight / tau) z,        tau = mean |z|^2
 
 The mean is that of all these subjects, or of those of the subject's site. A site without any takes the mean of all, or
-that of its own subjects in their institution, which centres nobody else. A subject that lacks the view has f = 0, and
-counts in tau: over the training subjects the mean squared norm of all views side by side is the sum of their weights.
+that of its own subjects in their institution. That mean enters no other subject's features. A subject that lacks the
+view has f = 0, and counts in tau: over the training subjects the mean squared norm of all views side by side is the sum
+of their weights.
 
 Every step is a sum over institutions (`SiteSums`, squares, squared norms), so a federation fits the same scaling with
 three messages of an institution, sent once.
@@ -79,18 +80,25 @@ class ViewScaling:
         """The scaled view (n, d) of all subjects."""
         features, site = inputs.fold_features(fold)[:, self.view.columns], inputs.phenotypes.site
         scaled = self.scale * _standardised(features, site, self.means, self.deviation, self.view.clip)
-        for rows in self._at_home(site, inputs.institution):
+        for rows in self._at_home(inputs, fold):
             own = features[rows].mean(axis=0, dtype=np.float64, keepdims=True)
             scaled[rows] = self.scale * _standardised(features[rows], site[rows], own, self.deviation, self.view.clip)
         scaled[~self.view.present] = 0.0
         return scaled
 
-    def _at_home(self, site: IntArray, institution: IntArray) -> Iterator[Mask]:
-        """Masks (n,) of the subjects of an unseen site in one institution, who are centred by their own mean."""
-        if self.view.centre == "site" and self.view.unseen_site == "own":
-            apart = self.view.present & (site >= 0) & ~self.known[site]
-            for pair in sorted(set(zip(institution[apart].tolist(), site[apart].tolist(), strict=True))):
-                yield apart & (institution == pair[0]) & (site == pair[1])
+    def _at_home(self, inputs: MethodInputs, fold: int) -> Iterator[Mask]:
+        """Masks (n,) of the subjects of an unseen site in one institution, who are centred by their own mean.
+
+        An institution that trains nothing in the fold is unseen with all of its sites, also where a twin of one of its
+        subjects trains elsewhere under the same site.
+        """
+        if self.view.centre == "all" or self.view.unseen_site == "all":
+            return
+        site, institution = inputs.phenotypes.site, inputs.institution
+        trains = np.isin(institution, institution[inputs.training(fold)])
+        apart = self.view.present & (site >= 0) & ~(self.known[site] & trains)
+        for pair in sorted(set(zip(institution[apart].tolist(), site[apart].tolist(), strict=True))):
+            yield apart & (institution == pair[0]) & (site == pair[1])
 
 
 @dataclass(frozen=True)

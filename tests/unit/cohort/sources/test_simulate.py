@@ -13,7 +13,8 @@ from hypothesis import settings as checks
 from hypothesis import strategies as st
 from scipy import ndimage, stats
 
-from brainfed.cohort.settings.cohort import CohortSettings, SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.sources.simulated.apportion import apportion
 from brainfed.cohort.sources.simulated.atlas import simulate_atlas

@@ -6,8 +6,9 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from brainfed.cohort.settings.cohort import CohortSettings, SimulateSettings
+from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
+from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.cohort.sources.listing import list_cohort
 from brainfed.cohort.sources.simulated.phenotype import simulate_subjects
 from brainfed.cohort.sources.simulated.simulate import write_participants

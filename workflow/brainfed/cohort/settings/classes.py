@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 Target = Literal["diagnosis", "sex"]
+Sex = Literal["male", "female"]
+Diagnosis = Literal["patient", "control"]
 
 CLASSES: dict[Target, tuple[str, ...]] = {"diagnosis": ("control", "patient"), "sex": ("female", "male")}
 """Target -> its two classes in the order of their codes 0 and 1, where a cohort names no others."""

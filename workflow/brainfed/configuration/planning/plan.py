@@ -9,6 +9,7 @@ from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.names import TWIN, check_name, check_names, known
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import check_figure
+from brainfed.configuration.planning.inner_folds import check_inner_folds
 from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
 from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
@@ -135,7 +136,7 @@ def _experiment(
         )
     variants = tuple(resolve_variant(project, variant, definitions.single[variant], regime) for variant in names)
     _refuse_equals(where, variants)
-    _refuse_choice_without_folds(where, split, variants)
+    check_inner_folds(where, split, variants)
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
     for cohort in cohorts:
         _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
@@ -205,17 +206,6 @@ def _refuse_equals(where: str, variants: Sequence[Variant]) -> None:
                 f"{where}.variants: {held[content]!r} and {variant.name!r} have the same settings; remove one."
             )
         held[content] = variant.name
-
-
-def _refuse_choice_without_folds(where: str, split: SplitSettings, variants: Sequence[Variant]) -> None:
-    """Reject a choice on the next fold where all folds but the tested one are one."""
-    for variant in variants if split.validation == "folds" else ():
-        least = getattr(variant.method.settings, "LEAST_FOLDS", 0)
-        if variant.settings.get("choose") == "inner" and split.folds < least:
-            raise UserError(
-                f"{where}: variant {variant.name!r} with `choose: inner` needs {least} folds or more, one to test, one "
-                f"to choose by and one to learn from, found {split.folds}; raise split.folds, or set `choose: none`."
-            )
 
 
 def _regime(project: ProjectSettings, settings: ExperimentSettings, split: SplitSettings) -> Regime:

@@ -21,5 +21,5 @@ METHOD = Method(
     needs=("features", "graph"),
     gpu=True,
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",)},
-    variants={"centralgcn": {}, "centralgcn-centred": {"centre": "subject"}},
+    variants={"centralgcn": {}},
 )

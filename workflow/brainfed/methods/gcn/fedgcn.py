@@ -44,5 +44,5 @@ METHOD = Method(
     needs=("features", "graph"),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
-    variants={"fedgcn": {}, "fedgcn-centred": {"centre": "subject"}, "fedgcn-skip": {"skip": "linear"}},
+    variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

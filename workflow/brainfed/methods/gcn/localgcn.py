@@ -25,5 +25,5 @@ METHOD = Method(
     needs=("features", "graph"),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **MOMENTS_TENSORS},
-    variants={"localgcn": {}, "localgcn-centred": {"centre": "subject"}},
+    variants={"localgcn": {}},
 )

@@ -171,11 +171,15 @@ def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bo
 
 @torch.no_grad()
 def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]:
-    """(P, d) patterns of the models, from one message of every institution with training subjects."""
-    sums = [margin_sums(fitting.designs[code], clients.weight, clients.bias) for code in fitting.taking]
+    """(P, d) patterns of the models, from one message of every institution with training subjects.
+
+    The first gradient of the bias, -sum(target - 1/2), gave the server the number of subjects of each class.
+    """
+    sums = [margin_sums(fitting.designs[code], clients.weight) for code in fitting.taking]
     content = {name: (tuple(part.shape), 8) for name, part in zip(MARGIN_SUMS, sums[0], strict=True)}
     record_uploads(fitting.ledger, {code: fitting.sizes[code] for code in fitting.taking}, content)
-    return haufe_patterns(sums, sum(int(fitting.designs[code].training.sum()) for code in fitting.taking))
+    labels = fitting.inputs.labels[fitting.fold, fitting.inputs.training(fitting.fold)]
+    return haufe_patterns(sums, len(labels), [int((labels == code).sum()) for code in fitting.classes])
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ from nibabel.affines import apply_affine
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
-from brainfed.cohort.settings.cohort import SimulateSettings
+from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 

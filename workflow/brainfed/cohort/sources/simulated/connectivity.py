@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.cohort.settings.cohort import SimulateSettings
+from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.cohort.sources.simulated.atlas import NETWORKS, SimulatedAtlas
 from brainfed.cohort.sources.simulated.phenotype import SimulatedSubject
 from brainfed.runtime.streams import Streams

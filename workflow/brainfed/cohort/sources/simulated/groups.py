@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.cohort.settings.cohort import Diagnosis, Sex, SimulateSettings
+from brainfed.cohort.settings.classes import Diagnosis, Sex
+from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.runtime.streams import Streams
 
 SEXES: tuple[Sex, Sex] = ("male", "female")

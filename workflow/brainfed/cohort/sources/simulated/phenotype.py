@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.settings.cohort import CohortSettings, Diagnosis, Sex, SimulateSettings
+from brainfed.cohort.settings.classes import Diagnosis, Sex
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.cohort.sources.simulated.groups import draw_group
 from brainfed.cohort.sources.simulated.listing import simulated_subjects
 from brainfed.runtime.streams import Streams

@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from brainfed.cohort.settings.cohort import CohortSettings, SimulateSettings
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.cohort.sources.simulated.atlas import SimulatedAtlas, simulate_atlas
 from brainfed.cohort.sources.simulated.connectivity import Connectome, simulate_connectome, subject_correlation
 from brainfed.cohort.sources.simulated.phenotype import SimulatedSubject, simulate_phenotypes, simulate_subjects

@@ -19,14 +19,12 @@ from brainfed.engines.batches import Batches
 from brainfed.engines.curves import Curves
 from brainfed.engines.parameter_names import parameters_by_wire_name, wire_name
 from brainfed.federation.clients import Arrays
-from brainfed.federation.message import Message
+from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.classifier import class_probabilities
 from brainfed.runtime.streams import Streams
 
 MODEL, OPTIMISER = "model/", "optimiser/"
-GRADIENT_NORM = "gradient-norm"
-"""Name on the wire of the norm of the gradient of all shared parameters in the last local step (GCFL+)."""
 
 Alone = Callable[[int, int, Tensor, tuple[int, int, int]], tuple[Any, ...]]
 """Institution, place of the fold, samples, (round, epoch, step) -> arguments of a module for these samples alone."""

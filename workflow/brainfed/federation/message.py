@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+GRADIENT_NORM = "gradient-norm"
+"""Name of a reply's tensor (F,): norm of the gradient of the shared parameters in the last local step (GCFL+)."""
+
 
 @dataclass(frozen=True)
 class Message:

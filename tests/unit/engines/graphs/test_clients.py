@@ -6,7 +6,7 @@ import torch
 
 from brainfed.engines.graphs import batch
 from brainfed.engines.graphs.cohort import GraphCohort
-from brainfed.engines.modules import GRADIENT_NORM
+from brainfed.federation.message import GRADIENT_NORM
 from brainfed.federation.pace import Pace
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from reference.graph_cohorts import random_cohort, random_graphs

@@ -21,11 +21,10 @@ from brainfed.engines.graphs.dropout import KeyedDropout
 from brainfed.engines.graphs.network import Task, Trainer
 from brainfed.engines.graphs.parameters import Copies
 from brainfed.engines.graphs.side_by_side import SideBySide
-from brainfed.engines.modules import GRADIENT_NORM
 from brainfed.engines.parameter_names import wire_name
 from brainfed.federation.adam import Adam
 from brainfed.federation.clients import Arrays
-from brainfed.federation.message import Message
+from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gin import GIN

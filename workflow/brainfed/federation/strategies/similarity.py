@@ -10,11 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.message import Message
+from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.strategies.clusters import FloatArray, IntArray
-
-GRADIENT_NORM = "gradient-norm"
-"""Tensor of a reply, (F,): norm of the gradient of the shared layers in the last mini-batch of the round."""
 
 
 class Similarity(Protocol):

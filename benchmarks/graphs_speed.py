@@ -16,7 +16,6 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -72,9 +71,10 @@ def cohort_of(graphs: GraphSamples, classes: np.ndarray, institutions: int) -> G
 
 def networks(cohort: GraphCohort) -> list[list[GIN]]:
     features = cohort.graphs[0][0].nodes.shape[1]
-    module = GIN(features, cohort.classes)
-    module.start(STREAMS, 0)
-    return [[deepcopy(module)] for _ in cohort.graphs]
+    found = [[GIN(features, cohort.classes)] for _ in cohort.graphs]
+    for place, (module,) in enumerate(found):
+        module.start(STREAMS, 0, place)
+    return found
 
 
 def operations(cohort: GraphCohort, clients: GraphClients | None) -> float:

@@ -22,7 +22,7 @@ def arguments(graphs):
 
 def network(**options):
     module = GIN(4, 3, hidden=8, **options).double()
-    module.start(STREAMS, 0)
+    module.start(STREAMS, 0, 0)
     return module
 
 
@@ -64,20 +64,22 @@ def test_the_convolutions_alone_are_shared_and_learn_no_epsilon():
     assert sum(GIN(4, 2).get_parameter(name).numel() for name in shared) == 3 * 2 * (64 * 64 + 64)
 
 
-def test_all_institutions_of_a_fold_start_with_the_same_convolutions():
+def test_the_convolutions_of_a_fold_start_alike_and_all_other_layers_apart():
     state = torch.random.get_rng_state()
-    few, many, other = GIN(3, 2), GIN(7, 4), GIN(3, 2)
+    first, second, wide, other = GIN(3, 2), GIN(3, 2), GIN(7, 4), GIN(3, 2)
     torch.random.set_rng_state(state)
-    few.start(STREAMS, 0)
-    many.start(STREAMS, 0)
-    other.start(STREAMS, 1)
+    first.start(STREAMS, 0, 0)
+    second.start(STREAMS, 0, 1)
+    wide.start(STREAMS, 0, 2)
+    other.start(STREAMS, 1, 0)
     assert torch.equal(torch.random.get_rng_state(), state)
-    for name, weight in few.named_parameters():
-        if name.startswith(SHARED):
-            assert torch.equal(weight, many.get_parameter(name))
+    for name, weight in first.named_parameters():
+        assert torch.equal(weight, second.get_parameter(name)) == name.startswith(SHARED)
         assert not torch.equal(weight, other.get_parameter(name))
+        if name.startswith(SHARED):
+            assert torch.equal(weight, wide.get_parameter(name))
     bound = 64**-0.5  # of torch's uniform start
-    assert 0.9 * bound < float(few.convs[0].nn[0].weight.detach().abs().max()) <= bound
+    assert 0.9 * bound < float(first.convs[0].nn[0].weight.detach().abs().max()) <= bound
 
 
 def test_it_drops_activations_in_training_alone():

@@ -52,12 +52,17 @@ class GIN(torch.nn.Module):
         logits: Tensor = self.readout(self._dropped(relu(self.post(pooled)), kept, self.layers))
         return logits
 
-    def start(self, streams: Streams, fold: int) -> None:
-        """Draw torch's initial weights of all layers from keyed streams, the same for every institution in `fold`."""
+    def start(self, streams: Streams, fold: int, institution: int) -> None:
+        """Draw torch's initial weights from keyed streams.
+
+        In a fold the convolutions of all institutions start alike, and each institution's own layers start apart. From
+        common local layers the institutions move alike for so long that GCFL finds nothing to cut.
+        """
         for name, layer in self.named_modules():
             if isinstance(layer, torch.nn.Linear):
+                whose = () if name.startswith(SHARED) else (institution,)
                 with torch.random.fork_rng([]):
-                    torch.manual_seed(streams.key("initial-weights", fold, name))
+                    torch.manual_seed(streams.key("initial-weights", fold, name, *whose))
                     drawn = torch.nn.Linear(layer.in_features, layer.out_features)
                 layer.load_state_dict(drawn.state_dict())
 

@@ -33,10 +33,10 @@ def settings_of(**options):
 def networks(cohort, rate=0.5, dtype=torch.float64, **options):
     """(M)(F) networks with the features of their institution's graphs."""
     found = []
-    for own in cohort.graphs:
+    for place, own in enumerate(cohort.graphs):
         modules = [GIN(each.nodes.shape[1], cohort.classes, hidden=8, dropout=rate, **options) for each in own]
         for module, fold in zip(modules, cohort.folds, strict=True):
-            module.start(STREAMS, fold)
+            module.start(STREAMS, fold, place)
         found.append([module.to(dtype) for module in modules])
     return found
 

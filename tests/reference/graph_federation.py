@@ -102,7 +102,8 @@ def loss_of(weights, graphs, labels, part, streams, key, rate):
     width = len(weights["post.bias"])
     layers = sum(name.endswith(".nn.0.bias") for name in weights)
     rows = [sizes.sum()] * layers + [len(part)]
-    factors = [factors_of(streams, key, layer, count, width, rate) for layer, count in enumerate(rows)]
+    stream = streams.numpy("dropout", *key).bit_generator
+    factors = [factors_of(stream, count, width, rate) for count in rows]
     logits, first = [], 0
     for index, graph in enumerate(part):
         own = [factor[first : first + sizes[index]] for factor in factors[:-1]] + [factors[-1][index]]
@@ -111,11 +112,11 @@ def loss_of(weights, graphs, labels, part, streams, key, rate):
     return cross_entropy(torch.stack(logits), labels[part])
 
 
-def factors_of(streams, key, layer, rows, width, rate):
+def factors_of(stream, rows, width, rate):
     """Dropout's factors: bytes of a keyed stream, of which the upper share 1 - rate is kept."""
     if not rate:
         return torch.ones(rows, width, dtype=torch.float64)
-    words = streams.numpy("dropout", *key, layer).bit_generator.random_raw(-(-rows * width // 8))
+    words = stream.random_raw(-(-rows * width // 8))
     drawn = np.frombuffer(words.tobytes(), dtype=np.int8)[: rows * width].astype(float)
     kept = drawn >= 128 - 256 * (1 - rate)
     return torch.from_numpy(kept.reshape(rows, width) / (1 - rate))

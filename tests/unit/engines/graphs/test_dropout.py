@@ -13,7 +13,7 @@ KEY, SHAPE = (1, 0, 2, 0, 0), (999, 64)
 def test_the_expected_sum_is_that_without_dropout(rate, kept):
     dropout = KeyedDropout(rate, Streams(0))
     assert dropout.scale == pytest.approx(1 / kept, rel=1e-12)
-    values = np.concatenate([np.asarray(dropout.drawn(KEY, layer, SHAPE)).ravel() for layer in range(4)])
+    values = np.concatenate([np.asarray(each).ravel() for each in dropout.draws(KEY, [SHAPE] * 4)])
     found = (values > dropout.bound).mean()
     assert abs(found - kept) < 5 * (kept * (1 - kept) / values.size) ** 0.5 + 1e-9
 
@@ -21,16 +21,22 @@ def test_the_expected_sum_is_that_without_dropout(rate, kept):
 @pytest.mark.parametrize("rate", [0.5, 0.3])
 def test_the_share_of_possible_draws_is_exact(rate):
     dropout = KeyedDropout(rate, Streams(0))
-    kind = np.asarray(dropout.drawn(KEY, 0, (1, 1))).dtype
+    kind = np.asarray(dropout.draws(KEY, [(1, 1)])[0]).dtype
     every = np.arange(np.iinfo(kind).min, np.iinfo(kind).max + 1)
     assert (every > dropout.bound).mean() == pytest.approx(1 / dropout.scale, rel=1e-12)
 
 
 def test_every_part_of_the_key_counts_and_nothing_else():
     dropout = KeyedDropout(0.5, Streams(0))
-    first = dropout.drawn(KEY, 0, SHAPE)
-    assert dropout.drawn(KEY, 0, SHAPE).equal(first)
-    assert not dropout.drawn(KEY, 1, SHAPE).equal(first)
+    first, second = dropout.draws(KEY, [SHAPE, SHAPE])
+    assert dropout.draws(KEY, [SHAPE])[0].equal(first)
+    assert not second.equal(first)
     for part in range(5):
         other = tuple(value + (place == part) for place, value in enumerate(KEY))
-        assert not dropout.drawn(other, 0, SHAPE).equal(first)
+        assert not dropout.draws(other, [SHAPE])[0].equal(first)
+
+
+def test_nothing_is_drawn_without_dropout():
+    dropout = KeyedDropout(0.0, Streams(0))
+    assert dropout.draws(KEY, [SHAPE]) == []
+    assert dropout.scale == 1

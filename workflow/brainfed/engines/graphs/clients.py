@@ -30,6 +30,7 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gin import GIN
 from brainfed.runtime.streams import Streams
+from brainfed.samples.graph_samples import GraphSamples
 
 MODEL, OPTIMISER = "model/", "optimiser/"
 
@@ -70,6 +71,7 @@ class GraphClients:
         first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
         self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
         self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
+        self._parts = _largest_first(cohort)
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
         self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams, even=False)
@@ -90,7 +92,7 @@ class GraphClients:
         """Run the local epochs of the chosen institutions."""
         self.curves.losses[number] = np.nan
         steps = [self.batches.of(self.cohort.labels, number, epoch) for epoch in range(self.settings.local_epochs)]
-        parts = [(place, position) for place in chosen for position in range(len(self.cohort.folds))]
+        parts = [(place, position) for place, position in self._parts if place in chosen]
         losses = self.side_by_side.map(lambda trainer, part: self._train(trainer, number, part, steps), parts)
         for part, loss in zip(parts, losses, strict=True):
             self.curves.losses[number, *part] = loss
@@ -105,8 +107,7 @@ class GraphClients:
 
     def score(self, number: int) -> str:
         """Record every institution's probabilities of all its graphs."""
-        parts = [(place, position) for place in self.institutions for position in range(len(self.cohort.folds))]
-        self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), parts)
+        self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), self._parts)
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def network(self, place: int) -> list[tuple[str, Tensor]]:
@@ -197,8 +198,7 @@ class GraphClients:
         held, like = weights.parameters[position], weights.values[position]
         nodes, graphs = [len(block.graph) for block in blocks], [len(block.members.start) - 1 for block in blocks]
         key, width = (place, self.cohort.folds[position], *moment), len(held.post.bias)
-        shapes = [(sum(nodes), width)] * len(held.convs) + [(sum(graphs), width)] if dropout.rate else []
-        drawn = [dropout.drawn(key, layer, shape) for layer, shape in enumerate(shapes)]
+        drawn = dropout.draws(key, [(sum(nodes), width)] * len(held.convs) + [(sum(graphs), width)])
         draws = [torch.split(each, nodes) for each in drawn[:-1]] + [torch.split(each, graphs) for each in drawn[-1:]]
         own = torch.split(labels[chosen].to(like.device), graphs)
         tasks = [Task(block, own[index], [each[index] for each in draws]) for index, block in enumerate(blocks)]
@@ -236,7 +236,17 @@ def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:
     return frozenset(names[name] for name in shares)
 
 
-def _graphs(modules: Sequence[GIN], held: Sequence[Any]) -> list[Graphs]:
+def _largest_first(cohort: GraphCohort) -> list[tuple[int, int]]:
+    """All (institution, place of the fold), so that threads which take one after the other end at nearly one time."""
+    sizes = {
+        (place, position): len(graphs.nodes)
+        for place, own in enumerate(cohort.graphs)
+        for position, graphs in enumerate(own)
+    }
+    return sorted(sizes, key=lambda part: -sizes[part])
+
+
+def _graphs(modules: Sequence[GIN], held: Sequence[GraphSamples]) -> list[Graphs]:
     """(F,) graphs of one institution; folds with the same graphs have one object."""
     made: dict[int, Graphs] = {}
     for samples, module in zip(held, modules, strict=True):

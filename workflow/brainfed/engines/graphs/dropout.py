@@ -3,6 +3,7 @@
 A draw has 8 bits, or 16: torch's own takes 40 times as long, which would be half of a round.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,18 +30,22 @@ class KeyedDropout:
         """Factor of what is kept."""
         return self._levels / self._kept_levels if self.rate else 1.0
 
-    def drawn(self, key: tuple[int, ...], layer: int, shape: tuple[int, int]) -> Tensor:
-        """Integers of a step, uniform over all of their type.
+    def draws(self, key: tuple[int, ...], shapes: Sequence[tuple[int, int]]) -> list[Tensor]:
+        """Integers of a step, uniform over all of their type; none without dropout.
 
         Args:
             key: institution, fold, round, epoch, step.
-            layer: of the activations.
-            shape: of the activations.
+            shapes: of the activations of each layer.
         """
-        kind = np.int8 if self._levels == 1 << 8 else np.int16
-        count = shape[0] * shape[1]
-        words = self.streams.numpy("dropout", *key, layer).bit_generator.random_raw(-(-count * kind().nbytes // 8))
-        return torch.from_numpy(np.asarray(words).view(kind)[:count].reshape(shape))
+        if not self.rate:
+            return []
+        kind = np.dtype(np.int8 if self._levels == 1 << 8 else np.int16)
+        stream = self.streams.numpy("dropout", *key).bit_generator
+        found = []
+        for rows, width in shapes:
+            words = np.asarray(stream.random_raw(-(-rows * width * kind.itemsize // 8)))
+            found.append(torch.from_numpy(words.view(kind)[: rows * width].reshape(rows, width)))
+        return found
 
     @property
     def bound(self) -> int:

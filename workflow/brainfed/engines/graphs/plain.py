@@ -24,12 +24,10 @@ def plain_cohort(cohort: GraphCohort, modules: Sequence[Sequence[GIN]], streams:
         like = module.pre.weight
         arguments = _arguments(cohort.graphs[place][position].of(samples.cpu().numpy()), like)
         dropout = KeyedDropout(module.dropout, streams)
-        if not dropout.rate:
-            return arguments
         key = (place, cohort.folds[position], *moment)
         rows = [len(arguments[0])] * module.layers + [len(samples)]
-        drawn = [dropout.drawn(key, layer, (count, module.hidden)) for layer, count in enumerate(rows)]
-        return *arguments, [(each > dropout.bound).to(like) * dropout.scale for each in drawn]
+        draws = dropout.draws(key, [(count, module.hidden) for count in rows])
+        return *arguments, [(each > dropout.bound).to(like) * dropout.scale for each in draws]
 
     every = [
         [_arguments(graphs, module.pre.weight) for graphs, module in zip(own, held, strict=True)]

@@ -51,6 +51,18 @@ def record_pool(ledger: Ledger, sizes: Mapping[int, int], content: Content) -> N
         _record(ledger, _of_subjects(subjects, content), "upload", institution, subjects, to="centre")
 
 
+def record_pools(ledger: Ledger, sizes: Mapping[int, int], contents: Mapping[int, Content]) -> None:
+    """Every institution sends a centre tensors of its own size, once.
+
+    Args:
+        ledger: takes the rows.
+        sizes: institution -> number of subjects.
+        contents: institution -> content.
+    """
+    for institution, content in contents.items():
+        _record(ledger, content, "upload", institution, sizes[institution], to="centre")
+
+
 def record_loan(ledger: Ledger, lent: Mapping[int, int], sizes: Mapping[int, int], content: Content) -> None:
     """Institutions receive foreign subjects from a centre that holds all data, once.
 

@@ -8,6 +8,7 @@ from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
+from brainfed.methods.gcfl import central_gin, fedavg_gin, gcfl, selftrain
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
 from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
@@ -36,6 +37,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             fedsage_plus,
             fedni,
             fedni_centroids,
+            selftrain,
+            central_gin,
+            fedavg_gin,
+            gcfl,
         )
     }
 )

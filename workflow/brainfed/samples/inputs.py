@@ -66,6 +66,7 @@ class Outcome:
             feature along with the score, in units of the score's standard deviation; None of other models.
         contributions: (n, K, V) of a linear model on V views: the part of every view in the margin of each tested
             subject, but for a constant of the model; NaN for other subjects. None of other models and without views.
+        clusters: (T, F, M) number of each institution's cluster after every round; None without clusters.
     """
 
     scores: NDArray[np.float64]
@@ -76,3 +77,4 @@ class Outcome:
     crossings: tuple[dict[str, int | str], ...] = ()
     patterns: NDArray[np.float32] | None = None
     contributions: NDArray[np.float32] | None = None
+    clusters: IntArray | None = None

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.runtime.errors import UserError
-from brainfed.samples.inputs import MethodInputs
+from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
-def require_training_subjects(inputs: MethodInputs, fold: int) -> NDArray[np.bool_]:
+def require_training_subjects(inputs: LabelledSubjects, fold: int) -> NDArray[np.bool_]:
     """(n,) mask of the subjects whose label the method may use in `fold`.
 
     Raises:

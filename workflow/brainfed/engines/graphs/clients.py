@@ -109,6 +109,16 @@ class GraphClients:
         self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), self._parts)
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
+    def network(self, place: int) -> list[tuple[str, Tensor]]:
+        """Names and (F, ...) views of all parameters of an institution."""
+        return list(self.weights[place].stacks.items())
+
+    def foreign_probabilities(self, teacher: int, place: int, position: int) -> NDArray[np.float64]:
+        """(n, C) probabilities of an institution's graphs by another institution's network of one fold."""
+        graphs, weights = self.graphs[place][position], self.weights[teacher].parameters[position]
+        (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, graphs.rows, graphs.scored), [0])
+        return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
+
     def state(self, number: int) -> Arrays:
         """The curves, the models, and Adam's moments where later rounds need them."""
         arrays: Arrays = dict(self.curves.until(number))

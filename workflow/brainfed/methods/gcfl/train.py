@@ -1,0 +1,89 @@
+"""The torch side of the GIN alone, on pooled graphs, under FedAvg and FedProx, GCFL and GCFL+."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from torch import Tensor
+
+from brainfed.engines.graphs.training import GraphTraining, Server, train_graphs
+from brainfed.federation.selection import choose
+from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.gcfl import GCFL
+from brainfed.federation.strategies.similarity import GradientNorms, Similarity, UpdateCosine
+from brainfed.methods.gcfl.central_gin import METHOD as CENTRAL_GIN
+from brainfed.methods.gcfl.fedavg_gin import METHOD as FEDAVG_GIN
+from brainfed.methods.gcfl.fedavg_gin import FedAvgGINSettings
+from brainfed.methods.gcfl.gcfl import METHOD as GCFL_METHOD
+from brainfed.methods.gcfl.gcfl import GCFLSettings
+from brainfed.methods.gcfl.selftrain import METHOD as SELFTRAIN
+from brainfed.methods.gcfl.settings import LAYERS, FederatedGINSettings, SoloGINSettings
+from brainfed.methods.method import Method
+from brainfed.models.gin import GIN
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.graph_inputs import GraphInputs
+from brainfed.samples.inputs import Outcome
+
+
+def train_solo(method: Method, inputs: GraphInputs, settings: SoloGINSettings, run: Run) -> Outcome:
+    """Train without rounds, in every institution or on pooled graphs (Xie et al. 2021, Sec. 5.1)."""
+    return train_graphs(_training(method, inputs, settings, run))
+
+
+def train_fedavg(inputs: GraphInputs, settings: FedAvgGINSettings, run: Run) -> Outcome:
+    """Average the convolutions of all institutions."""
+
+    def server(institutions: tuple[int, ...], start: Mapping[str, Tensor]) -> FedAvg:
+        count, streams = len(institutions), inputs.streams
+        drawn = partial(choose, count, settings.fraction, streams)
+        return FedAvg(institutions, start, settings.weighting, drawn)
+
+    return train_graphs(_training(FEDAVG_GIN, inputs, settings, run, server))
+
+
+def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome:
+    """Average the convolutions inside clusters (Xie et al. 2021)."""
+    plus = settings.similarity == "gradient_norms"
+    similarity: Similarity = GradientNorms(settings.sequence) if plus else UpdateCosine()
+
+    def server(institutions: tuple[int, ...], start: Mapping[str, Tensor]) -> GCFL:
+        return GCFL(
+            institutions,
+            start,
+            similarity,
+            eps1=settings.eps1,
+            eps2=settings.eps2,
+            first_round=settings.first_cut,
+            clustering=settings.clustering,
+        )
+
+    return train_graphs(_training(GCFL_METHOD, inputs, settings, run, server, sends_gradient_norm=plus))
+
+
+def _training(
+    method: Method,
+    inputs: GraphInputs,
+    settings: SoloGINSettings | FederatedGINSettings,
+    run: Run,
+    server: Server | None = None,
+    *,
+    sends_gradient_norm: bool = False,
+) -> GraphTraining:
+    assert method.topology != "setting"
+
+    def network(features: int, classes: int) -> GIN:
+        return GIN(features, classes, settings.hidden, LAYERS, settings.dropout)
+
+    return GraphTraining(
+        network,
+        inputs,
+        settings.schedule(),
+        run,
+        method.topology,
+        method.shared_tensors,
+        server,
+        sends_gradient_norm=sends_gradient_norm,
+    )
+
+
+train_selftrain = partial(train_solo, SELFTRAIN)
+train_central = partial(train_solo, CENTRAL_GIN)

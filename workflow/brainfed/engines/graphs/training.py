@@ -63,7 +63,7 @@ class GraphTraining:
         inputs, folds = self.inputs, tuple(range(self.inputs.folds))
         members = [np.flatnonzero(self.pools == pool) for pool in range(int(self.pools.max()) + 1)]
         cohort = GraphCohort.of(inputs.graphs, inputs.labels, members, folds, inputs.classes)
-        modules = [[self._module(fold) for fold in folds] for _ in members]
+        modules = [[self._module(fold, place) for fold in folds] for place in range(len(members))]
         shared = [wire_name(name) for name, _ in modules[0][0].named_parameters() if name.startswith(SHARED)]
         return GraphClients(
             modules,
@@ -74,9 +74,9 @@ class GraphTraining:
             sends_gradient_norm=self.sends_gradient_norm,
         ), members
 
-    def _module(self, fold: int) -> GIN:
+    def _module(self, fold: int, place: int) -> GIN:
         module = self.network(self.inputs.graphs[0].nodes.shape[1], self.inputs.classes)
-        module.start(self.inputs.streams, fold)
+        module.start(self.inputs.streams, fold, place)
         return module.to(self.run.device, getattr(torch, self.run.precision))
 
 
@@ -106,7 +106,7 @@ def train_graphs(training: GraphTraining) -> Outcome:
     scores = _scores(inputs, members, clients.curves.probabilities)
     _score_unseen(inputs, clients, members, scores)
     _record_help(clients, members, ledger)
-    parameters = sum(parameter.numel() for parameter in training._module(0).parameters())
+    parameters = sum(parameter.numel() for parameter in training._module(0, 0).parameters())
     counts = {"parameters": parameters, "rounds": schedule.rounds, "local_epochs": schedule.local_epochs}
     losses = clients.curves.losses
     return Outcome(

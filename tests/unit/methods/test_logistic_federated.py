@@ -127,7 +127,7 @@ def test_a_fold_of_one_class_has_a_finite_score():
 
 def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
     inputs = method_inputs(45, 12, folds=3)
-    whole = federated.train(inputs, FederatedLogisticSettings(), Run()).scores
+    whole = federated.train(inputs, FederatedLogisticSettings(), Run())
 
     class StoppedError(Exception):
         pass
@@ -146,8 +146,10 @@ def test_a_stopped_training_resumes_to_the_same_bits(tmp_path, monkeypatch):
     with pytest.raises(StoppedError):
         federated.train(inputs, FederatedLogisticSettings(), run)
     before = len(seen)
-    again = federated.train(inputs, FederatedLogisticSettings(), run).scores
-    assert again.tobytes() == whole.tobytes()
+    again = federated.train(inputs, FederatedLogisticSettings(), run)
+    assert again.scores.tobytes() == whole.scores.tobytes()
+    assert again.patterns.tobytes() == whole.patterns.tobytes()
+    assert again.crossings == whole.crossings
     assert seen[before] > 0
 
 

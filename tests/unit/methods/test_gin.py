@@ -1,0 +1,123 @@
+"""Methods of whole graphs: what they learn, share, may not see, and how they go on after a stop."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from brainfed.federation.pace import Pace
+from brainfed.methods.gcfl.settings import CONVOLUTIONS
+from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.results import check
+from graph_cohort import graph_inputs, random_graphs, with_labels
+from method_inputs import diagnosis_of
+
+SOLO = ("selftrain", "central-gin")
+FEDERATED = ("fedavg-gin", "fedprox-gin", "gcfl", "gcfl-plus")
+every_variant = pytest.mark.parametrize("name", [*SOLO, *FEDERATED])
+both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+
+
+def outcome_of(name, inputs, run=None, steps=6, **settings):
+    definition = dict(SHIPPED_VARIANTS[name])
+    method = METHODS[definition.pop("method")]
+    length = "epochs" if name in SOLO else "rounds"
+    made = method.settings(**{length: steps, "learning_rate": 0.01, **definition, **settings})
+    return resolve(method.entry)(inputs, made, run or Run())
+
+
+@every_variant
+@both_splits
+def test_it_scores_every_tested_subject_and_learns(name, split):
+    inputs = graph_inputs(75, effect=0.8, split=split)
+    outcome = outcome_of(name, inputs, steps=40)
+    check(inputs, outcome)
+    truth = diagnosis_of(inputs)
+    right = [
+        (outcome.scores[fold, inputs.tested(fold)].argmax(axis=1) == truth[inputs.tested(fold)]).mean()
+        for fold in range(inputs.folds)
+    ]
+    assert np.mean(right) > 0.8
+
+
+@every_variant
+@both_splits
+def test_labels_and_graphs_of_tested_subjects_change_no_other_score(name, split):
+    inputs = graph_inputs(45, split=split)
+    before, truth = outcome_of(name, inputs), diagnosis_of(inputs)
+    tested = inputs.tested(1)
+    turned = outcome_of(name, with_labels(inputs, np.where(tested, 1 - truth, truth)))
+    assert turned.scores[1].tobytes() == before.scores[1].tobytes()
+    assert (turned.scores[0] != before.scores[0])[inputs.tested(0)].any()
+    others = np.flatnonzero(tested)[1:]
+    changed = outcome_of(name, replace(inputs, graphs=(exchanged(inputs.graphs[0], others),)))
+    first = np.flatnonzero(tested)[0]
+    assert changed.scores[1, first].tobytes() == before.scores[1, first].tobytes()
+
+
+def exchanged(graphs: GraphSamples, subjects):
+    """The same graphs, those of some subjects replaced by others of the same size."""
+    other = random_graphs(np.ones(len(graphs), dtype=int), effect=3.0)
+    nodes = graphs.nodes.copy()
+    for subject in subjects:
+        rows = slice(graphs.node_start[subject], graphs.node_start[subject + 1])
+        nodes[rows] = other.nodes[rows]
+    return replace(graphs, nodes=nodes)
+
+
+@pytest.mark.parametrize("name", FEDERATED)
+def test_the_convolutions_and_the_numbers_of_subjects_alone_leave_an_institution(name):
+    crossed = {row["name"] for row in outcome_of(name, graph_inputs()).crossings}
+    norms = {"gradient-norm"} if name == "gcfl-plus" else set()
+    assert crossed == {*CONVOLUTIONS, "training-subjects"} | norms
+
+
+def test_alone_nothing_crosses_and_pooled_all_graphs_do():
+    inputs = graph_inputs()
+    assert outcome_of("selftrain", inputs).crossings == ()
+    rows = {row["name"]: row for row in outcome_of("central-gin", inputs).crossings}
+    assert set(rows) == {"nodes", "edges", "labels"}
+    assert rows["nodes"]["bytes"] == inputs.graphs[0].nodes.nbytes
+    assert {row["to"] for row in rows.values()} == {"centre"}
+
+
+@pytest.mark.parametrize("name", ["selftrain", "fedavg-gin"])
+def test_whole_networks_score_a_site_that_trains_nothing(name):
+    inputs = graph_inputs(split="leave-one-site-out")
+    crossed = {row["name"] for row in outcome_of(name, inputs).crossings}
+    assert {"pre.weight", "post.weight", "readout.weight"} <= crossed
+
+
+@pytest.mark.parametrize("name", ["selftrain", "gcfl-plus"])
+def test_a_stopped_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
+    inputs, settings = graph_inputs(45), {} if name == "selftrain" else {"first_cut": 1, "eps1": 10, "eps2": 0}
+    whole = outcome_of(name, inputs, **settings)
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(done, *_):
+        if done == 4:
+            raise StoppedError
+
+    monkeypatch.setattr(Pace, "due", lambda pace: True)
+    checkpoint = Checkpoint(tmp_path / ".job.checkpoint", "key")
+    with pytest.raises(StoppedError):
+        outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=stop), **settings)
+    again = outcome_of(name, inputs, Run(checkpoint=checkpoint), **settings)
+    assert again.round_scores.tobytes() == whole.round_scores.tobytes()
+    assert again.crossings == whole.crossings
+    if name == "gcfl-plus":
+        np.testing.assert_array_equal(again.clusters, whole.clusters)
+        assert whole.clusters[-1].max() > 0
+
+
+def test_a_class_that_an_institution_lacks_stops_nothing():
+    inputs = graph_inputs()
+    truth = np.where(inputs.institution == 0, 0, diagnosis_of(inputs))
+    for name in ("selftrain", "gcfl"):
+        check(with_labels(inputs, truth), outcome_of(name, with_labels(inputs, truth)))

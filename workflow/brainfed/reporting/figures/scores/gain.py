@@ -17,8 +17,6 @@ METRIC = "auc"
 SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
 MEAN_ENDS, SHARE_ENDS = 35, 66
 """Points from the axes at which the two columns of numbers end."""
-
-
 LEAST_RANGE = 0.01
 """The axis reaches this AUC on both sides: a model that equals its twin differs by rounding alone."""
 

@@ -21,6 +21,21 @@ variants:
   rfe: {method: fedmlp, features: {selection: rfe}}
   apart: {method: fedgcn, graph: {scope: local}}
   localgcn-apart: {method: localgcn, graph: {scope: local}}
+  tangent-own:
+    method: ridge
+    choice: inner_folds
+    standardise: none
+    features: {connectivity: tangent, fisher_z: off, shrinkage: 0.5}
+  thick:
+    method: fedtangent
+    features:
+      views: {tangent: {connectivity: tangent, reference: all, shrinkage: 0.5}, other: {weight: 0.2}}
+  thick-own:
+    method: ridge
+    choice: inner_folds
+    standardise: none
+    features:
+      views: {tangent: {connectivity: tangent, shrinkage: 0.5}, other: {weight: 0.2}}
 experiments:
   methods: {reference: VARIANT, variants: VARIANTS}
 """
@@ -149,3 +164,27 @@ def test_a_twin_inside_institutions_has_a_graph_of_the_same_scope(tmp_path):
     assert found["alone"]["missing"] == "add a variant {method: localgcn, graph: {scope: local}}"
     assert twins(tmp_path, "apart", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn-apart"
     assert twins(tmp_path, "fedgcn", "localgcn", "localgcn-apart")["alone"]["name"] == "localgcn"
+
+
+def test_a_pooled_twin_has_the_same_reference_of_tangent_features(tmp_path):
+    assert twins(tmp_path, "fedtangent", "tangent-own")["pooled"] == {
+        "name": "",
+        "differs": [],
+        "missing": "add tangent-central",
+        "other_model": "",
+    }
+    assert twins(tmp_path, "thick", "thick-own")["pooled"]["name"] == ""
+    assert twins(tmp_path, "fedtangent", "tangent-own", "tangent-central")["pooled"]["name"] == "tangent-central"
+
+
+def test_the_advice_on_a_missing_twin_of_views_is_short_and_makes_it(tmp_path, monkeypatch):
+    found = twins(tmp_path, "thick", "ridge-central")
+    for side, own in (("alone", ""), ("pooled", ", reference: all")):
+        text = found[side]["missing"].removeprefix("add a variant ")
+        views = f"{{tangent: {{connectivity: tangent{own}, shrinkage: 0.5}}, other: {{weight: 0.2}}}}"
+        assert text.endswith(f"features: {{views: {views}}}}}")
+        content = yaml.safe_load(CONFIG)
+        content["variants"]["advised"] = yaml.safe_load(text)
+        content["experiments"]["methods"] = {"reference": "thick", "variants": ["thick", "advised"]}
+        experiment = load_plan(content).experiments["methods"]
+        assert find_twins(experiment.variants[0], experiment.variants)[side]["name"] == "advised"

@@ -241,7 +241,7 @@ def test_artefacts_have_the_shape_of_region_series_and_twins_one_checksum(tmp_pa
     assert file.arrays["measures"].dtype == np.float32
     assert quality.loc["a", "checksum"] == quality.loc["c", "checksum"] != quality.loc["d", "checksum"]
     assert list(quality.index[quality["problem"] != ""]) == ["b", "e"]
-    assert quality.loc["e", "problem"].endswith("or drop the subject (on_invalid: drop).")
+    assert quality.loc["e", "problem"].endswith("a subject with scans stays without these measures).")
     assert coverage.empty
     assert quality[["timepoints", "volumes", "tr", "mean_fd", "tsnr"]].isna().all(axis=None)
     with pytest.raises(UserError, match=r"^Subject b: expected whole FreeSurfer measures, found 'x'"):

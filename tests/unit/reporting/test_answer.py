@@ -158,6 +158,18 @@ def test_without_its_twin_a_method_is_compared_with_the_strongest_and_the_page_s
     assert "FedGCN has no local or pooled twin in this experiment: add localgcn and centralgcn." in sentences(answer)
 
 
+def test_a_twin_that_must_be_defined_is_not_written_out_above_the_results():
+    missing = {"alone": Twin(missing="add localgcn"), "pooled": Twin(missing="add a variant {method: centralgcn}")}
+    answer = answer_of(
+        [replace(FEDGCN, twins=missing), RIDGE_LOCAL, RIDGE], fedgcn=0.7, ridge_local=0.6, ridge_central=0.8
+    )
+    (said,) = [one for one in sentences(answer) if "twin in this experiment" in one]
+    assert said == (
+        "FedGCN has no local or pooled twin in this experiment: the variants to add stand under Results, "
+        "What federation changes."
+    )
+
+
 def test_a_twin_with_another_model_is_called_so():
     other = replace(FEDGCN, twins={"alone": Twin("localgcn", ["Their model is another one."], "", "another model")})
     answer = answer_of([other, LOCAL], fedgcn=0.7, localgcn=0.6)

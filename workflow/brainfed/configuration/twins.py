@@ -41,7 +41,7 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
     scaled = {"pooled": SITE_EFFECTS} if variant.settings.get("standardise") == "institution" else {}
     return {
         side: {
-            **_twin(variant, variants, getattr(twins, side), [twins.differs, scaled.get(side, "")]),
+            **_twin(variant, variants, side, [twins.differs, scaled.get(side, "")]),
             "other_model": twins.other_model,
         }
         for side in SIDES
@@ -63,7 +63,8 @@ def topology_of(variant: Variant) -> str:
     return str(variant.settings["training"]) if topology == "setting" else topology
 
 
-def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: Sequence[str]) -> dict[str, Any]:
+def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Sequence[str]) -> dict[str, Any]:
+    shipped, pooled = str(getattr(variant.method.twins, side)), side == "pooled"
     settings = {key: value for key, value in SHIPPED_VARIANTS[shipped].items() if key not in stage_keys()}
     method = METHODS[str(settings.pop("method"))]
     own, cannot = _model(variant, method)
@@ -75,14 +76,14 @@ def _twin(variant: Variant, variants: Sequence[Variant], shipped: str, differs: 
         for other in variants
         if other.method is method
         and all(other.settings[key] == wanted[key] for key in (*settings, *own))
-        and _stages(other, method) == _stages(variant, method)
+        and _stages(other, method, pooled=pooled) == _stages(variant, method, pooled=pooled)
     ]
     if fitting:
         nearest = sorted(fitting, key=lambda other: (other.name != shipped, _epochs(other) != _epochs(variant)))[0]
         return {"name": nearest.name, "differs": list(filter(None, [*differs, _length(variant, nearest)])),
                 "missing": ""}  # fmt: skip
     plain = next((other for other in variants if other.name in variant.method.variants), None)
-    return {"name": "", "differs": [], "missing": f"add {_definition(variant, plain, method, shipped, settings, own)}"}
+    return {"name": "", "differs": [], "missing": f"add {_definition(variant, plain, method, side, settings, own)}"}
 
 
 def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
@@ -99,10 +100,10 @@ def _model(variant: Variant, method: Method) -> tuple[dict[str, Any], str]:
     return {key: value for key, value in model.items() if key in known}, ", ".join(cannot)
 
 
-def _stages(variant: Variant, twin: Method) -> dict[str, dict[str, Any]]:
+def _stages(variant: Variant, twin: Method, *, pooled: bool) -> dict[str, dict[str, Any]]:
     """Settings of the stages that a twin of this method shares."""
     held = variant.stage_settings()
-    return {kind.key: kind.shared(held[kind.key], twin) for kind in kinds_of(twin)}
+    return {kind.key: kind.shared(held[kind.key], pooled=pooled) for kind in kinds_of(twin)}
 
 
 def _epochs(variant: Variant) -> int:
@@ -120,29 +121,31 @@ def _definition(
     variant: Variant,
     plain: Variant | None,
     method: Method,
-    shipped: str,
+    side: Side,
     settings: Mapping[str, Any],
     own: Mapping[str, Any],
 ) -> str:
     """The entry to add to a config: the name of a shipped variant, or a line that defines one."""
     usual = asdict(method.settings())
     changed = {key: value for key, value in own.items() if usual[key] != value}
-    stages = _changed_stages(variant, plain, method)
+    stages = _changed_stages(variant, plain, method, pooled=side == "pooled")
     if not changed and not stages:
-        return shipped
+        return str(getattr(variant.method.twins, side))
     wanted = {"method": method.name, **settings, **changed, **stages}
     ready = [name for name, entry in SHIPPED_VARIANTS.items() if entry == wanted]
     return ready[0] if ready else f"a variant {_yaml(wanted)}"
 
 
-def _changed_stages(variant: Variant, plain: Variant | None, twin: Method) -> dict[str, dict[str, Any]]:
+def _changed_stages(
+    variant: Variant, plain: Variant | None, twin: Method, *, pooled: bool
+) -> dict[str, dict[str, Any]]:
     """Settings of the shared stages that differ from the plain variant's, or from the defaults."""
     found: dict[str, dict[str, Any]] = {}
     for kind in kinds_of(twin):
         usual = plain.stage_settings()[kind.key] if plain else asdict(kind.settings_class(twin)())
-        shared = kind.shared(variant.stage_settings()[kind.key], twin)
+        shared = kind.shared(variant.stage_settings()[kind.key], pooled=pooled)
         changed = {key: value for key, value in shared.items() if value != usual[key]}
-        found |= {kind.key: changed} if changed else {}
+        found |= {kind.key: kind.shortened(changed)} if changed else {}
     return found
 
 

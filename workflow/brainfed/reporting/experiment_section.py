@@ -99,7 +99,7 @@ class ExperimentSection:
         paper_auc: reason to compare the paper's AUC with our balanced accuracy.
         tested: number of subjects behind a score.
         twins: every federated method against the same model alone and on pooled data.
-        twins_missing: one sentence on methods without a twin; empty if all have theirs.
+        twins_missing: sentences on methods without a twin.
         twin_notes: other differences between methods and twins.
         exchanges: exchanges between institutions.
         costs: time, memory and counts.
@@ -134,7 +134,7 @@ class ExperimentSection:
     paper_auc: str
     tested: TestedPeople
     twins: list[TwinRow]
-    twins_missing: str
+    twins_missing: list[str]
     twin_notes: list[str]
     exchanges: list[Exchange]
     costs: list[Cost]

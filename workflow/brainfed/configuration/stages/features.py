@@ -70,11 +70,24 @@ class Features(StageKind):
             raise UserError(true_labels(f"{where}.features.selection"))
         return settings
 
-    def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
-        """All settings but the reference of tangent features: a twin alone has its own institution's."""
-        del twin
+    def shared(self, values: Mapping[str, Any], *, pooled: bool) -> dict[str, Any]:
+        """All settings; but not the reference of tangent features with a twin alone, which has its institution's."""
+        if pooled:
+            return dict(values)
         views = {name: _without_reference(view) for name, view in values["views"].items()}
         return _without_reference(values) | {"views": views}
+
+    def shortened(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Of several views, the settings of each that differ from the defaults."""
+        if not values.get("views"):
+            return dict(values)
+        usual = asdict(ViewSettings())
+        return {
+            "views": {
+                name: {key: value for key, value in view.items() if value != usual[key]}
+                for name, view in values["views"].items()
+            }
+        }
 
     def reads_split(self, settings: FeatureSettings) -> bool:
         """True if the features are fitted."""

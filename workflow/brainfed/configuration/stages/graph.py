@@ -73,9 +73,9 @@ class PopulationGraph(StageKind):
         """Under RFE."""
         return settings.fitted
 
-    def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
+    def shared(self, values: Mapping[str, Any], *, pooled: bool) -> dict[str, Any]:
         """All settings for a twin inside institutions; all but the scope for a pooled twin."""
-        return {key: value for key, value in values.items() if key != "scope" or not _pools(twin)}
+        return {key: value for key, value in values.items() if key != "scope" or not pooled}
 
 
 GRAPH = PopulationGraph()

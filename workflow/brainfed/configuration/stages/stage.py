@@ -183,9 +183,13 @@ class StageKind(ABC):
         """The folders of a stage under `results/{cohort}`."""
         return [f"{held}/{stage.name}" for held in (self.folder, *self.further)]
 
-    def shared(self, values: Mapping[str, Any], twin: Method) -> dict[str, Any]:
-        """The settings that a federated variant shares with its twin."""
-        del twin
+    def shared(self, values: Mapping[str, Any], *, pooled: bool) -> dict[str, Any]:
+        """The settings that a federated variant shares with its twin on pooled data, or alone."""
+        del pooled
+        return dict(values)
+
+    def shortened(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings to show to a user: without those that need not be written."""
         return dict(values)
 
     def section(self, method: Method) -> str:

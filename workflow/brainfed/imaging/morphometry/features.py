@@ -147,7 +147,8 @@ def _numbers(subject: str, identity: str, columns: Mapping[str, Source], absent:
         where = f"Subject {subject}: {MEASURES}, found"
         if identity not in table.rows:
             raise UserError(
-                f"{where} no row {identity!r} in {table.file}; add it, or drop the subject (on_invalid: drop)."
+                f"{where} no row {identity!r} in {table.file}; add it, or drop the subject (on_invalid: drop; "
+                "a subject with scans stays without these measures)."
             )
         text = table.rows[identity][place]
         cell = f"in {table.place(identity)}, column {column!r}"

@@ -79,17 +79,26 @@ def _row(
     )
 
 
-def missing_twins(rows: Sequence[TwinRow]) -> str:
-    """The methods that lack a twin, and the shipped twins to add, in one sentence; empty if all have theirs."""
-    lacking = [row for row in rows if row.twin is None]
-    if not lacking:
-        return ""
-    titles = dict.fromkeys(row.variant.title for row in lacking)
-    shipped = dict.fromkeys(
-        row.missing.removeprefix("add ") for row in lacking if row.missing.startswith("add ") and "{" not in row.missing
-    )
-    add = f"; add {listed(list(shipped), 'and')} to its variants" if shipped else ""
-    return f"This experiment has no twin, or one of two, for {listed(list(titles), 'and')}{add}."
+def missing_twins(rows: Sequence[TwinRow]) -> list[str]:
+    """A sentence for the methods that lack the same twins: which, and what to add."""
+    lacking: dict[str, list[TwinRow]] = {}
+    for row in rows:
+        if row.twin is None:
+            lacking.setdefault(row.variant.title, []).append(row)
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for title, own in lacking.items():
+        alike.setdefault(tuple((row.side, row.missing) for row in own), []).append(title)
+    return [_lacks(titles, dict(sides)) for sides, titles in alike.items()]
+
+
+def _lacks(titles: Sequence[str], missing: dict[str, str]) -> str:
+    """A sentence such as `FedGCN and FedNI have no twin alone or on pooled data here: add localgcn and centralgcn`."""
+    sides = " or ".join("alone" if side == SIDES["alone"] else f"on {side}" for side in missing)
+    verb = "have" if len(titles) > 1 else "has"
+    added = [reason.removeprefix("add ") for reason in missing.values() if reason.startswith("add ")]
+    reasons = [reason for reason in missing.values() if not reason.startswith("add ")]
+    what = "; ".join([*reasons, *([f"add {listed(added, 'and')}"] if added else [])])
+    return f"{listed(list(titles), 'and')} {verb} no twin {sides} here{f': {what}' if what else ''}."
 
 
 def twin_notes(variants: Sequence[ShownVariant]) -> list[str]:

@@ -80,6 +80,8 @@ def sentences(answer: Answer) -> list[str]:
     missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
     if missing:
         reasons = list(missing.values())
+        if any("{" in reason for reason in reasons):
+            reasons = ["the variants to add stand under Results, What federation changes"]
         both = [reason.removeprefix("add ") if number else reason for number, reason in enumerate(reasons)]
         joined = " and ".join(both) if all(reason.startswith("add ") for reason in reasons) else "; ".join(reasons)
         said.append(f"{answer.chosen.title} has no {' or '.join(missing)} twin in this experiment: {joined}.")

@@ -17,6 +17,8 @@ METRIC = "auc"
 SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
 MEAN_ENDS, SHARE_ENDS = 35, 66
 """Points from the axes at which the two columns of numbers end."""
+LEAST_RANGE = 0.01
+"""The axis reaches this AUC on both sides: a model that equals its twin differs by rounding alone."""
 
 
 def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Scored) -> Figure:
@@ -49,6 +51,8 @@ def gain_figure(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Sc
             )  # fmt: skip
         axes.set_xlabel(f"AUC {title}")
         axes.margins(x=0.08)
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(low, -LEAST_RANGE), max(high, LEAST_RANGE))
         axes.grid(axis="x")
     horizontal_rows(panels[0], [variant.title for variant in shown])
     for label, variant in zip(panels[0].get_yticklabels(), shown, strict=True):

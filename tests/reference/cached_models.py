@@ -13,12 +13,10 @@ def best_of_cache(partitions, accuracies):
     cache = []
     current, at_hand = partitions[0], accuracies[0]
     for after, evaluated in zip(partitions[1:], accuracies[1:], strict=True):
-        for cluster in current:
-            if cluster not in after:
-                cache.append({member: at_hand[member] for member in cluster})
+        cut = [cluster for cluster in current if cluster not in after]
+        cache += [{member: at_hand[member] for member in cluster} for cluster in cut]
         current, at_hand = after, evaluated
-    for cluster in current:
-        cache.append({member: at_hand[member] for member in cluster})
+    cache += [{member: at_hand[member] for member in cluster} for cluster in current]
     best = {}
     for model in cache:
         for member, accuracy in model.items():

@@ -6,14 +6,15 @@ last round; an institution has the best test accuracy of the models that it was 
 so the last model alone is ranked. Without clusters both are one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from brainfed.evaluation.scores import institution_scope
-from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.artefacts import read_table, write_tsv
 from brainfed.runtime.errors import UserError
 
 LAST, PAPER = "last model", "paper scoring"
@@ -27,6 +28,20 @@ EXACT = 12
 HISTORY = ("fold", "institution", "round", "test_accuracy")
 RUN = ["repeat", "fold"]
 ONE = [*RUN, "institution"]
+
+
+def score_institutions(
+    runs: str, histories: Mapping[str, Sequence[str]], twins: Mapping[str, str], output: str
+) -> None:
+    """Write `institution_table`.
+
+    Args:
+        runs: table of all runs.
+        histories: variant with clusters -> its histories of all repeats, in order.
+        twins: federated variant -> the same model trained in every institution alone.
+        output: path.
+    """
+    write_tsv(output, institution_table(pd.read_csv(runs, sep="\t"), read_histories(histories), twins))
 
 
 def institution_table(
@@ -81,15 +96,13 @@ def best_of_kept(variant: str, last: pd.DataFrame, history: pd.DataFrame) -> pd.
     Raises:
         UserError: the last round of the history is not what `last` holds.
     """
-    found = []
+    found = {}
     for run, own in history.groupby(RUN):
         accuracy = own.pivot(index="round", columns="institution", values="test_accuracy").sort_index()
         clusters = own.pivot(index="round", columns="institution", values="cluster").loc[accuracy.index]
         kept = kept_models(clusters.fillna(0).to_numpy(np.int64))
-        best = accuracy.where(kept).max().rename("best")
-        ends = accuracy.iloc[-1].rename("end")
-        found.append(pd.concat([best, ends], axis=1).reset_index().assign(**dict(zip(RUN, run, strict=True))))
-    both = last.merge(pd.concat(found), on=ONE, how="left", validate="one_to_one")
+        found[run] = pd.DataFrame({"best": accuracy.where(kept).max(), "end": accuracy.iloc[-1]})
+    both = last.merge(pd.concat(found, names=ONE).reset_index(), on=ONE, how="left", validate="one_to_one")
     if not np.allclose(both["value"], both["end"]):
         raise UserError(
             f"{variant}: expected the accuracies of its predictions in the last round of its history, found others; "
@@ -106,13 +119,13 @@ def kept_models(clusters: NDArray[np.int64]) -> NDArray[np.bool_]:
     """
     kept = np.zeros(clusters.shape, dtype=bool)
     kept[-1] = True
-    for number, (before, after) in enumerate(zip(clusters[:-1], clusters[1:], strict=True)):
+    for number, (before, after) in enumerate(pairwise(clusters)):
         for cluster in np.unique(before[before != after]):
             kept[number, before == cluster] = True
     return kept
 
 
-def read_histories(files: Mapping[str, list[str]]) -> dict[str, pd.DataFrame]:
+def read_histories(files: Mapping[str, Sequence[str]]) -> dict[str, pd.DataFrame]:
     """Histories of all repeats, from variant -> their files in order; a file without clusters has null ones."""
     return {
         variant: pd.concat(

@@ -79,7 +79,7 @@ def predictions_table(
 
 
 def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
-    """fold, institution, round, training_loss, test_loss, test_accuracy, cluster (null without); empty without rounds."""
+    """fold, institution, round, training_loss, test_loss, test_accuracy, cluster (null: none); empty without rounds."""
     columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy", "cluster"]
     return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
         {

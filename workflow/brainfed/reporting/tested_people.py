@@ -14,16 +14,18 @@ class TestedPeople:
         fold: in a fold of one repeat.
         institution: in one institution of a fold.
         runs: folds of all repeats.
+        folds: whether a repeat has several.
     """
 
     fold: tuple[int, int, int]
     institution: tuple[int, int, int]
     runs: int
+    folds: bool = True
 
     @property
     def sentence(self) -> str:
         """Number of tested subjects of a fold and of one institution, and number of runs."""
-        people = f"A fold tests {_range(self.fold)} people"
+        people = f"A {'fold' if self.folds else 'repeat'} tests {_range(self.fold)} people"
         inside = "" if self.fold == self.institution else f", {_range(self.institution)} of them in one institution"
         return f"{people}{inside}; the scores are means over {self.runs} run{'s' if self.runs != 1 else ''}."
 
@@ -35,7 +37,8 @@ def count_tested(splits: pd.DataFrame) -> TestedPeople:
         splits: repeat, fold, institution, a row a tested subject.
     """
     folds = splits.groupby(["repeat", "fold"]).size()
-    return TestedPeople(_spread(folds), _spread(splits.groupby(["repeat", "fold", "institution"]).size()), len(folds))
+    inside = splits.groupby(["repeat", "fold", "institution"]).size()
+    return TestedPeople(_spread(folds), _spread(inside), len(folds), splits["fold"].nunique() > 1)
 
 
 def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:

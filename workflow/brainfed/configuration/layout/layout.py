@@ -28,11 +28,9 @@ class Layout:
     listings: Mapping[str, Listing]
 
     def folds(self, cohort: str, split: str) -> int:
-        """Number of folds of a split: its setting, or the number of the cohort's scored sites."""
-        settings = self.plan.splits[split]
-        if settings.validation == "leave_one_site_out":
-            return len(self.listings[cohort].labelled_sites)
-        return settings.folds
+        """Number of folds of a split: by its settings, or the number of the cohort's scored sites."""
+        fixed = self.plan.splits[split].test_folds
+        return len(self.listings[cohort].labelled_sites) if fixed is None else fixed
 
     def parts(self, stage: Stage, cohort: str) -> list[str]:
         """One part for all folds, or one part a fold."""

@@ -22,7 +22,7 @@ from brainfed.configuration.validation import nearest, validate
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
-YOUNGER = frozenset({"stratify"})
+YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
 """Settings of a split that came after its first names."""
 
 
@@ -213,16 +213,18 @@ def _regime(project: ProjectSettings, settings: ExperimentSettings, split: Split
     protocol = settings.protocol or project.protocol
     slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
     name = stage_name(slug, [split_name, protocol, settings.labels])
-    unseen, partial = split.validation == "leave_one_site_out", split.share is not None
-    return Regime(name, split_name, protocol, settings.labels, unseen, partial)
+    unseen = split.validation == "leave_one_site_out"
+    return Regime(name, split_name, protocol, settings.labels, unseen, split.leaves_subjects_out)
 
 
 def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
     if split.validation == "leave_one_site_out":
         slug = "leave-one-site-out"
     else:
-        parts = f"{split.count}-random" if split.institutions == "random" else split.institutions.replace("_", "-")
-        slug = f"{parts}-{split.folds}-fold" + ("-site-label" if split.stratifies_sites else "")
+        kind = split.institutions.replace("_", "-")
+        parts = f"{split.count}-{kind}" if split.counts_institutions else kind
+        tested = "holdout" if split.validation == "holdout" else f"{split.folds}-fold"
+        slug = f"{parts}-{tested}" + ("-site-label" if split.stratifies_sites else "")
     return stage_name(slug, [split_content(split), project.seed])
 
 
@@ -238,8 +240,15 @@ def split_content(split: SplitSettings) -> dict[str, Any]:
 
 
 def _void(split: SplitSettings) -> set[str]:
+    of_institutions, of_validation = {"count", "share", "groups", "block"}, {"folds", "tested", "held_back"}
     unstratified = set[str]() if split.stratifies_sites else {"stratify"}
     if split.validation == "leave_one_site_out":
-        return {"institutions", "count", "share", "groups", "folds"} | unstratified
-    belongs = {"random": {"count", "share"}, "sites": set[str](), "site_groups": {"groups"}}
-    return {"count", "share", "groups"} - belongs[split.institutions] | unstratified
+        return {"institutions"} | of_institutions | of_validation | unstratified
+    belongs = {
+        "random": {"count", "share"},
+        "sites": set[str](),
+        "site_groups": {"groups"},
+        "consecutive": {"count", "block"},
+    }
+    counted = {"folds"} if split.validation == "folds" else {"tested", "held_back"}
+    return of_institutions - belongs[split.institutions] | of_validation - counted | unstratified

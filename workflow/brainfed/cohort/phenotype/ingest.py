@@ -11,6 +11,7 @@ from brainfed.cohort.phenotype.framewise_displacement import displacement_proble
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import read_phenotype_table
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
+from brainfed.cohort.sources.tudataset.rows import COLUMNS, class_codes, graph_rows
 
 
 def ingest(
@@ -42,7 +43,13 @@ def ingest(
     columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
     if settings.source == "simulate":
         columns, codes, missing, wanted = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), (), {}
-    rows = read_phenotype_table(table, columns, missing, wanted=wanted)
+    elif settings.source == "tudataset":
+        columns, codes = COLUMNS, class_codes(settings.classes)
+    rows = (
+        graph_rows([table] if isinstance(table, str | Path) else table, settings.classes)
+        if settings.source == "tudataset"
+        else read_phenotype_table(table, columns, missing, wanted=wanted)
+    )
     records = []
     for row in rows:
         participant = asdict(read_participant(row.table, row, columns, codes, settings.target, settings.classes))

@@ -100,7 +100,8 @@ def class_words(target: Target, classes: Sequence[str] = ()) -> ClassWords:
 
     Args:
         target: `diagnosis`, `sex` or `class`.
-        classes: names of the diagnoses, or of the classes of graphs, in the order of their codes; empty: patients and controls.
+        classes: names of the diagnoses, or of the classes of graphs, in the order of their codes; empty: patients and
+            controls.
     """
     usual = CLASS_WORDS[target]
     if not classes:

@@ -23,7 +23,6 @@ from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
 
-
 DIFFERENCES = {"connectivity": "connectivity", "morphometry": "measures"}
 """Kind of features -> its words in the heading of the section on group differences."""
 

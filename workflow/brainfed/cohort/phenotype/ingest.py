@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
+from brainfed.cohort.phenotype.graph_labels import COLUMNS, class_codes, graph_rows
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import read_phenotype_table
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
-from brainfed.cohort.sources.tudataset.rows import COLUMNS, class_codes, graph_rows
 
 
 def ingest(

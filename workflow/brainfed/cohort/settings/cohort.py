@@ -137,8 +137,8 @@ class CohortSettings:
     classes: tuple[str, ...] = setting(
         (),
         "Names of the diagnoses that are learnt, two or more, the reference first; `codes.diagnosis` maps codes to "
-        "them: `classes: [CN, MCI, AD]` with `codes: {diagnosis: {1: CN, 2: MCI, 3: AD}}`. Empty: control, patient. With "
-        "source tudataset the names of the labels of each data set in ascending order; needed.",
+        "them: `classes: [CN, MCI, AD]` with `codes: {diagnosis: {1: CN, 2: MCI, 3: AD}}`. Empty: control, patient. "
+        "With source tudataset, which needs them, the names of the labels of each data set in ascending order.",
     )
     unlabelled: Literal["drop", "keep"] = setting(
         "drop",

@@ -6,7 +6,7 @@ MEASURED_COHORT_FIGURES = ("flow", "sites", "ages")
 
 CONNECTIVITY_FIGURES = ("means", "effects", "strongest")
 MEASURE_FIGURES = ("measures",)
-GRAPH_COHORT_FIGURES = ("flow", "sites", "sizes")
+GRAPH_COHORT_FIGURES = ("sizes",)
 """Figures of a cohort of graphs, which have no age, no sex and no scan."""
 GRAPH_FIGURES = ("graph", "homophily", "degrees")
 EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")

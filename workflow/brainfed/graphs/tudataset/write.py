@@ -54,8 +54,7 @@ def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str
 def _quality(ids: Sequence[str], arrays: Mapping[str, NDArray[np.generic]]) -> pd.DataFrame:
     """One row a graph. Its checksum covers its id: equal graphs are different molecules, not one person twice."""
     checksums = [
-        hashlib.sha256(subject.encode() + held).hexdigest()
-        for subject, held in zip(ids, contents(arrays), strict=True)
+        hashlib.sha256(subject.encode() + held).hexdigest() for subject, held in zip(ids, contents(arrays), strict=True)
     ]
     return pd.DataFrame(
         {

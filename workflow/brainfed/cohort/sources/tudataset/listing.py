@@ -1,9 +1,9 @@
 """List a cohort of public graphs: a graph stands where other cohorts have a subject."""
 
+from brainfed.cohort.phenotype.graph_labels import COLUMNS, graph_rows
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import ListedSubject, Listing, shard_name
 from brainfed.cohort.sources.tudataset.files import missing_graphs, raw_folder, text_file
-from brainfed.cohort.sources.tudataset.rows import COLUMNS, graph_rows
 
 
 def list_graphs(name: str, settings: CohortSettings) -> Listing:

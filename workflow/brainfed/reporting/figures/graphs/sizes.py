@@ -34,9 +34,7 @@ class Sizes:
     degree: NDArray[np.float64]
 
 
-def draw_sizes(
-    graphs: str, participants: str, included: str, drawn: str, summary: str, words: ClassWords
-) -> None:
+def draw_sizes(graphs: str, participants: str, included: str, drawn: str, summary: str, words: ClassWords) -> None:
     """Write the SVG and the summary.
 
     Args:

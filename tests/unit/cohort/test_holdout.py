@@ -130,6 +130,15 @@ def test_a_run_holds_at_most_an_equal_part_of_the_cohort():
     assert (table["institution"][:60] == np.repeat([f"institution-{number}" for number in (1, 2, 3)], 20)).all()
 
 
+def test_twins_follow_the_first_and_move_nobody_else():
+    diagnosis = [number % 2 for number in range(60)]
+    settings = SplitSettings(institutions="consecutive", count=3, folds=2)
+    alone = split(*cohort(diagnosis), settings, STREAMS)["institution"].tolist()
+    together = split(*cohort(diagnosis, twins=[(3, 45, 46)]), settings, STREAMS)["institution"].tolist()
+    assert [together[place] for place in (3, 45, 46)] == ["institution-1"] * 3
+    assert all(alone[place] == together[place] for place in range(60) if place not in (45, 46))
+
+
 def test_consecutive_institutions_are_the_same_in_all_repeats_and_differ_between_seeds():
     tables = cohort([number % 2 for number in range(200)])
     settings = SplitSettings(institutions="consecutive", count=3, block=20)

@@ -248,7 +248,7 @@ def experiment_section(
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
         paper_auc=hard_labels(column),
-        tested=count_tested(splits),
+        tested=count_tested(splits, "graphs" if cohort.kind == "graphs" else "people"),
         twins=twins,
         twins_missing=missing_twins(twins),
         twin_notes=twin_notes(variants),

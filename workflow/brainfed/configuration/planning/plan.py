@@ -146,6 +146,9 @@ def _experiment(
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
     """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
+        if cohort.kind == "graphs":
+            _refuse_other_than_graphs(where, name, variant)
+            continue
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
             measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
@@ -154,6 +157,17 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
                 f"{cohort.source!r}, found {variant.name!r} with {kind}; set features.kind: "
                 f"{cohort.kind}{measured}, or name other `cohorts` in the experiment."
             )
+
+
+def _refuse_other_than_graphs(where: str, name: str, variant: Variant) -> None:
+    """Reject what reads features or phenotypes, for a cohort of graphs, which have none."""
+    if variant.method.needs == ("connectomes",) or variant.method.name == "majority":
+        return
+    able = ", ".join(one.name for one in METHODS.values() if one.needs == ("connectomes",))
+    raise UserError(
+        f"{where}: expected variants that classify graphs for cohort {name!r}, whose source is 'tudataset', found "
+        f"{variant.name!r}; choose among the methods majority, {able}, or name other `cohorts` in the experiment."
+    )
 
 
 def _variant_names(
@@ -190,7 +204,10 @@ def _shipped(definitions: Definitions, regime: Regime, cohorts: Collection[Cohor
 
 def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -> bool:
     """Whether all cohorts have the kind of features that a shipped variant names; most variants name none."""
-    of_method = FEATURES.of_method(METHODS[str(definition["method"])])
+    method = METHODS[str(definition["method"])]
+    if any(cohort.kind == "graphs" for cohort in cohorts):
+        return method.needs == ("connectomes",) or method.name == "majority"
+    of_method = FEATURES.of_method(method)
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)
 

@@ -9,9 +9,8 @@ from brainfed.checking import images, table
 from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity
-from brainfed.checking.found_cohorts import check_derivative, check_measures
+from brainfed.checking.found_cohorts import check_derivative, check_graphs, check_measures
 from brainfed.checking.further_measures import check_further_measures, without_further
-from brainfed.checking.graphs import check_graphs
 from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
 from brainfed.cohort.settings.cohort import CohortSettings

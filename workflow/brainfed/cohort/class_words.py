@@ -87,10 +87,12 @@ class ClassWords:
         }
 
 
+PLURALS: dict[Target, str] = {"diagnosis": "diagnoses", "sex": "sexes", "class": "classes"}
 CLASS_WORDS: dict[Target, ClassWords] = {
-    "diagnosis": ClassWords("diagnosis", {0: "control", 1: "patient"}, {0: "controls", 1: "patients"}, "diagnoses"),
-    "sex": ClassWords("sex", {0: "female", 1: "male"}, {0: "females", 1: "males"}, "sexes"),
-    "class": ClassWords("class", {}, {}, "classes"),
+    "diagnosis": ClassWords(
+        "diagnosis", {0: "control", 1: "patient"}, {0: "controls", 1: "patients"}, PLURALS["diagnosis"]
+    ),
+    "sex": ClassWords("sex", {0: "female", 1: "male"}, {0: "females", 1: "males"}, PLURALS["sex"]),
 }
 DIAGNOSIS_WORDS = CLASS_WORDS["diagnosis"]
 
@@ -103,9 +105,8 @@ def class_words(target: Target, classes: Sequence[str] = ()) -> ClassWords:
         classes: names of the diagnoses, or of the classes of graphs, in the order of their codes; empty: patients and
             controls.
     """
-    usual = CLASS_WORDS[target]
     if not classes:
-        return usual
+        return CLASS_WORDS[target]
     ending = GRAPHS if target == "class" else SUBJECTS
     one = {code: f"{name}{ending.removesuffix('s')}" for code, name in enumerate(classes)}
-    return ClassWords(target, one, {code: f"{name}{ending}" for code, name in enumerate(classes)}, usual.targets)
+    return ClassWords(target, one, {code: f"{name}{ending}" for code, name in enumerate(classes)}, PLURALS[target])

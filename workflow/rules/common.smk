@@ -41,6 +41,12 @@ from brainfed.configuration.layout.paths import (
     timing_of,
 )
 from brainfed.configuration.loading import load_plan
+from brainfed.configuration.outline.clusters import (
+    clustered_experiments,
+    clustered_histories,
+    clustered_variants,
+    local_twins,
+)
 from brainfed.configuration.outline.experiment import figure_outline, groups_drawn_as
 from brainfed.configuration.outline.figure_names import PAPER_FIGURES
 from brainfed.configuration.outline.graphs import (
@@ -213,9 +219,10 @@ def stage_inputs(kind):
 def experiment_tables():
     """The tables of a run that names nothing."""
     return [
-        f"results/{cohort}/tables/{experiment.name}.tsv"
+        f"results/{cohort}/tables/{experiment.name}{kind}.tsv"
         for experiment in REPORTS[PROJECT.project]
         for cohort in experiment.cohorts
+        for kind in ("", *(("-clients",) if clustered_variants(experiment) else ()))
     ]
 
 

@@ -12,6 +12,8 @@ GRAPH_FIGURES = ("graph", "homophily", "degrees")
 EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
 PATTERNS = "patterns"
 """Figure of an experiment with a linear model that leaves patterns behind."""
+CLUSTERS = "clusters"
+"""Figure of an experiment with a variant whose server parts the institutions into clusters."""
 PAPER_FIGURES = {
     "bars": "scores side by side",
     "line": "scores against a setting",

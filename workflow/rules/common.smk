@@ -30,11 +30,13 @@ from brainfed.configuration.layout.cohort_inputs import (
     atlases_to_fetch,
     cohorts_from,
     cohorts_yielding,
+    data_sets_to_fetch,
     exported_folders,
 )
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import (
     covariance_pattern,
+    graphs_file,
     stage_pattern,
     timing_of,
 )
@@ -82,7 +84,7 @@ from brainfed.runtime.records.snakemake_records import install
 SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")
 
 FETCHING = any(
-    argument.partition(":")[0] in ("fetch_abide", "fetch_atlases")
+    argument.partition(":")[0] in ("fetch_abide", "fetch_atlases", "fetch_tudatasets")
     for argument in sys.argv[1:]
 )
 

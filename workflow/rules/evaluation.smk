@@ -49,6 +49,7 @@ rule score_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
             twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
         ),
     message:

@@ -211,6 +211,7 @@ rule draw_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
         ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"

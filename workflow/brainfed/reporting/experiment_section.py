@@ -175,6 +175,11 @@ class ExperimentSection:
         return any(variant.epochs_a_round for variant in self.outline.variants)
 
     @property
+    def run(self) -> str:
+        """What a run of the scores is."""
+        return "one fold of one repeat" if self.tested.folds else "the test of one repeat"
+
+    @property
     def is_control(self) -> bool:
         """Whether the diagnoses are shuffled."""
         return self.outline.labels == "permuted"
@@ -232,7 +237,7 @@ def experiment_section(
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
         paper_auc=hard_labels(column),
-        tested=count_tested(splits),
+        tested=count_tested(splits, "graphs" if cohort.kind == "graphs" else "people"),
         twins=twins,
         twins_missing=missing_twins(twins),
         twin_notes=twin_notes(variants),
@@ -282,7 +287,12 @@ def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
         "random": f"{institutions} institutions drawn at random",
         "sites": f"{institutions} institutions, one a site",
         "site_groups": f"{institutions} institutions, groups of sites",
+        "consecutive": f"{institutions} institutions of consecutive subjects, the rest at random",
     }[outline.split["institutions"]]
+    if outline.split["validation"] == "holdout":
+        tested, held = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))
+        beside = f", {held} held back" if outline.split["held_back"] else ""
+        return f"{drawn}; {tested} of each tested{beside}, once a repeat; {repeats}"
     by_site = outline.split["stratify"] == "site_label" and outline.split["institutions"] != "sites"
     stratified = " stratified by site and diagnosis" if by_site else ""
     return f"{drawn}; {outline.split['folds']}-fold cross-validation{stratified}; {repeats} ({folds} test folds)"

@@ -6,6 +6,8 @@ MEASURED_COHORT_FIGURES = ("flow", "sites", "ages")
 
 CONNECTIVITY_FIGURES = ("means", "effects", "strongest")
 MEASURE_FIGURES = ("measures",)
+GRAPH_COHORT_FIGURES = ("sizes",)
+"""Figures of a cohort of graphs, which have no age, no sex and no scan."""
 GRAPH_FIGURES = ("graph", "homophily", "degrees")
 EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
 PATTERNS = "patterns"
@@ -28,6 +30,8 @@ PAPER_FIGURES = {
 
 def figures_of(kind: str, graphs: bool) -> list[str]:
     """The figures of a cohort with this kind of features; `graphs`: whether its population graphs are drawn."""
+    if kind == "graphs":
+        return [*GRAPH_COHORT_FIGURES]
     scanned = kind == "connectivity"
     return [
         *(COHORT_FIGURES if scanned else MEASURED_COHORT_FIGURES),

@@ -61,7 +61,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
 
 def _timings(layout: Layout, cohort: str, experiment: Experiment, stage: Stage | None) -> list[str]:
     """Timings of what a split needs of a stage, and of the features that it joins or starts from."""
-    if stage is None:
+    if stage is None or layout.has_graphs(cohort):
         return []
     same = [*(own for own in stage.parents if own.kind is stage.kind), stage]
     needed = (layout.files_of_repeats(own, cohort, experiment.repeats) for own in same if own.split)

@@ -14,6 +14,7 @@ from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.flags import FlagSettings
+from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.experiment import score_experiment
@@ -33,10 +34,12 @@ from brainfed.reporting.figures.scores.gallery import draw_experiment
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
+from brainfed.runtime.settings import restore
 from report_experiments import write_fused
 
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
+SPLIT = {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"}
 INSTITUTIONS = ("institution-1", "institution-2")
 SAGE = KNOWN["fedsage-plus"]
 SKILL = {
@@ -325,7 +328,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "labels": "true",
         "reference": "ridge-central",
         "repeats": REPEATS,
-        "split": {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"},
+        "split": SPLIT,
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
         "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")},
         "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
@@ -399,9 +402,18 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         twins={name: {"alone": twin} for name, twin in TWINS.items()},
         reference="ridge-central",
         outputs=experiment["tables"],
+        ratio=restore(SplitSettings, SPLIT).test_train_ratio,
     )
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
     variants = [read_variant(variant) for variant in experiment["variants"]]
-    draw_experiment(variants, REPEATS, inputs, reference="ridge-central", outputs=experiment["figures"], words=words)
+    draw_experiment(
+        variants,
+        REPEATS,
+        inputs,
+        reference="ridge-central",
+        outputs=experiment["figures"],
+        words=words,
+        ratio=restore(SplitSettings, SPLIT).test_train_ratio,
+    )
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

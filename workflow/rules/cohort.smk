@@ -84,7 +84,12 @@ rule include_subjects:
         given=named(
             code=code_of("scripts/include_subjects.py"),
             settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "source", "constant_regions", "exclude", "target", "unlabelled"
+                "source",
+                "constant_regions",
+                "exclude",
+                "target",
+                "classes",
+                "unlabelled",
             ),
         ),
     message:

@@ -30,15 +30,23 @@ from brainfed.configuration.layout.cohort_inputs import (
     atlases_to_fetch,
     cohorts_from,
     cohorts_yielding,
+    data_sets_to_fetch,
     exported_folders,
 )
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import (
     covariance_pattern,
+    graphs_file,
     stage_pattern,
     timing_of,
 )
 from brainfed.configuration.loading import load_plan
+from brainfed.configuration.outline.clusters import (
+    clustered_experiments,
+    clustered_histories,
+    clustered_variants,
+    local_twins,
+)
 from brainfed.configuration.outline.experiment import figure_outline, groups_drawn_as
 from brainfed.configuration.outline.figure_names import PAPER_FIGURES
 from brainfed.configuration.outline.graphs import (
@@ -76,7 +84,7 @@ from brainfed.runtime.records.snakemake_records import install
 SOURCES = SourceTree(BASE, memory=Path(".snakemake") / "brainfed-sources.json")
 
 FETCHING = any(
-    argument.partition(":")[0] in ("fetch_abide", "fetch_atlases")
+    argument.partition(":")[0] in ("fetch_abide", "fetch_atlases", "fetch_tudatasets")
     for argument in sys.argv[1:]
 )
 
@@ -211,9 +219,10 @@ def stage_inputs(kind):
 def experiment_tables():
     """The tables of a run that names nothing."""
     return [
-        f"results/{cohort}/tables/{experiment.name}.tsv"
+        f"results/{cohort}/tables/{experiment.name}{kind}.tsv"
         for experiment in REPORTS[PROJECT.project]
         for cohort in experiment.cohorts
+        for kind in ("", *(("-clients",) if clustered_variants(experiment) else ()))
     ]
 
 

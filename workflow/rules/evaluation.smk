@@ -49,9 +49,52 @@ rule score_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
             twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
         ),
     message:
         "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"
     script:
         "../scripts/score_experiment.py"
+
+
+rule score_institutions:
+    input:
+        runs="results/{cohort}/tables/{experiment}-runs.tsv",
+        histories=lambda wc: clustered_histories(
+            wc.cohort, PLAN.experiments[wc.experiment]
+        ),
+    output:
+        table=report(
+            "results/{cohort}/tables/{experiment}-clients.tsv",
+            caption="../report/institutions.rst",
+            category="Scores",
+            subcategory="{cohort}",
+            labels={"experiment": "{experiment}", "table": "gain of institutions"},
+        ),
+    log:
+        "logs/{cohort}/score_institutions/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/score_institutions/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=either(clustered_experiments(PLAN)),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/score_institutions.py"),
+            variants=lambda wc: [
+                variant.name
+                for variant in clustered_variants(PLAN.experiments[wc.experiment])
+            ],
+            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+            twins=lambda wc: local_twins(PLAN.experiments[wc.experiment]),
+        ),
+    message:
+        "Scoring institutions, {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/score_institutions.py"

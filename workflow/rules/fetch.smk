@@ -5,6 +5,7 @@
 localrules:
     fetch_abide,
     fetch_atlases,
+    fetch_tudatasets,
 
 
 rule fetch_abide:
@@ -46,3 +47,23 @@ rule fetch_atlases:
         "Downloading atlases: {params.given[names]}"
     script:
         "../scripts/fetch_atlases.py"
+
+
+rule fetch_tudatasets:
+    # No output, as above.
+    log:
+        "logs/fetch_tudatasets.log",
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        given=named(
+            data_sets=data_sets_to_fetch(PROJECT.cohorts),
+        ),
+    message:
+        "Downloading data sets of graphs (TU Dortmund collection)"
+    script:
+        "../scripts/fetch_tudatasets.py"

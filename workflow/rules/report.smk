@@ -211,11 +211,45 @@ rule draw_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
+            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
         ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"
     script:
         "../scripts/draw_experiment.py"
+
+
+rule draw_clusters:
+    input:
+        histories=lambda wc: clustered_histories(
+            wc.cohort, PLAN.experiments[wc.experiment], repeats=1
+        ),
+    output:
+        clusters=drawn_scores("clusters", "clusters", category="Learning"),
+    log:
+        "logs/{cohort}/draw_clusters/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_clusters/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=either(clustered_experiments(PLAN)),
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/draw_clusters.py"),
+            variants=lambda wc: [
+                shown_variant(variant, PLAN.experiments[wc.experiment])
+                for variant in clustered_variants(PLAN.experiments[wc.experiment])
+            ],
+        ),
+    message:
+        "Drawing clusters, {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/draw_clusters.py"
 
 
 rule draw_patterns:

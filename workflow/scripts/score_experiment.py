@@ -13,4 +13,5 @@ with job(snakemake) as running:
         twins=params.twins,
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
+        ratio=params.ratio,
     )

@@ -119,6 +119,15 @@ def test_a_split_that_only_a_target_needs_stops_nothing(tmp_path):
     assert found.sentence.endswith("This concerns `snakemake many` alone.")
 
 
+def test_a_split_with_one_test_set_is_drawn_as_the_workflow_will(tmp_path):
+    config = series_cohort(tmp_path).configure()
+    holdout = {"institutions": "consecutive", "count": 2, "validation": "holdout"}
+    assert not check_project(edit(config, split=holdout))
+    (found,) = check_project(edit(config, split=holdout | {"count": 7}))
+    assert found.severity == "stops"
+    assert "7 institutions x 2 parts, one that trains and one that is tested, need at least 14" in found.sentence
+
+
 def test_a_full_disk_is_found(tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
     usage = disk.shutil.disk_usage(tmp_path)

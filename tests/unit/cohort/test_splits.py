@@ -304,6 +304,8 @@ def test_the_site_groups_of_gahfl_fit_abide():
         ({"institutions": "sites"}, False),
         ({"institutions": "site_groups"}, False),
         ({"validation": "leave_one_site_out"}, False),
+        ({"validation": "holdout"}, True),
+        ({"institutions": "consecutive"}, False),
     ],
 )
 def test_institutions_that_are_sites_are_not_drawn(settings, drawn):

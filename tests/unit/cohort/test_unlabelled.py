@@ -1,4 +1,4 @@
-"""Subjects without a label are nodes of the graph, tested in no fold; their hidden labels change no byte."""
+"""Subjects without a label are nodes of the graph, tested in no fold; the others are where they would be alone."""
 
 from dataclasses import replace
 
@@ -30,6 +30,8 @@ SETTINGS = {
     "share": SplitSettings(count=2, folds=3, share=0.4),
     "sites": SplitSettings(institutions="sites", folds=3),
     "unseen": SplitSettings(validation="leave_one_site_out"),
+    "holdout": SplitSettings(count=2, validation="holdout", held_back=0.2),
+    "consecutive": SplitSettings(institutions="consecutive", count=3, block=15, folds=3),
 }
 every_split = pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 
@@ -51,10 +53,9 @@ def test_unlabelled_subjects_do_not_move_labelled_ones(settings):
     known = people["diagnosis"].notna()
     alone = split(included[known], people[known], settings, Streams(3))
     with_others = split(included, people, settings, Streams(3))
-    tested = with_others[with_others["fold"] >= 0].reset_index(drop=True)
-    pd.testing.assert_frame_equal(tested, alone)
-    others = set(with_others.loc[with_others["fold"] < 0, "subject"])
-    assert others and others <= set(people.loc[~known, "subject"])
+    unlabelled = with_others["subject"].isin(people.loc[~known, "subject"])
+    pd.testing.assert_frame_equal(with_others[~unlabelled].reset_index(drop=True), alone)
+    assert unlabelled.any() and set(with_others.loc[unlabelled, "fold"]) == {-1}
 
 
 def test_the_unlabelled_are_spread_evenly_over_random_institutions_and_stay_at_their_site():
@@ -123,14 +124,14 @@ def test_under_the_target_sex_a_missing_sex_is_no_issue():
 
 
 class Artefacts:
-    """Split, participants, features and graph of `cohort`, with hidden labels of the unlabelled subjects."""
+    """Split, participants, features and graph of `cohort`."""
 
-    def __init__(self, folder, settings, hidden):
+    def __init__(self, folder, settings):
         included, people = cohort()
         drawn = split(included, people, settings, Streams(3))
         self.paths = {name: folder / name for name in ("split", "participants")}
         write_table(self.paths["split"], drawn)
-        write_table(self.paths["participants"], people.fillna({"diagnosis": hidden}))
+        write_table(self.paths["participants"], people)
         subjects = list(drawn["subject"])
         features = np.random.default_rng(1).standard_normal((len(subjects), 8)).astype(np.float32)
         arrays = folder / "features.safetensors"
@@ -149,25 +150,23 @@ class Artefacts:
 
 @every_split
 @pytest.mark.parametrize("labels", ["true", "permuted"])
-def test_a_hidden_label_reaches_no_input_and_no_fit(tmp_path, settings, labels):
-    found = []
-    for hidden in (0, 1):
-        folder = tmp_path / str(hidden)
-        folder.mkdir()
-        artefacts = Artefacts(folder, settings, hidden)
-        inputs, truth = artefacts.inputs(labels)
-        paths = artefacts.paths
-        seen = training_labels(paths["split"], paths["participants"], inputs.subjects, 0)
-        found.append((inputs.labels.tobytes(), truth.tobytes(), seen.tobytes()))
-        hidden = inputs.fold < 0
-        assert hidden.any()
-        assert (inputs.labels[:, hidden] == -1).all()
-        assert (truth[hidden] == -1).all() and (seen[hidden] == -1).all()
-    assert found[0] == found[1]
+def test_a_fit_sees_the_labels_of_all_but_the_tested_and_the_unlabelled(tmp_path, settings, labels):
+    artefacts = Artefacts(tmp_path, settings)
+    inputs, truth = artefacts.inputs(labels)
+    paths = artefacts.paths
+    people = read_table(paths["participants"]).set_index("subject").loc[list(inputs.subjects)]
+    unlabelled = people["diagnosis"].isna().to_numpy()
+    assert unlabelled.any() and (inputs.fold[unlabelled] == -1).all()
+    assert (inputs.labels[:, unlabelled] == -1).all() and (truth[unlabelled] == -1).all()
+    for fold in range(inputs.folds):
+        seen = training_labels(paths["split"], paths["participants"], inputs.subjects, fold)
+        known = ~unlabelled & (inputs.fold != fold)
+        assert ((seen >= 0) == known).all() and (inputs.training(fold) == known).all()
+        np.testing.assert_array_equal(seen[known], people["diagnosis"][known])
 
 
 def test_a_method_without_a_graph_is_given_the_labelled_alone(tmp_path):
-    artefacts = Artefacts(tmp_path, SETTINGS["sites"], 1)
+    artefacts = Artefacts(tmp_path, SETTINGS["sites"])
     with_graph, _ = artefacts.inputs()
     without, truth = artefacts.inputs(graph=False)
     assert (without.fold >= 0).all() and (truth >= 0).all()
@@ -178,7 +177,7 @@ def test_a_method_without_a_graph_is_given_the_labelled_alone(tmp_path):
 
 @pytest.mark.parametrize(("protocol", "part"), [("transductive", "all"), ("inductive", "fold-0")])
 def test_a_generator_is_trained_on_the_unlabelled_too(tmp_path, protocol, part):
-    artefacts = Artefacts(tmp_path, SplitSettings(count=2, folds=3), 0)
+    artefacts = Artefacts(tmp_path, SplitSettings(count=2, folds=3))
     inputs = inpainting_inputs(
         **artefacts.paths, features=artefacts.features[0], graph=artefacts.graph[0], graph_settings=GraphSettings(),
         protocol=protocol, part=part, streams=Streams(2),

@@ -48,6 +48,11 @@ def test_a_choice_on_the_next_fold_needs_a_third_fold_to_learn_from(key):
         changed = {"experiments": {"methods": {"variants": ["ridge-central", "chosen"], "split": {"folds": 2}}}}
     with pytest.raises(UserError, match=r"experiments\.methods: variant 'chosen' .* needs 3 folds or more, .* found 2"):
         plan(**{"variants": chosen, "experiments": experiments, **changed})
+    single = {"methods": {"variants": ["ridge-central", "chosen"], "split": {"validation": "holdout"}}}
+    with pytest.raises(
+        UserError, match=r"needs 3 folds .* found 1; set split\.validation: folds, or set `choose: none`"
+    ):
+        plan(variants=chosen, experiments=single)
     alone = {"methods": {"variants": ["ridge-central", "chosen"], "split": {"validation": "leave_one_site_out"}}}
     assert plan(variants=chosen, experiments=alone)
 

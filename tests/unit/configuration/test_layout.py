@@ -71,6 +71,11 @@ def test_left_out_sites_are_the_folds():
     assert len(layout.files_of(variants["fedgcn"].stages["graph"], "ours", 0)) == 4
 
 
+def test_one_test_set_is_one_fold():
+    layout, variants, _ = laid_out(split={"validation": "holdout", "folds": 4}, protocol="inductive")
+    assert len(layout.files_of(variants["fedgcn"].stages["graph"], "ours", 0)) == 1
+
+
 def test_features_of_all_repeats_are_read_once_and_fitted_ones_once_a_fold_and_repeat():
     layout, variants, _ = laid_out()
     assert len(layout.files_of_repeats(variants["fedgcn"].stages["features"], "ours", 2)) == 1

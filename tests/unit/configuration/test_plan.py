@@ -181,11 +181,17 @@ def test_a_change_renames_what_depends_on_it(changes, kinds):
     [
         ({}, {"groups": {"one": ["a"]}}, {"count": 4}),
         ({}, {"stratify": "label"}, {"stratify": "site_label"}),
+        ({}, {"block": 7, "tested": 0.3, "held_back": 0.2}, {"validation": "holdout"}),
+        ({"institutions": "consecutive"}, {"groups": {"one": ["a"]}, "tested": 0.3}, {"block": 7}),
+        ({"institutions": "consecutive"}, {"block": 50}, {"count": 4}),
+        ({"validation": "holdout"}, {"folds": 9, "stratify": "site_label", "block": 7}, {"tested": 0.2}),
+        ({"validation": "holdout"}, {"held_back": 0.1}, {"held_back": 0.0}),
         ({"institutions": "sites"}, {"count": 4, "groups": {"one": ["a"]}, "stratify": "site_label"}, {"folds": 4}),
         ({"institutions": "site_groups", "groups": {"one": ["a"]}}, {"count": 4}, {"groups": {"two": ["a"]}}),
         (
             {"validation": "leave_one_site_out"},
-            {"count": 4, "folds": 9, "institutions": "sites", "groups": {"one": ["a"]}, "stratify": "site_label"},
+            {"count": 4, "folds": 9, "institutions": "sites", "groups": {"one": ["a"]}, "stratify": "site_label"}
+            | {"block": 7, "tested": 0.3, "held_back": 0.2},
             {"validation": "folds"},
         ),
     ],
@@ -212,6 +218,18 @@ def test_a_setting_of_the_split_that_does_not_count_moves_no_name(split, void, c
 )
 def test_a_setting_that_came_later_renames_no_split(split, name):
     assert plan(seed=20240101, split={"count": 5, "folds": 5} | split).experiments["methods"].regime.split == name
+
+
+def test_one_test_set_is_in_the_name_of_a_split():
+    split = {"institutions": "consecutive", "count": 30, "validation": "holdout"}
+    assert plan(split=split).experiments["methods"].regime.split.startswith("30-consecutive-holdout-")
+
+
+def test_who_is_held_back_is_in_no_fit_like_who_is_outside_a_share():
+    tangent = {"features": {"connectivity": "tangent", "reference": "all"}}
+    for split, reference in (({"held_back": 0.1}, "training"), ({"held_back": 0.0}, "all")):
+        planned = plan(**tangent, split={"validation": "holdout", **split})
+        assert variant(planned, "first").stage("features").settings.reference == reference
 
 
 def test_splits_of_one_experiment_may_be_stratified_both_ways():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import score_experiment
+from brainfed.evaluation.experiment import compare_with_reference, score_experiment
 from brainfed.evaluation.experiment import test_train_ratio as ratio
 from brainfed.evaluation.predictions import read_predictions
 from brainfed.evaluation.scores import GAIN_COLUMNS
@@ -51,10 +51,10 @@ def files(tmp_path, splits):
 TWINS = {"perfect": {"alone": "guessing"}}
 
 
-def tables(tmp_path, files, twins=TWINS, reference="guessing"):
+def tables(tmp_path, files, twins=TWINS, reference="guessing", **options):
     outputs = {name: str(tmp_path / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")}
     splits = [str(tmp_path / f"split-{repeat}.parquet") for repeat in (0, 1)]
-    score_experiment(RUNS, files, splits, twins=twins, reference=reference, outputs=outputs)
+    score_experiment(RUNS, files, splits, twins=twins, reference=reference, outputs=outputs, **options)
     return {name: pd.read_csv(path, sep="\t") for name, path in outputs.items()}
 
 
@@ -129,6 +129,28 @@ def test_the_ratio_of_tested_to_training_subjects_is_that_of_the_folds(files):
     assert ratio(read_predictions(RUNS, files)) == 1.0
     fifths = pd.DataFrame({"variant": "a", "repeat": 0, "fold": np.arange(20) % 5})
     assert ratio(fifths) == pytest.approx(0.25)
+
+
+def test_the_ratio_of_one_test_set_is_given_and_not_counted(tmp_path, files):
+    with pytest.raises(ValueError, match="found one: its ratio is a setting"):
+        ratio(pd.DataFrame({"variant": "a", "repeat": [0, 0, 1], "fold": 0}))
+    runs = tables(tmp_path, files)["runs"]
+    tested = runs[runs["fold"] == 0]
+    single = compare_with_reference(tested[tested["repeat"] == 0], "guessing", 1 / 8)
+    assert single["difference"].notna().all() and single[["p_corrected", "p_paper", "p_holm"]].isna().all().all()
+
+
+def test_the_ratio_of_the_split_widens_the_interval(tmp_path, files):
+    wrong = predictions("guessing", 0)
+    wrong.loc[0, "score"] = 0.1
+    write_table(files[2], wrong)
+    widths = []
+    for given in (1 / 8, 1 / 2, None):
+        found = row(tables(tmp_path, files, ratio=given)["tests"], metric="accuracy", scope="pooled")
+        widths.append((found["ci_high"] - found["ci_low"]) ** 2)
+    quarter = 1 / 4
+    assert widths[0] / widths[1] == pytest.approx((quarter + 1 / 8) / (quarter + 1 / 2))
+    assert widths[2] / widths[1] == pytest.approx((quarter + 1) / (quarter + 1 / 2))
 
 
 def test_a_score_that_is_not_finite_names_variant_and_subject(tmp_path, files):

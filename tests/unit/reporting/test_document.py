@@ -12,6 +12,7 @@ from brainfed.cohort.quality.measures import MEASURES
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.patterns import Patterns
+from brainfed.evaluation.scorings import PAPER, institution_table
 from brainfed.evaluation.strongest_patterns import no_rows, planted_table, strongest_table
 from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
 from brainfed.reporting.document import render
@@ -126,6 +127,27 @@ def test_a_null_control_claims_nothing_about_federation(outline):
     assert "beside the same model" not in text
     assert not re.search(r"federated methods?,? (reaches|differs)", text)
     assert "Beside the paper" not in text
+
+
+def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outline, tmp_path):
+    experiment = outline["cohorts"][0]["experiments"][0]
+    assert "by two scorings" not in words(page_of(outline))
+    names = [variant["name"] for variant in experiment["variants"]]
+    runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
+    table = institution_table(runs, {}, {"fedgcn": "localgcn"})
+    table.loc[(table["variant"] == "fedgcn") & (table["scoring"] == PAPER), "accuracy"] += 0.023
+    write_tsv(tmp_path / "clients.tsv", table)
+    experiment["tables"]["clients"] = str(tmp_path / "clients.tsv")
+    experiment["figures"]["clusters"] = experiment["figures"]["gain"]
+    experiment["variants"][names.index("fedgcn")]["clusters"] = True
+    page = page_of(outline)
+    text = words(page)
+    assert (
+        "Scoring by the best of several models on the test data adds .023 to FedGCN; the ranking uses the last" in text
+    )
+    assert "printed in the paper" not in text
+    assert '<figure id="figure-clusters-cohort-toy-experiment-methods">' in page
+    assert '<a href="#figure-clusters-cohort-toy-experiment-methods">A picture under Learning</a>' in page
 
 
 def test_a_cohort_without_graphs_says_so(outline):

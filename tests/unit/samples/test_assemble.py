@@ -126,6 +126,49 @@ def test_labels_are_hidden_exactly_where_a_subject_is_tested(artefacts):
     assert set(truth) == {0, 1}
 
 
+def held_out(artefacts, tested=6):
+    """The artefacts with one test set; the last two subjects have no label."""
+    artefacts.fold = np.where(np.arange(COUNT) < tested, 0, -1)
+    artefacts.diagnosis = np.where(np.arange(COUNT) < COUNT - 2, artefacts.diagnosis, pd.NA)
+    return artefacts.write()
+
+
+def test_with_one_test_set_the_label_decides_who_trains(artefacts):
+    inputs, truth = held_out(artefacts).assemble()
+    known = [int(label) for label in artefacts.diagnosis[:-2]]
+    assert truth.tolist() == [*known, -1, -1]
+    assert inputs.labels.tolist() == [[-1] * 6 + known[6:] + [-1, -1]]
+    assert inputs.folds == 1
+
+
+def test_a_method_without_a_graph_is_given_the_labelled_subjects_of_one_test_set(artefacts):
+    held_out(artefacts)
+    inputs, truth = assemble(
+        split=artefacts.folder / "split.parquet",
+        participants=artefacts.folder / "participants.parquet",
+        features=[artefacts.folder / "features.safetensors"],
+        graphs=[],
+        labels="true",
+        streams=Streams(1),
+    )
+    assert inputs.subjects == tuple(artefacts.subjects[:-2])
+    assert inputs.training(0).sum() == COUNT - 8 and (truth >= 0).all()
+
+
+def test_permuted_labels_are_shuffled_inside_the_training_and_the_test_set_of_an_institution(artefacts):
+    held_out(artefacts, tested=10)
+    _, truth = artefacts.assemble()
+    shuffled = [artefacts.assemble("permuted", Streams(seed))[1] for seed in range(20)]
+    changed = np.any([found != truth for found in shuffled], axis=0)
+    for found in shuffled:
+        assert found[-2:].tolist() == [-1, -1]
+        for institution in ("east", "west"):
+            for fold in (0, -1):
+                cell = (artefacts.institution == institution) & (artefacts.fold == fold)
+                assert sorted(found[cell]) == sorted(truth[cell])
+    assert changed[artefacts.fold == 0].any() and changed[artefacts.fold == -1].any()
+
+
 def test_one_file_a_fold_becomes_one_array_a_fold(artefacts):
     inputs, _ = artefacts.assemble(folds=FOLDS)
     assert len(inputs.features) == len(inputs.graphs) == FOLDS

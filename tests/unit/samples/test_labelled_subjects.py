@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
@@ -20,8 +22,28 @@ def test_a_subject_shows_its_label_in_all_folds_but_its_own():
     assert hidden_labels(TRUTH, FOLD).tolist() == [[-1, 1, -1, 1, -1], [2, -1, 0, -1, -1]]
 
 
-def test_a_subject_that_is_never_tested_shows_none():
-    assert hidden_labels(np.array([0, 1, 1]), np.array([0, 1, -1]))[:, 2].tolist() == [-1, -1]
+def test_a_subject_that_no_fold_tests_shows_its_label_in_all_and_one_without_a_label_in_none():
+    found = hidden_labels(np.array([0, 1, 1, -1]), np.array([0, 1, -1, -1]))
+    assert found[:, 2].tolist() == [1, 1]
+    assert found[:, 3].tolist() == [-1, -1]
+
+
+@given(
+    people=st.lists(st.tuples(st.integers(-2, 3), st.integers(-1, 2)), min_size=1, max_size=30),
+)
+def test_a_label_is_seen_exactly_where_it_is_known_and_not_tested(people):
+    fold, truth = np.array([(0, 0), *people]).T
+    found = hidden_labels(truth, fold)
+    for number, row in enumerate(found.tolist()):
+        for label, known, tested in zip(row, truth.tolist(), fold.tolist(), strict=True):
+            assert label == (known if known >= 0 and tested != number else -1)
+    held = LabelledSubjects(
+        tuple(map(str, range(len(fold)))), ("east",), np.zeros(len(fold), int), fold, found, Streams(1), 3
+    )
+    for number in range(held.folds):
+        assert not (held.training(number) & held.tested(number)).any()
+        other = hidden_labels(np.where(held.tested(number), 2, truth), fold)
+        np.testing.assert_array_equal(found[number], other[number])
 
 
 def test_samples_with_the_label_of_a_tested_subject_are_refused():

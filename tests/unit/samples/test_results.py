@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.streams import Streams
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inputs import MethodInputs, Outcome
@@ -15,6 +16,7 @@ from brainfed.samples.results import check, history_table, predictions_table
 
 NAN = np.nan
 TRUTH = np.array([1, 0, 1, 0])
+CURVES = ("training_loss", "test_loss", "test_accuracy")
 
 
 @pytest.fixture
@@ -81,7 +83,21 @@ def test_history_has_one_row_a_fold_institution_and_round(inputs, outcome):
         (1, "west", 2): (0.43, -np.log(0.9), 1.0),
     }
     for key, values in expected.items():
-        np.testing.assert_allclose(found.loc[[key]].to_numpy()[0], values)
+        np.testing.assert_allclose(found.loc[key, list(CURVES)].to_numpy(float), values)
+    assert found["cluster"].isna().all()
+
+
+def test_history_has_the_cluster_of_an_institution_after_every_round(inputs, outcome, tmp_path):
+    """East and west are cut apart in the second round of fold 1; a file keeps the whole numbers."""
+    clusters = np.array([[[0, 0], [0, 0]], [[0, 0], [0, 1]]])
+    clustered = replace(outcome, clusters=clusters)
+    check(inputs, clustered)
+    write_table(tmp_path / "history.parquet", history_table(inputs, clustered, TRUTH))
+    found = pd.read_parquet(tmp_path / "history.parquet").set_index(["fold", "institution", "round"])["cluster"]
+    assert found.dtype == "Int32"
+    assert found[found == 1].index.tolist() == [(1, "west", 2)]
+    with pytest.raises(ValueError, match=r"expected clusters of \(2, 2, 2\) rounds, folds and institutions"):
+        check(inputs, replace(outcome, clusters=clusters[:1]))
 
 
 def test_a_certain_mistake_costs_much_but_not_infinitely(inputs, outcome):

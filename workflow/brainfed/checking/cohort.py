@@ -9,7 +9,7 @@ from brainfed.checking import images, table
 from brainfed.checking.exclusions import exclude_known
 from brainfed.checking.files import check_files, check_orphans
 from brainfed.checking.finding import Finding, Severity
-from brainfed.checking.found_cohorts import check_derivative, check_measures
+from brainfed.checking.found_cohorts import check_derivative, check_graphs, check_measures
 from brainfed.checking.further_measures import check_further_measures, without_further
 from brainfed.checking.people import Checked, Look, Person, leavers_among, people_of, twins_among
 from brainfed.checking.series import SeriesCheck
@@ -83,6 +83,7 @@ SOURCES: dict[str, Callable[[str, CohortSettings], Checked]] = {
     "timeseries": check_series,
     "bids": lambda name, settings: check_derivative(name, settings, *_atlas(settings, _place(name, "parcellation"))),
     "freesurfer": check_measures,
+    "tudataset": check_graphs,
 }
 
 

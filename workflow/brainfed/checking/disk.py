@@ -48,4 +48,4 @@ def _held(folder: Path) -> int:
 
 
 def _folds(split: SplitSettings, sites: int) -> int:
-    return sites if split.validation == "leave_one_site_out" else split.folds
+    return sites if split.test_folds is None else split.test_folds

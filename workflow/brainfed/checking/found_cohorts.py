@@ -1,4 +1,4 @@
-"""Cohorts whose files the workflow finds by itself: fMRIPrep's output, and FreeSurfer's measures."""
+"""Cohorts whose files the workflow finds by itself: fMRIPrep's output, FreeSurfer's measures, public graphs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -14,6 +14,8 @@ from brainfed.cohort.phenotype.ingest import ingest
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Listing
 from brainfed.cohort.sources.listing import list_cohort
+from brainfed.cohort.sources.tudataset.files import missing_graphs
+from brainfed.cohort.sources.tudataset.listing import list_graphs
 from brainfed.imaging.morphometry.measures import read_measures
 from brainfed.imaging.scans.atlas import Atlas
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
@@ -63,6 +65,21 @@ def check_measures(name: str, settings: CohortSettings) -> Checked:
         return {str(subject): Look(0, str(subject)) for subject in measures.values.index}, wrong
 
     return _check(name, settings, look_at_all, place)
+
+
+def check_graphs(name: str, settings: CohortSettings) -> Checked:
+    """A cohort of graphs: every missing file, or the first mistake in the labels."""
+    place = f"cohort {name}: graphs"
+    missing = [*missing_graphs(f"Cohort {name!r}", settings.tudataset, settings.fetch)]
+    if missing:
+        return Checked(tuple(Finding("stops", place, str(mistake)) for mistake in missing), (), (), 0)
+    try:
+        graphs = ingest(list_graphs(name, settings).phenotype, settings, {})
+    except UserError as error:
+        return Checked((Finding("stops", place, str(error)),), (), (), 0)
+    rows = graphs[["subject", "site", "diagnosis"]].itertuples(index=False)
+    people = tuple(Person(subject, site, int(label), subject, 0) for subject, site, label in rows)
+    return Checked((), people, tuple(sorted(set(graphs["site"]))), 0)
 
 
 def _check(name: str, settings: CohortSettings, look_at_all: LookAtAll, place: str) -> Checked:

@@ -111,8 +111,8 @@ Part = tuple[Sequence[Person], Sequence[str], SplitSettings]
 
 
 def _institutions(people: Sequence[Person], sites: Sequence[str], settings: SplitSettings) -> Iterator[Part]:
-    """Named institutions one by one, so that mistakes of each are found; random ones all together."""
-    if settings.validation == "leave_one_site_out" or settings.institutions == "random" or not people:
+    """Named institutions one by one, so that mistakes of each are found; those that are drawn all together."""
+    if settings.validation == "leave_one_site_out" or settings.counts_institutions or not people:
         yield people, sites, settings
     elif settings.institutions == "sites":
         for site in sorted({person.site for person in people}):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from brainfed.cohort.settings.classes import Target
 
-SUBJECTS = " subjects"
-"""Ends the plural of a class that the config names."""
+SUBJECTS, GRAPHS = " subjects", " graphs"
+"""End the plural of a class that the config names."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ClassWords:
     @property
     def short(self) -> dict[int, str]:
         """Names for legends: `AD` for `AD subjects`."""
-        return {code: word.removesuffix(SUBJECTS) for code, word in self.many.items()}
+        return {code: word.removesuffix(SUBJECTS).removesuffix(GRAPHS) for code, word in self.many.items()}
 
     @property
     def listed(self) -> str:
@@ -46,7 +46,7 @@ class ClassWords:
         if self.count == 2:
             return f"{self.many[1]} and {self.many[0]}"
         *first, last = (self.short[code] for code in self.shown)
-        return f"{', '.join(first)} and {last}{SUBJECTS}"
+        return f"{', '.join(first)} and {last}{GRAPHS if self.target == 'class' else SUBJECTS}"
 
     @property
     def contrasts(self) -> tuple[tuple[int, "ClassWords"], ...]:
@@ -87,9 +87,12 @@ class ClassWords:
         }
 
 
+PLURALS: dict[Target, str] = {"diagnosis": "diagnoses", "sex": "sexes", "class": "classes"}
 CLASS_WORDS: dict[Target, ClassWords] = {
-    "diagnosis": ClassWords("diagnosis", {0: "control", 1: "patient"}, {0: "controls", 1: "patients"}, "diagnoses"),
-    "sex": ClassWords("sex", {0: "female", 1: "male"}, {0: "females", 1: "males"}, "sexes"),
+    "diagnosis": ClassWords(
+        "diagnosis", {0: "control", 1: "patient"}, {0: "controls", 1: "patients"}, PLURALS["diagnosis"]
+    ),
+    "sex": ClassWords("sex", {0: "female", 1: "male"}, {0: "females", 1: "males"}, PLURALS["sex"]),
 }
 DIAGNOSIS_WORDS = CLASS_WORDS["diagnosis"]
 
@@ -98,11 +101,12 @@ def class_words(target: Target, classes: Sequence[str] = ()) -> ClassWords:
     """Words of a target.
 
     Args:
-        target: `diagnosis` or `sex`.
-        classes: names of the diagnoses in the order of their codes; empty: patients and controls.
+        target: `diagnosis`, `sex` or `class`.
+        classes: names of the diagnoses, or of the classes of graphs, in the order of their codes; empty: patients and
+            controls.
     """
-    usual = CLASS_WORDS[target]
     if not classes:
-        return usual
-    one = {code: f"{name} subject" for code, name in enumerate(classes)}
-    return ClassWords(target, one, {code: f"{name}{SUBJECTS}" for code, name in enumerate(classes)}, usual.targets)
+        return CLASS_WORDS[target]
+    ending = GRAPHS if target == "class" else SUBJECTS
+    one = {code: f"{name}{ending.removesuffix('s')}" for code, name in enumerate(classes)}
+    return ClassWords(target, one, {code: f"{name}{ending}" for code, name in enumerate(classes)}, PLURALS[target])

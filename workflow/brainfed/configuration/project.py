@@ -52,7 +52,11 @@ class ExperimentSettings:
         "Swept settings that the figure is drawn against: `graph.k`, `inpainting.alpha`, `local_epochs`; "
         "`split.count` for clients; a setting of the simulation for dose, `simulate.group_agreement`.",
     )
-    paper: str = setting("", "Table or figure of the paper that stands beside it: `table5`, `fig8`.")
+    paper: str = setting(
+        "",
+        "What of a paper stands beside it: `table5`, `fig8` of FedNI's; `gcfl` for Tables 3 and 4 of GCFL's, where the "
+        "cohort is called after a data set or group there, such as `proteins` or `mix`.",
+    )
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ def score_experiment(
     twins: Mapping[str, Mapping[str, str]],
     reference: str,
     outputs: Mapping[str, str],
+    ratio: float | None = None,
 ) -> None:
     """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
 
@@ -33,14 +34,15 @@ def score_experiment(
             for each given twin.
         reference: reference variant of the tests.
         outputs: paths by the keys summary, runs, tests, gain, confusion.
+        ratio: n_test / n_train of a run; None: of folds, the other folds train.
     """
     predictions = read_predictions(runs, files)
     check_split(predictions, splits)
     scores = score_runs(predictions)
     write_tsv(outputs["summary"], summarise(scores))
     write_tsv(outputs["runs"], scores)
-    ratio = test_train_ratio(predictions)
-    write_tsv(outputs["tests"], compare_with_reference(scores, reference, ratio))
+    tests = compare_with_reference(scores, reference, test_train_ratio(predictions) if ratio is None else ratio)
+    write_tsv(outputs["tests"], tests)
     write_tsv(outputs["gain"], gain_over_twins(scores, twins))
     write_tsv(outputs["confusion"], confusion_table(predictions))
 
@@ -78,7 +80,13 @@ def check_split(predictions: pd.DataFrame, splits: Sequence[str]) -> None:
 
 
 def test_train_ratio(predictions: pd.DataFrame) -> float:
-    """n_test / n_train of a run, the mean over runs."""
+    """n_test / n_train of a run, the mean over runs, where all subjects train that are tested in other folds.
+
+    Raises:
+        ValueError: a repeat has one fold, whose training subjects no score shows.
+    """
     tested = predictions.groupby(["variant", "repeat", "fold"]).size()
     total = tested.groupby(["variant", "repeat"]).transform("sum")
+    if (total == tested).any():
+        raise ValueError("expected two folds or more in every repeat, found one: its ratio is a setting of the split")
     return float((tested / (total - tested)).mean())

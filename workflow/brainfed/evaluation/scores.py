@@ -1,7 +1,7 @@
 """The results table of predictions: one value a run, then its mean and spread over runs.
 
-A run is one fold of one repeat. Scopes (FedNI Sec. IV-A scores institutions, then takes the mean):
-`institution:NAME` scores one institution's test subjects, `institution` is the mean over the
+A run is one fold of one repeat, under `holdout` its only one. Scopes (FedNI Sec. IV-A scores institutions, then takes
+the mean): `institution:NAME` scores one institution's test subjects, `institution` is the mean over the
 institutions of a run, `pooled` scores all test subjects of the run together.
 """
 
@@ -138,7 +138,7 @@ def institutions_unseen(runs: pd.DataFrame) -> bool:
     tested = runs.loc[runs["scope"].str.startswith(prefix), ["repeat", "fold", "scope"]].drop_duplicates()
     folds_of_one = tested.groupby(["repeat", "scope"])["fold"].size()
     ones_of_fold = tested.groupby(["repeat", "fold"])["scope"].size()
-    return len(tested) > 1 and bool((folds_of_one == 1).all() and (ones_of_fold == 1).all())
+    return tested["fold"].nunique() > 1 and bool((folds_of_one == 1).all() and (ones_of_fold == 1).all())
 
 
 def gain_over_twins(runs: pd.DataFrame, twins: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:

@@ -21,8 +21,8 @@ class OneViewSettings:
         "institution",
         "Of tangent features, the log-Euclidean mean covariance of: the institution's training subjects (of all others "
         "where it has none); the training subjects of all institutions, which send the sum of theirs; or all subjects, "
-        "labels unseen. `training` replaces `all` under `protocol: inductive` and `split.share`, and both others under "
-        "leave-one-site-out.",
+        "labels unseen. `training` replaces `all` under `protocol: inductive` and where subjects are left out "
+        "(`split.share`, `split.held_back`), and both others under leave-one-site-out.",
     )
     shrinkage: float = setting(
         0.0,

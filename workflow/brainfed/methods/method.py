@@ -46,6 +46,7 @@ class Method:
         views: whether it reads features of several views.
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
         without_patterns: settings under which it leaves none.
+        clusters: whether its server parts the institutions into clusters (`Outcome.clusters`).
         gpu: whether a GPU helps.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
@@ -64,6 +65,7 @@ class Method:
     views: bool = False
     patterns: bool = False
     without_patterns: Mapping[str, Any] = field(default_factory=dict)
+    clusters: bool = False
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

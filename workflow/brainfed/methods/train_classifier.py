@@ -27,7 +27,8 @@ def train_classifier(
     """Train `module` with the topology and the shared tensors of `method`; centre and choose as its settings say.
 
     Raises:
-        UserError: `choose: inner` and fewer than three sites are left out; the config refuses fewer folds.
+        UserError: `choose: inner` and fewer than three sites are left out; the config refuses fewer folds, and
+            `validation: holdout`.
     """
     assert method.topology != "setting"
     if inputs.folds < settings.least_folds:

@@ -56,6 +56,10 @@ FEDSAGE = Citation(
     "Zhang K, Yang C, Li X, Sun L, Yiu SM (2021). Subgraph federated learning with missing neighbor generation. "
     "Advances in Neural Information Processing Systems 34, 6671\u20136682."
 )
+GCFL = Citation(
+    "Xie H, Ma J, Xiong L, Yang C (2021). Federated graph classification over non-IID graphs. Advances in Neural "
+    "Information Processing Systems 34, 18839\u201318852."
+)
 MICROAGGREGATION = Citation(
     "Domingo-Ferrer J, Torra V (2005). Ordinal, continuous and heterogeneous k-anonymity through microaggregation. "
     "Data Mining and Knowledge Discovery 11, 195\u2013212.",
@@ -98,4 +102,5 @@ def citations(
     measures = (FREESURFER,) if "freesurfer" in sources else ()
     sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
     groups = (MICROAGGREGATION,) if "fedni-centroids" in methods else ()
-    return [*data, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *groups, *ALWAYS[1:]]
+    clusters = (GCFL,) if {"gcfl", "fedavg-gin", "selftrain", "central-gin"} & set(methods) else ()
+    return [*data, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *groups, *clusters, *ALWAYS[1:]]

@@ -66,7 +66,7 @@ class CohortSection:
         subjects_digest: SHA-256 of the analysed ids, one a line.
         series_digest: SHA-256 of their series' checksums.
         connectivity: the summary of the group differences, in connections or measures.
-        morphometry: whether the features are FreeSurfer measures.
+        kind: `connectivity`, `morphometry` (FreeSurfer measures) or `graphs`.
         by_labels: titles of variants with graphs that depend on training labels, in the neighbour search or the
             selection of features.
         embedded_by_labels: whether an embedding depends on them.
@@ -96,7 +96,7 @@ class CohortSection:
     subjects_digest: str
     series_digest: str
     connectivity: dict[str, Any]
-    morphometry: bool
+    kind: str
     by_labels: list[str]
     embedded_by_labels: bool
     site_rows: list[SiteRow]
@@ -104,9 +104,29 @@ class CohortSection:
     pictures: dict[str, Picture]
 
     @property
+    def morphometry(self) -> bool:
+        """Whether the features are FreeSurfer measures."""
+        return self.kind == "morphometry"
+
+    @property
+    def graphs(self) -> bool:
+        """Whether the samples are public graphs, as molecules, and nobody is a person."""
+        return self.kind == "graphs"
+
+    @property
     def data(self) -> str:
         """Name of a subject's data."""
-        return "measures" if self.morphometry else "series"
+        return {"morphometry": "measures", "graphs": "graphs"}.get(self.kind, "series")
+
+    @property
+    def subjects(self) -> str:
+        """What the cohort consists of."""
+        return "graphs" if self.graphs else "subjects"
+
+    @property
+    def site(self) -> str:
+        """What a site is."""
+        return "data set" if self.graphs else "site"
 
     @property
     def contrasts(self) -> list[tuple[dict[str, Any], ClassWords]]:
@@ -131,7 +151,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     people = read_cohort(outline.participants, outline.included, outline.measures)
     kept = used(people)
     traces = site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else []
-    morphometry = outline.kind == "morphometry"
+    morphometry = outline.kind != "connectivity"
     confounds = find_confounds(kept, traces, outline.words, morphometry=morphometry)
     known_sex = kept["sex"].dropna()
     left_out = people.loc[~people["included"], ["subject", "reason"]]
@@ -151,23 +171,27 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
-        confounds=confound_sentences(confounds, outline.words),
-        quality=quality_words(
-            people,
-            read_table(outline.connections, ["r", "within_r"]),
-            FlagSettings(**outline.flag),
-            morphometry=morphometry,
-        ),
+        confounds=[] if outline.kind == "graphs" else confound_sentences(confounds, outline.words),
+        quality=[] if outline.kind == "graphs" else _quality(people, outline),
         excluded=tuple((str(subject), str(reason)) for subject, reason in left_out.to_numpy()) if show_subjects else (),
         subjects_digest=_digest("\n".join(sorted(kept["subject"]))),
         series_digest=_digest("\n".join(_checksums(outline, set(kept["subject"])))),
         connectivity=json.loads(Path(outline.connectivity).read_text(encoding="utf-8")),
-        morphometry=morphometry,
+        kind=outline.kind,
         by_labels=_by_labels(outline, "graph.embedding", "features.selection"),
         embedded_by_labels=bool(_by_labels(outline, "graph.embedding")),
         site_rows=traces,
         crossings=tuple(crossing for path in outline.crossings for crossing in read_crossings(path)),
         pictures=read_pictures(outline.figures, captions, f"cohort {outline.name}"),
+    )
+
+
+def _quality(people: pd.DataFrame, outline: CohortOutline) -> list[str]:
+    return quality_words(
+        people,
+        read_table(outline.connections, ["r", "within_r"]),
+        FlagSettings(**outline.flag),
+        morphometry=outline.kind == "morphometry",
     )
 
 

@@ -23,6 +23,9 @@ from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
 
+DIFFERENCES = {"connectivity": "connectivity", "morphometry": "measures"}
+"""Kind of features -> its words in the heading of the section on group differences."""
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -95,9 +98,10 @@ def _chapter(cohort: CohortOutline, captions: Mapping[str, str], *, show_subject
 
 
 def _differences(chapters: Sequence[Chapter]) -> str:
-    """Heading of the section that compares patients and controls."""
-    kinds = {chapter.cohort.morphometry for chapter in chapters}
-    return "Measures" if kinds == {True} else "Connectivity" if kinds == {False} else "Connectivity and measures"
+    """Heading of the section that compares patients and controls; empty for graphs alone, which are not compared."""
+    kinds = {chapter.cohort.kind for chapter in chapters} - {"graphs"}
+    titles = [title for kind, title in DIFFERENCES.items() if kind in kinds]
+    return " and ".join(titles).capitalize()
 
 
 def _each_figure_once(experiments: Sequence[ExperimentOutline]) -> list[ExperimentOutline]:

@@ -13,6 +13,7 @@ from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.scored import read_scored, read_splits
 from brainfed.reporting.tables.exchanges import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.tables.fidelity import FidelityRow, count_sentence, fidelity_rows, read_fidelity
+from brainfed.reporting.tables.institutions.gains import GainTable, read_gains
 from brainfed.reporting.tables.paper_numbers import FEDNI_COHORTS, FEDNI_SAYS, hard_labels, paper_cohort
 from brainfed.reporting.tables.patterns import (
     ShownPattern,
@@ -26,11 +27,12 @@ from brainfed.reporting.tables.printed import as_in_the_paper
 from brainfed.reporting.tables.readings import Readings, find_readings
 from brainfed.reporting.tables.scores import (
     SCOPE_TITLES,
+    DifferenceTable,
     Row,
-    difference_rows,
+    ScoreTable,
+    difference_table,
     paper_rows,
     score_rows,
-    significant_counts,
     undefined_count,
 )
 from brainfed.reporting.tables.twins import TwinRow, missing_twins, twin_notes, twin_rows
@@ -54,25 +56,6 @@ PROTOCOLS = {
     "inductive": "Inductive: test subjects are in no fit; each attaches alone to the graph of the training subjects, "
     "and no other prediction depends on it.",
 }
-
-
-@dataclass(frozen=True)
-class ScoreTable:
-    """One scope of the main table."""
-
-    title: str
-    rows: list[Row]
-
-
-@dataclass(frozen=True)
-class DifferenceTable:
-    """One metric and scope of the tests, and the number of significant differences by each test."""
-
-    title: str
-    rows: list[Row]
-    by_paper: int
-    by_holm: int
-    compared: int
 
 
 @dataclass(frozen=True)
@@ -113,6 +96,7 @@ class ExperimentSection:
         patterns: strongest features of linear models.
         planted: planted connections among them, in a simulated cohort.
         views: loss of AUC of linear models by permuted view; empty without several views.
+        gains: what institutions gain by the last model and by the paper's scoring; None without clusters.
     """
 
     key: str
@@ -148,6 +132,7 @@ class ExperimentSection:
     patterns: list[ShownPattern]
     planted: list[str]
     views: list[ViewRow]
+    gains: GainTable | None
 
     @property
     def paper_picture(self) -> Picture | None:
@@ -188,6 +173,11 @@ class ExperimentSection:
     def has_curves(self) -> bool:
         """Whether any variant trains in rounds or epochs."""
         return any(variant.epochs_a_round for variant in self.outline.variants)
+
+    @property
+    def run(self) -> str:
+        """What a run of the scores is."""
+        return "one fold of one repeat" if self.tested.folds else "the test of one repeat"
 
     @property
     def is_control(self) -> bool:
@@ -236,14 +226,18 @@ def experiment_section(
         institutions=institutions,
         runs=folds,
         scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope, scored)) for scope in scopes],
-        tests=[_tests(tests, variants, metric, scope) for scope in scopes for metric in SHOWN_METRICS],
+        tests=[
+            difference_table(f"{METRIC_TITLES[metric]}, {SCOPE_TITLES[scope]}", tests, variants, metric, scope)
+            for scope in scopes
+            for metric in SHOWN_METRICS
+        ],
         family=int(tests["p_corrected"].notna().sum()),
         undefined=undefined_count(summary),
         paper=paper_rows(summary, variants, cohort.name, scored) if as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
         paper_auc=hard_labels(column),
-        tested=count_tested(splits),
+        tested=count_tested(splits, "graphs" if cohort.kind == "graphs" else "people"),
         twins=twins,
         twins_missing=missing_twins(twins),
         twin_notes=twin_notes(variants),
@@ -259,6 +253,7 @@ def experiment_section(
         patterns=_patterns(cohort, outline),
         planted=planted_sentences(outline.tables["planted"], variants, cohort.words) if _explains(outline) else [],
         views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
+        gains=read_gains(outline, cohort.name),
     )
 
 
@@ -292,14 +287,12 @@ def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
         "random": f"{institutions} institutions drawn at random",
         "sites": f"{institutions} institutions, one a site",
         "site_groups": f"{institutions} institutions, groups of sites",
+        "consecutive": f"{institutions} institutions of consecutive subjects, the rest at random",
     }[outline.split["institutions"]]
+    if outline.split["validation"] == "holdout":
+        tested, held = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))
+        beside = f", {held} held back" if outline.split["held_back"] else ""
+        return f"{drawn}; {tested} of each tested{beside}, once a repeat; {repeats}"
     by_site = outline.split["stratify"] == "site_label" and outline.split["institutions"] != "sites"
     stratified = " stratified by site and diagnosis" if by_site else ""
     return f"{drawn}; {outline.split['folds']}-fold cross-validation{stratified}; {repeats} ({folds} test folds)"
-
-
-def _tests(tests: pd.DataFrame, variants: tuple[ShownVariant, ...], metric: str, scope: str) -> DifferenceTable:
-    title = f"{METRIC_TITLES[metric]}, {SCOPE_TITLES[scope]}"
-    return DifferenceTable(
-        title, difference_rows(tests, variants, metric, scope), *significant_counts(tests, metric, scope)
-    )

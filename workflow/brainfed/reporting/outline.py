@@ -64,7 +64,7 @@ class CohortOutline:
 
     Attributes:
         name: name in the config.
-        source: `simulate`, `nifti`, `timeseries` or `freesurfer`.
+        source: `simulate`, `nifti`, `bids`, `timeseries`, `freesurfer` or `tudataset`.
         atlas: name of the parcellation.
         parcellation: its image; empty if only series are known.
         participants: the phenotype artefact.
@@ -81,7 +81,7 @@ class CohortOutline:
         experiments: in the order of the config.
         target: predicted variable, `diagnosis` or `sex`.
         classes: names of the diagnoses in the order of their codes; empty: patients and controls.
-        kind: kind of its features, `connectivity` or `morphometry`.
+        kind: kind of its features, `connectivity` or `morphometry`, or `graphs`.
     """
 
     name: str

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.evaluation.experiment import test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import compare, paired_difference
@@ -13,6 +14,7 @@ from brainfed.reporting.intervals import Interval, interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import SIGNIFICANT
 from brainfed.runtime.artefacts import read_table
+from brainfed.runtime.settings import restore
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class Scored:
 
 def read_scored(outline: ExperimentOutline) -> Scored:
     """Read the runs of an experiment and the size of its test folds."""
-    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), test_train_ratio(read_splits(outline)))
+    fixed = restore(SplitSettings, outline.split).test_train_ratio
+    ratio = test_train_ratio(read_splits(outline)) if fixed is None else fixed
+    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), ratio)
 
 
 def read_splits(outline: ExperimentOutline) -> pd.DataFrame:

@@ -14,28 +14,34 @@ class TestedPeople:
         fold: in a fold of one repeat.
         institution: in one institution of a fold.
         runs: folds of all repeats.
+        noun: what is tested.
+        folds: whether a repeat has several.
     """
 
     fold: tuple[int, int, int]
     institution: tuple[int, int, int]
     runs: int
+    noun: str = "people"
+    folds: bool = True
 
     @property
     def sentence(self) -> str:
         """Number of tested subjects of a fold and of one institution, and number of runs."""
-        people = f"A fold tests {_range(self.fold)} people"
+        people = f"A {'fold' if self.folds else 'repeat'} tests {_range(self.fold)} {self.noun}"
         inside = "" if self.fold == self.institution else f", {_range(self.institution)} of them in one institution"
         return f"{people}{inside}; the scores are means over {self.runs} run{'s' if self.runs != 1 else ''}."
 
 
-def count_tested(splits: pd.DataFrame) -> TestedPeople:
+def count_tested(splits: pd.DataFrame, noun: str = "people") -> TestedPeople:
     """Count the tested people of every fold.
 
     Args:
         splits: repeat, fold, institution, a row a tested subject.
+        noun: what is tested.
     """
     folds = splits.groupby(["repeat", "fold"]).size()
-    return TestedPeople(_spread(folds), _spread(splits.groupby(["repeat", "fold", "institution"]).size()), len(folds))
+    inside = splits.groupby(["repeat", "fold", "institution"]).size()
+    return TestedPeople(_spread(folds), _spread(inside), len(folds), noun, splits["fold"].nunique() > 1)
 
 
 def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:

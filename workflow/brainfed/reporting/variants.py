@@ -13,6 +13,8 @@ FAMILY_TITLES = {
     "graph": "networks, no federation",
     "federated": "federated",
 }
+PLUS = "-plus"
+"""End of a name that a title writes as a plus sign."""
 PATIENT_LEVEL = "subjects"
 """Axis of a crossing that has one entry a patient."""
 
@@ -58,6 +60,7 @@ class ShownVariant:
         fidelity: what is known of its generated nodes against the true ones, a file a repeat.
         topology: where it trains: `local`, `federated` or `central`.
         twins: of a federated variant, `alone` and `pooled` -> the same model without federation.
+        clusters: whether its server parts the institutions into clusters.
     """
 
     name: str
@@ -77,6 +80,7 @@ class ShownVariant:
     fidelity: tuple[str, ...] = ()
     topology: str = ""
     twins: dict[str, Twin] = field(default_factory=dict)
+    clusters: bool = False
 
     @property
     def title(self) -> str:
@@ -92,20 +96,30 @@ class ShownVariant:
     @property
     def _parted(self) -> tuple[str, list[str]]:
         """The title of the method, or the name of a variant that is not called after it, and what is added."""
-        of_method = self.name == self.method or self.name.startswith(f"{self.method}-")
-        given = self.name.removeprefix(self.method) if of_method else f"-{self.name}"
+        given, title = self._after_method
         rest, swept = without_sweep(given, self.settings)
-        words = [label_in_words(rest), *swept] if of_method else swept
-        return self.method_title if of_method or not rest else rest.removeprefix("-"), words
+        words = [label_in_words(rest), *swept] if title else swept
+        return title or (rest.removeprefix("-") if rest else self.method_title), words
+
+    @property
+    def _after_method(self) -> tuple[str, str]:
+        """The end of the name, and the title that stands for its start: `-no-noise` and `FedGCN`; `` and `GCFL+`.
+
+        The whole name and no title if it is not called after its method.
+        """
+        if self.name != self.method and not self.name.startswith(f"{self.method}-"):
+            return f"-{self.name}", ""
+        rest = self.name.removeprefix(self.method)
+        if rest == PLUS or rest.startswith(f"{PLUS}-"):
+            return rest.removeprefix(PLUS), f"{self.method_title}+"
+        return rest, self.method_title
 
     @property
     def unswept_title(self) -> str:
         """The title without the settings that a sweep gave it."""
-        of_method = self.name == self.method or self.name.startswith(f"{self.method}-")
-        if not of_method:
-            return without_sweep(f"-{self.name}", self.settings)[0].removeprefix("-") or self.method_title
-        rest, _ = without_sweep(self.name.removeprefix(self.method), self.settings)
-        return _with_words(self.method_title, [label_in_words(rest)])
+        given, title = self._after_method
+        rest, _ = without_sweep(given, self.settings)
+        return _with_words(title, [label_in_words(rest)]) if title else rest.removeprefix("-") or self.method_title
 
     def setting(self, key: str) -> Any:
         """A resolved setting: its own (`rounds`) or a stage's (`graph.k`); None where it has none of that name."""

@@ -19,12 +19,12 @@ from brainfed.samples.views import read_views
 
 
 def true_labels(people: pd.DataFrame, labels: str, streams: Streams) -> IntArray:
-    """(n,) diagnoses, -1 if no fold tests the subject; `permuted` shuffles them inside every institution and fold.
+    """(n,) diagnoses, -1 where unknown; `permuted` shuffles them inside every institution and fold.
 
     The shuffle is the null control. It keeps each cell's share of patients, as the stratified split made it: otherwise
-    the institution itself would predict the label.
+    the institution itself would predict the label. Labelled subjects that no fold tests are one cell of an institution.
     """
-    labelled = people["fold"] >= 0
+    labelled = people["diagnosis"].notna()
     diagnosis = people["diagnosis"].where(labelled, -1).to_numpy(np.int64)
     if labels == "permuted":
         random = streams.numpy("permuted-labels")
@@ -112,7 +112,7 @@ def assemble_graphs(
 
 
 def _labelled(people: pd.DataFrame) -> pd.DataFrame:
-    return people[people["fold"] >= 0].reset_index(drop=True)
+    return people[people["diagnosis"].notna()].reset_index(drop=True)
 
 
 def _columns(people: pd.DataFrame, truth: IntArray) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.people import Phenotypes
 from brainfed.samples.views import View
 
-UNLABELLED = -1
-"""Fold of a subject without a label, which no fold tests."""
+UNTESTED = -1
+"""Fold of a subject that no fold tests: it has no label, or it trains in all folds."""
 GENERATED = -2
 """Fold of a generated node."""
 
@@ -25,7 +25,7 @@ IntArray = NDArray[np.int64]
 class MethodInputs(LabelledSubjects):
     """Subjects as nodes: input of methods on population graphs or on features alone.
 
-    `fold` is `UNLABELLED` or `GENERATED` for subjects and nodes that no fold tests.
+    `fold` is `UNTESTED` or `GENERATED` for subjects and nodes that no fold tests.
 
     Attributes:
         features: (n, d) imaging features shared by the folds, or one such array a fold.

@@ -17,14 +17,14 @@ IntArray = NDArray[np.int64]
 
 
 def hidden_labels(truth: IntArray, fold: IntArray) -> IntArray:
-    """(F, n) labels that a method may see in each fold: `HIDDEN` if this fold or no fold tests the subject.
+    """(F, n) labels that a method may see in each fold: `HIDDEN` if this fold tests the subject, or it has no label.
 
     Args:
         truth: (n,) labels in {0, ..., C - 1}, negative where unknown.
-        fold: (n,) the fold 0 ... F - 1 that tests each subject; negative: no fold.
+        fold: (n,) the fold 0 ... F - 1 that tests each subject; negative: no fold, it trains in all if it has a label.
     """
     tested = np.arange(fold.max() + 1)[:, None] == fold[None, :]
-    return np.where(tested | (fold < 0)[None, :], HIDDEN, truth[None, :])
+    return np.where(tested | (truth < 0)[None, :], HIDDEN, truth[None, :])
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class LabelledSubjects:
         subjects: n ids.
         institutions: M names; `institution` (n,) indexes them.
         fold: (n,) the fold that tests each subject, 0 ... F - 1; negative: no fold.
-        labels: (F, n) in {0, ..., C - 1}, and -1 if that fold or no fold tests the subject: a method
+        labels: (F, n) in {0, ..., C - 1}, and -1 if that fold tests the subject, or it has no label: a method
             never has the label of a subject that it scores.
         streams: the repeat's random streams.
         classes: number of classes C; of two, 1 is the patient.

@@ -28,6 +28,10 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
     if patterns is not None and (patterns.shape[:-1] != (inputs.folds, models) or not np.isfinite(patterns).all()):
         expected_of = f"{inputs.folds} folds and {models} models"
         raise ValueError(f"expected finite patterns of {expected_of}, found {patterns.shape}")
+    rounds = 0 if outcome.round_scores is None else len(outcome.round_scores)
+    clusters, each = outcome.clusters, (rounds, inputs.folds, len(inputs.institutions))
+    if clusters is not None and clusters.shape != each:
+        raise ValueError(f"expected clusters of {each} rounds, folds and institutions, found {clusters.shape}")
     parts = outcome.contributions
     if parts is None:
         return
@@ -75,8 +79,8 @@ def predictions_table(
 
 
 def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
-    """fold, institution, round, training_loss, test_loss, test_accuracy; empty for methods without rounds."""
-    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy"]
+    """fold, institution, round, training_loss, test_loss, test_accuracy, cluster (null: none); empty without rounds."""
+    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy", "cluster"]
     return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
         {
             "fold": np.int16,
@@ -85,13 +89,14 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
             "training_loss": float,
             "test_loss": float,
             "test_accuracy": float,
+            "cluster": "Int32",
         }
     )
 
 
 def _history(
     inputs: LabelledSubjects, outcome: Outcome, truth: IntArray
-) -> Iterator[tuple[int, str, int, float, float, float]]:
+) -> Iterator[tuple[int, str, int, float, float, float, int | None]]:
     if outcome.round_scores is None or outcome.training_loss is None:
         return
     for fold in range(inputs.folds):
@@ -99,7 +104,9 @@ def _history(
             tested = np.flatnonzero((inputs.fold == fold) & (inputs.institution == number))
             for index, scores in enumerate(outcome.round_scores):
                 loss, accuracy = _fit(scores[fold, tested], truth[tested], outcome.kind)
-                yield fold, name, index + 1, float(outcome.training_loss[index, number, fold]), loss, accuracy
+                trained = float(outcome.training_loss[index, number, fold])
+                cluster = None if outcome.clusters is None else int(outcome.clusters[index, fold, number])
+                yield fold, name, index + 1, trained, loss, accuracy, cluster
 
 
 def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from brainfed.cohort.phenotype.framewise_displacement import displacement_problem, mean_displacement
+from brainfed.cohort.phenotype.graph_labels import COLUMNS, class_codes, graph_rows
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import read_phenotype_table
 from brainfed.cohort.settings.cohort import CodeSettings, CohortSettings, ColumnSettings
@@ -42,7 +43,13 @@ def ingest(
     columns, codes, missing, wanted = settings.columns, settings.codes, settings.missing, settings.rows
     if settings.source == "simulate":
         columns, codes, missing, wanted = ColumnSettings(mean_fd="mean_fd"), CodeSettings(), (), {}
-    rows = read_phenotype_table(table, columns, missing, wanted=wanted)
+    elif settings.source == "tudataset":
+        columns, codes = COLUMNS, class_codes(settings.classes)
+    rows = (
+        graph_rows([table] if isinstance(table, str | Path) else table, settings.classes)
+        if settings.source == "tudataset"
+        else read_phenotype_table(table, columns, missing, wanted=wanted)
+    )
     records = []
     for row in rows:
         participant = asdict(read_participant(row.table, row, columns, codes, settings.target, settings.classes))

@@ -29,6 +29,8 @@ OWN_KINDS = frozenset(
     }
 )
 """Reasons that are kinds of their own: an interrupted download differs from a subject without a scan."""
+PHENOTYPES: dict[Target, tuple[str, ...]] = {"diagnosis": ("age", "sex"), "sex": ("age",), "class": ()}
+"""Target -> phenotypes that are listed where they are missing; graphs have none."""
 SILENT = "regions without signal"
 MEASURES = "expected whole FreeSurfer measures"
 """Words of every exclusion for FreeSurfer measures."""
@@ -78,7 +80,7 @@ def list_issues(
         ),
         *_twins(used, included, "measures" if settings.kind == "morphometry" else "series"),
         *_unlabelled(used, settings.target),
-        *_missing(used, ("age",) if settings.target == "sex" else ("age", "sex")),
+        *_missing(used, PHENOTYPES[settings.target]),
         *_silent_regions(used, coverage),
         *_low_coverage(used, coverage, settings.min_coverage),
         *_fewer_runs(used),

@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-Target = Literal["diagnosis", "sex"]
+Target = Literal["diagnosis", "sex", "class"]
 Sex = Literal["male", "female"]
 Diagnosis = Literal["patient", "control"]
 
-CLASSES: dict[Target, tuple[str, ...]] = {"diagnosis": ("control", "patient"), "sex": ("female", "male")}
+CLASSES: dict[Target, tuple[str, ...]] = {"diagnosis": ("control", "patient"), "sex": ("female", "male"), "class": ()}
 """Target -> its two classes in the order of their codes 0 and 1, where a cohort names no others."""
 NO_CLASS = ("unlabelled", "excluded")
 """Meanings of a diagnosis code that are no class."""
@@ -22,7 +22,7 @@ def check_class_names(classes: Sequence[str], target: Target, *, simulated: bool
         target: what the cohort learns.
         simulated: whether its subjects are made up.
     """
-    if target != "diagnosis":
+    if target == "sex":
         raise ValueError(f"classes: expected target diagnosis, found {target}; leave classes out")
     if simulated:
         raise ValueError("classes: expected none for a simulated cohort, which has patients and controls; remove them")

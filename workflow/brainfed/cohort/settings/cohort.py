@@ -9,6 +9,7 @@ from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.settings.simulation import SimulateSettings
+from brainfed.cohort.settings.tudataset import TUDatasetSettings
 from brainfed.runtime.settings import setting
 
 
@@ -80,10 +81,10 @@ class ExtractionSettings:
 class CohortSettings:
     """One cohort: its source, its table, the extraction of its region series."""
 
-    source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer"] = setting(
+    source: Literal["simulate", "nifti", "bids", "timeseries", "freesurfer", "tudataset"] = setting(
         description="simulate: generated NIfTI; nifti: 4D images and a parcellation; bids: fMRIPrep's output and a "
         "parcellation; timeseries: region series; freesurfer: tables or stats files of regional volumes, thickness and "
-        "areas (`features.kind: morphometry`)."
+        "areas (`features.kind: morphometry`); tudataset: public graphs, as molecules, in place of subjects."
     )
     bids: BidsSettings = setting(factory=BidsSettings, description="Which of fMRIPrep's files are used (source: bids).")
     phenotype: str | tuple[str, ...] | None = setting(
@@ -131,12 +132,13 @@ class CohortSettings:
     target: Target = setting(
         "diagnosis",
         "Target of learning: the diagnosis, or sex (male against female). Sex then is no phenotype of any graph, "
-        "generator or baseline, and diagnoses only exclude.",
+        "generator or baseline, and diagnoses only exclude. class: that of a graph, for source tudataset alone.",
     )
     classes: tuple[str, ...] = setting(
         (),
         "Names of the diagnoses that are learnt, two or more, the reference first; `codes.diagnosis` maps codes to "
-        "them: `classes: [CN, MCI, AD]` with `codes: {diagnosis: {1: CN, 2: MCI, 3: AD}}`. Empty: control, patient.",
+        "them: `classes: [CN, MCI, AD]` with `codes: {diagnosis: {1: CN, 2: MCI, 3: AD}}`. Empty: control, patient. "
+        "With source tudataset, which needs them, the names of the labels of each data set in ascending order.",
     )
     unlabelled: Literal["drop", "keep"] = setting(
         "drop",
@@ -179,14 +181,19 @@ class CohortSettings:
         description="FreeSurfer's measures: those of source freesurfer, or a further view of subjects with scans. "
         "A subject with a scan and without measures stays, and lacks this view.",
     )
+    tudataset: TUDatasetSettings = setting(
+        factory=TUDatasetSettings, description="The data sets of graphs (source: tudataset)."
+    )
     fetch: str = setting("", "Command that downloads the files; messages on absent files name it.")
     simulate: SimulateSettings = setting(
         factory=SimulateSettings, description="The simulated cohort (source: simulate)."
     )
 
     @property
-    def kind(self) -> Literal["connectivity", "morphometry"]:
-        """Kind of features of the source."""
+    def kind(self) -> Literal["connectivity", "morphometry", "graphs"]:
+        """Kind of features of the source; graphs have none, and are samples themselves."""
+        if self.source == "tudataset":
+            return "graphs"
         return "morphometry" if self.source == "freesurfer" else "connectivity"
 
     @property
@@ -207,15 +214,30 @@ class CohortSettings:
                 "freesurfer: expected no tables beside simulate.thickness_regions, which simulates one, found some; "
                 "remove one of the two"
             )
+        self._check_graphs()
         if self.target == "diagnosis" and self.columns.diagnosis is None:
             raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
         simulated = self.source == "simulate"
         if self.classes:
             check_class_names(self.classes, self.target, simulated=simulated)
-        check_meanings(self.codes.diagnosis, self.classes, needed=self.target == "diagnosis" and not simulated)
+        if self.target != "class":
+            check_meanings(self.codes.diagnosis, self.classes, needed=self.target == "diagnosis" and not simulated)
         for site, tr in self.tr.items():
             if tr <= 0:
                 raise ValueError(f"tr.{site}: expected a repetition time above 0 s, found {tr:g}; fix it")
+
+    def _check_graphs(self) -> None:
+        """Refuse graphs without names of classes, and the target of graphs elsewhere."""
+        graphs = self.source == "tudataset"
+        if graphs != (self.target == "class"):
+            raise ValueError(
+                f"target: expected class with source tudataset and with no other source, found {self.target} with "
+                f"source {self.source}; change one of them"
+            )
+        if graphs and not self.classes:
+            raise ValueError(
+                "classes: expected names of the classes of the graphs, as [inactive, active], found none; name them"
+            )
 
     @property
     def class_names(self) -> tuple[str, ...]:

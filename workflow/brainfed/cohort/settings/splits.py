@@ -1,4 +1,4 @@
-"""Settings of institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I)."""
+"""Settings of institutions and folds (FedNI Sec. IV-A; site groups as GAHFL Table I; runs as Xie et al. 2021)."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -13,10 +13,18 @@ from brainfed.runtime.settings import setting
 class SplitSettings:
     """Division of subjects into institutions, and of institutions into test folds."""
 
-    institutions: Literal["random", "sites", "site_groups"] = setting(
-        "random", "Equal random parts of the cohort, one institution a site, or the named groups of sites."
+    institutions: Literal["random", "sites", "site_groups", "consecutive"] = setting(
+        "random",
+        "Equal random parts of the cohort, one institution a site, the named groups of sites, or runs of consecutive "
+        "subjects in the order of their ids, which are the same in all repeats.",
     )
-    count: int = setting(5, "Number of random institutions.", minimum=1)
+    count: int = setting(5, "Number of random or consecutive institutions.", minimum=1)
+    block: int = setting(
+        50,
+        "Of `consecutive`: most subjects in a run; all runs have as many, at most an equal part of the cohort. Every "
+        "other subject goes to an institution at random.",
+        minimum=1,
+    )
     share: float | None = setting(
         None,
         "Fraction of the cohort in each random institution; the others are left out (FedNI Fig. 7); none: equal parts "
@@ -28,26 +36,65 @@ class SplitSettings:
         description="For `site_groups`: name of an institution -> its sites. Every site belongs to exactly one.",
         factory=dict,
     )
-    validation: Literal["folds", "leave_one_site_out"] = setting(
+    validation: Literal["folds", "leave_one_site_out", "holdout"] = setting(
         "folds",
-        "Cross-validation folds inside each institution, or each site as an institution of its own, tested once "
-        "(`institutions` and `folds` are then ignored; methods that complete the graph need `protocol: inductive`).",
+        "Cross-validation folds inside each institution; each site as an institution of its own, tested once "
+        "(`institutions` and `folds` are then ignored; methods that complete the graph need `protocol: inductive`); or "
+        "one random part of each institution, tested once a repeat (`folds` is then ignored).",
     )
     folds: int = setting(5, "Folds of the cross-validation, stratified as `stratify` says.", minimum=2)
+    tested: float = setting(
+        0.1,
+        "Of `holdout`: fraction of each institution that is tested, with its share of each diagnosis.",
+        minimum=0,
+        maximum=1,
+    )
+    held_back: float = setting(
+        0.1,
+        "Of `holdout`: fraction of each institution that neither trains nor is tested, such as a validation set that "
+        "no method reads; the subjects are in no graph and no fit, like those outside a `share`.",
+        minimum=0,
+        maximum=1,
+    )
     stratify: Literal["label", "site_label"] = setting(
         "label",
         "label: every fold has its share of each diagnosis in each institution; site_label: also in each site, of an "
-        "institution and of all (no effect where sites are institutions, or are left out in turn). Under `label` a "
-        "site has fewer patients among its training subjects where it has more among its test subjects, and features "
-        "that are centred by site turn this into scores. Report both stratifications before claiming a gain from "
-        "anything site-wise.",
+        "institution and of all (no effect under `holdout`, and where sites are institutions or are left out in turn). "
+        "Under `label` a site has fewer patients among its training subjects where it has more among its test "
+        "subjects, and features that are centred by site turn this into scores. Report both stratifications before "
+        "claiming a gain from anything site-wise.",
     )
     repeats: int = setting(5, "Number of draws of institutions and folds.", minimum=1)
 
     @property
     def draws_institutions(self) -> bool:
-        """Whether institutions are random parts of the cohort, not sites or groups of sites."""
-        return self.institutions == "random" and self.validation == "folds"
+        """Whether institutions are random parts of the cohort, not sites, groups of sites or runs of subjects."""
+        return self.institutions == "random" and self.validation != "leave_one_site_out"
+
+    @property
+    def counts_institutions(self) -> bool:
+        """Whether `count` is the number of institutions."""
+        return self.institutions in ("random", "consecutive") and self.validation != "leave_one_site_out"
+
+    @property
+    def leaves_subjects_out(self) -> bool:
+        """Whether some included subjects neither train nor are tested."""
+        return self.share is not None or (self.validation == "holdout" and self.held_back > 0)
+
+    @property
+    def test_folds(self) -> int | None:
+        """Number of test folds of a repeat; None: one for each site of the cohort."""
+        return {"folds": self.folds, "leave_one_site_out": None, "holdout": 1}[self.validation]
+
+    @property
+    def least_people(self) -> int:
+        """Fewest labelled people of an institution that is divided: one a fold, or one that trains and one tested."""
+        return self.folds if self.validation == "folds" else 2
+
+    @property
+    def test_train_ratio(self) -> float | None:
+        """n_test / n_train of a run under `holdout`; None: all but the tested train, so that scores show it."""
+        return self.tested / (1 - self.tested - self.held_back) if self.validation == "holdout" else None
 
     @property
     def stratifies_sites(self) -> bool:
@@ -55,6 +102,13 @@ class SplitSettings:
         return self.stratify == "site_label" and self.institutions != "sites" and self.validation == "folds"
 
     def __post_init__(self) -> None:
+        if self.tested == 0:
+            raise ValueError("tested: expected more than 0, found 0, nobody to score; raise it")
+        if round(self.tested + self.held_back, 9) >= 1:
+            raise ValueError(
+                f"tested: expected less than 1 together with held_back, found {self.tested:g} + {self.held_back:g}, "
+                "which leaves nobody to train; lower one of them"
+            )
         if self.share is None:
             return
         if self.share == 0:

@@ -18,6 +18,7 @@ from brainfed.cohort.sources.listed import EXCLUDED, Absence, ListedSubject, Lis
 from brainfed.cohort.sources.missing_inputs import missing_inputs
 from brainfed.cohort.sources.path_patterns import filled, remedy_for
 from brainfed.cohort.sources.simulated.listing import list_simulated
+from brainfed.cohort.sources.tudataset.listing import list_graphs
 from brainfed.cohort.sources.unlisted import unlisted_files
 from brainfed.cohort.sources.usable_paths import unusable_paths
 from brainfed.runtime.errors import UserError, pass_over
@@ -48,6 +49,8 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
         return list_bids(name, settings)
     if settings.source == "freesurfer":
         return list_freesurfer(name, settings)
+    if settings.source == "tudataset":
+        return list_graphs(name, settings)
     for mistake in missing_inputs(name, settings):
         raise mistake
     rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)

@@ -11,7 +11,7 @@ from brainfed.cohort.splits.even_folds import even_folds
 from brainfed.runtime.streams import Streams
 
 UNTESTED = -1
-"""In place of a fold: an unlabelled subject is never scored."""
+"""In place of a fold: the subject is never scored. It trains in all folds if it has a label."""
 
 
 def stratified(

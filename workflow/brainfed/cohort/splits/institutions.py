@@ -1,5 +1,7 @@
 """Institutions and folds of one repeat (FedNI Sec. IV-A: equal random parts, stratified 5-fold inside each).
 
+Xie et al. (2021) divide a cohort into consecutive runs, with one test set in each (`consecutive`, `holdout`).
+
 Subjects with identical series form a group. Its members share an institution and a fold under all settings, so that
 no model tests a subject after training on its twin.
 """
@@ -13,7 +15,9 @@ from numpy.typing import NDArray
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
+from brainfed.cohort.splits.consecutive import consecutive_institutions
 from brainfed.cohort.splits.folds import left_out_in_turn, stratified, stratified_by_site
+from brainfed.cohort.splits.holdout import held_out
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -44,10 +48,11 @@ def split(
 
     Returns:
         subject, institution, fold; in ascending order of subject. Random institutions are called
-        `institution-1` ...; the others have the name of their group or site. Under `share` each holds
-        that fraction of the subjects, and the others are left out. Under `leave_one_site_out`
+        `institution-1` ..., like consecutive ones; the others have the name of their group or site. Under `share`
+        each holds that fraction of the subjects, and the others are left out. Under `leave_one_site_out`
         the fold is the rank of the site among all sites of `participants` with a diagnosis. Twins of
-        different sites belong to the first. Unlabelled subjects have the fold -1.
+        different sites belong to the first. Unlabelled subjects have the fold -1. Under `holdout` the tested have
+        the fold 0, the trained the fold -1, and those held back are left out.
 
     Raises:
         UserError: an institution has too few subjects, or too few of a diagnosis, for its folds; a site is
@@ -57,11 +62,14 @@ def split(
     subjects, institution = draw_institutions(included, participants, settings, streams, target, classes)
     if settings.validation == "leave_one_site_out":
         fold = left_out_in_turn(subjects, institution, _tested_sites(participants))
+    elif settings.validation == "holdout":
+        fold, kept = held_out(subjects, institution, settings, streams)
+        subjects, institution, fold = subjects.loc[kept], institution[kept], fold[kept]
     elif settings.stratifies_sites:
         fold = stratified_by_site(subjects, institution, settings.folds, streams)
     else:
         fold = stratified(subjects, institution, settings.folds, streams)
-    return pd.DataFrame({"subject": subjects["subject"], "institution": institution, "fold": fold})
+    return pd.DataFrame({"subject": subjects["subject"].to_numpy(), "institution": institution, "fold": fold})
 
 
 def draw_institutions(
@@ -121,6 +129,9 @@ def _institutions(
 ) -> NDArray[np.object_]:
     if settings.institutions == "random":
         return _random_institutions(subjects, settings, streams)
+    if settings.institutions == "consecutive":
+        _refuse_small_cohort(subjects.loc[subjects["diagnosis"] >= 0, "group"].nunique(), settings)
+        return consecutive_institutions(subjects, settings, streams)
     site = _site(subjects, settings.institutions)
     if settings.institutions == "sites":
         return site
@@ -143,12 +154,7 @@ def _random_institutions(subjects: pd.DataFrame, settings: SplitSettings, stream
     """Spread groups of twins in random order evenly, or over institutions of a fixed size; labelled ones first."""
     labelled = subjects["diagnosis"] >= 0
     sizes = subjects[labelled].groupby("group", sort=True).size()
-    needed = settings.count * settings.folds
-    if len(sizes) < needed:
-        raise UserError(
-            f"splits: {settings.count} institutions x {settings.folds} folds need at least {needed} different "
-            f"subjects, {len(sizes)} are included; lower `count` or `folds`."
-        )
+    _refuse_small_cohort(len(sizes), settings)
     shuffled = sizes.iloc[streams.numpy("institutions").permutation(len(sizes))]
     others = subjects[~labelled].groupby("group", sort=True).size()
     unlabelled = others.iloc[streams.numpy("institutions", "unlabelled").permutation(len(others))]
@@ -198,10 +204,32 @@ def _filled(shuffled: "pd.Series[int]", count: int, target: int) -> dict[str, st
     return chosen
 
 
+def _refuse_small_cohort(people: int, settings: SplitSettings) -> None:
+    needed = settings.count * settings.least_people
+    if people >= needed:
+        return
+    folds = settings.validation == "folds"
+    parts = f"{settings.folds} folds" if folds else "2 parts, one that trains and one that is tested,"
+    raise UserError(
+        f"splits: {settings.count} institutions x {parts} need at least {needed} different subjects, {people} are "
+        f"included; lower `count`{' or `folds`' if folds else ''}."
+    )
+
+
 def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, words: ClassWords) -> None:
     folds, other = settings.folds, "merge it with another institution"
-    if settings.institutions == "random":
+    if settings.counts_institutions:
         other = "lower `count`" if settings.share is None else "raise `share`"
+    if settings.institutions == "consecutive":
+        other += ", or raise `block`"
+    if settings.validation == "holdout":
+        found = members.loc[members["diagnosis"] >= 0, "group"].nunique()
+        if found < settings.least_people:
+            raise UserError(
+                f"splits: institution {institution} needs at least {settings.least_people} different labelled subjects "
+                f"for `validation: holdout`, one that trains and one that is tested, it has {found}; {other}."
+            )
+        return
     for code, title in words.many.items():
         found = members.loc[members["diagnosis"] == code, "group"].nunique()
         if found < folds:

@@ -22,12 +22,12 @@ def training_labels(
     drawn = read_table(split, ["subject", "fold"]).set_index("subject")["fold"]
     if fold < 0 or not (drawn == fold).any():
         raise ValueError(f"no subject is tested in fold {fold}: its labels cannot be hidden")
-    tested = (drawn == fold) | (drawn < 0)
+    tested = drawn == fold
     diagnosis = read_table(participants, ["subject", "diagnosis"]).set_index("subject")["diagnosis"]
     for path, known in ((split, tested), (participants, diagnosis)):
         absent = [subject for subject in subjects if subject not in known.index]
         if absent:
             raise UserError(f"{path}: subject {absent[0]!r} is missing; delete the file and run again.")
     trained = [subject for subject in subjects if not tested[subject]]
-    visible = diagnosis.loc[trained].to_dict()
+    visible = diagnosis.loc[trained].dropna().to_dict()
     return np.array([visible.get(subject, -1) for subject in subjects], dtype=np.int64)

@@ -10,6 +10,8 @@ from brainfed.cohort.sources.freesurfer.further import further_identities, furth
 from brainfed.cohort.sources.known_atlases import KNOWN_ATLASES, by_name
 from brainfed.cohort.sources.listed import ListedSubject, Listing
 from brainfed.cohort.sources.scan_run import BidsRun
+from brainfed.cohort.sources.tudataset.files import graph_files, raw_folder
+from brainfed.configuration.layout.paths import graphs_file
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class CohortInputs:
     listing: Listing
 
     def shard_files(self, suffix: str) -> list[str]:
-        """The time series artefacts of all shards, or the artefact of its FreeSurfer measures."""
+        """The time series artefacts of all shards, or the artefact of its FreeSurfer measures, or of its graphs."""
+        if self.settings.kind == "graphs":
+            return [graphs_file(self.name).removesuffix(".safetensors") + suffix]
         if self.settings.kind == "morphometry":
             return [f"{self._measures}{suffix}"]
         return [self.shard_file(shard, suffix) for shard in self.listing.shards]
@@ -37,8 +41,8 @@ class CohortInputs:
         return f"results/{self.name}/timeseries/{self.listing.atlas}/{shard}{suffix}"
 
     def series_files(self) -> list[str]:
-        """The region series; a cohort of FreeSurfer measures has none."""
-        return [] if self.settings.kind == "morphometry" else self.shard_files(".safetensors")
+        """The region series; a cohort of FreeSurfer measures, or of graphs, has none."""
+        return self.shard_files(".safetensors") if self.settings.kind == "connectivity" else []
 
     def settings_of(self, *names: str) -> dict[str, Any]:
         """The part of the settings that a rule uses."""
@@ -100,6 +104,8 @@ class CohortInputs:
         """The settings that decide how a phenotype table is read; a simulated table has its own columns and codes."""
         if self.settings.source == "simulate":
             return self.settings_of("source", "target")
+        if self.settings.source == "tudataset":
+            return self.settings_of("source", "target", "classes")
         return self.settings_of("source", "rows", "columns", "codes", "missing", "target", "classes")
 
     def stats_files(self) -> list[str]:
@@ -124,6 +130,22 @@ class CohortInputs:
     def further_quality(self) -> list[str]:
         """The quality table of FreeSurfer's measures beside scans."""
         return [f"{self._measures}-quality.parquet"] if further_measures(self.settings) else []
+
+    def graph_files(self) -> list[str]:
+        """The text files of all data sets of graphs."""
+        return graph_files(self.settings.tudataset)
+
+    def graph_folders(self) -> dict[str, str]:
+        """Data set of graphs -> folder of its files."""
+        return {name: str(raw_folder(self.settings.tudataset, name)) for name in self.settings.tudataset.names}
+
+    def graphs_of_data_sets(self) -> dict[str, list[str]]:
+        """Data set of graphs -> ids of its graphs."""
+        subjects = self.listing.subjects
+        return {
+            name: [listed.subject for listed in subjects if listed.site == name]
+            for name in self.settings.tudataset.names
+        }
 
     def atlas_file(self, kind: Literal["parcellation", "labels"]) -> str | list[str]:
         """The parcellation or its region table, if the regions are those of the parcellation."""
@@ -177,6 +199,16 @@ def exported_folders(cohorts: Mapping[str, CohortSettings], asked: bool = False)
         for name, cohort in cohorts.items()
         if cohort.source == "bids" and (cohort.bids.export or not asked)
     ]
+
+
+def data_sets_to_fetch(cohorts: Mapping[str, CohortSettings]) -> dict[str, list[str]]:
+    """Folder -> names of the data sets of graphs that the cohorts read."""
+    found: dict[str, list[str]] = {}
+    for cohort in cohorts.values():
+        if cohort.source == "tudataset":
+            held = found.setdefault(cohort.tudataset.folder, [])
+            held.extend(name for name in cohort.tudataset.names if name not in held)
+    return found
 
 
 def atlases_to_fetch(cohorts: Mapping[str, CohortSettings]) -> list[str]:

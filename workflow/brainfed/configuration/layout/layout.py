@@ -4,9 +4,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from brainfed.cohort.sources.listed import Listing
-from brainfed.configuration.layout.paths import cohort_file, covariance_file, method_file, split_file, stage_file
+from brainfed.configuration.layout.paths import (
+    cohort_file,
+    covariance_file,
+    graphs_file,
+    method_file,
+    split_file,
+    stage_file,
+)
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.plan import Plan
+from brainfed.configuration.stages.connectomes import CONNECTOMES
 from brainfed.configuration.stages.stage import Stage
 
 Roles = dict[str, str | list[str]]
@@ -28,20 +36,27 @@ class Layout:
     listings: Mapping[str, Listing]
 
     def folds(self, cohort: str, split: str) -> int:
-        """Number of folds of a split: its setting, or the number of the cohort's scored sites."""
-        settings = self.plan.splits[split]
-        if settings.validation == "leave_one_site_out":
-            return len(self.listings[cohort].labelled_sites)
-        return settings.folds
+        """Number of folds of a split: by its settings, or the number of the cohort's scored sites."""
+        fixed = self.plan.splits[split].test_folds
+        return len(self.listings[cohort].labelled_sites) if fixed is None else fixed
+
+    def has_graphs(self, cohort: str) -> bool:
+        """Whether the samples of a cohort are graphs from the start."""
+        return self.plan.project.cohorts[cohort].kind == "graphs"
 
     def parts(self, stage: Stage, cohort: str) -> list[str]:
         """One part for all folds, or one part a fold."""
         return [f"fold-{fold}" for fold in range(self.folds(cohort, stage.split))] if stage.by_fold else ["all"]
 
     def files_of(self, stage: Stage | None, cohort: str, repeat: int | str) -> list[str]:
-        """All parts of a stage in one repeat; empty without a stage."""
+        """All parts of a stage in one repeat; empty without a stage.
+
+        A cohort of graphs has no features, and its own graphs in place of connectomes.
+        """
         if stage is None:
             return []
+        if self.has_graphs(cohort):
+            return [graphs_file(cohort)] if stage.kind is CONNECTOMES else []
         return [stage_file(stage, cohort, repeat, part) for part in self.parts(stage, cohort)]
 
     def files_of_repeats(self, stage: Stage | None, cohort: str, repeats: int) -> list[str]:

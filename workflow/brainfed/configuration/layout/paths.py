@@ -15,6 +15,11 @@ def cohort_file(cohort: str, name: str) -> str:
     return f"results/{cohort}/cohort/{name}"
 
 
+def graphs_file(cohort: str) -> str:
+    """The graphs of a cohort whose samples they are from the start."""
+    return f"results/{cohort}/graphs-read/graphs{ARTEFACT}"
+
+
 def split_file(cohort: str, split: str, repeat: int | str) -> str:
     """Institutions and folds of one repeat."""
     return f"results/{cohort}/splits/{split}/repeat-{repeat}.parquet"

@@ -4,7 +4,8 @@ from dataclasses import asdict
 from typing import Any
 
 from brainfed.configuration.layout.layout import Layout
-from brainfed.configuration.outline.figure_names import EXPERIMENT_FIGURES, PATTERNS
+from brainfed.configuration.outline.clusters import clustered_variants
+from brainfed.configuration.outline.figure_names import CLUSTERS, EXPERIMENT_FIGURES, PATTERNS
 from brainfed.configuration.outline.patterns import explained_variants
 from brainfed.configuration.outline.variant import variant_outline
 from brainfed.configuration.planning.experiments import Experiment
@@ -16,6 +17,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
     """The fields of `reporting.outline.ExperimentOutline`."""
     tables = f"results/{cohort}/tables/{experiment.name}"
     explained = ("patterns", "planted", "views") if explained_variants(experiment) else ()
+    clustered = ("clients",) if clustered_variants(experiment) else ()
     return {
         "name": experiment.name,
         "cohort": cohort,
@@ -36,7 +38,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
             "confusion": f"{tables}-confusion.tsv",
-            **{name: f"{tables}-{name}.tsv" for name in explained},
+            **{name: f"{tables}-{name}.tsv" for name in (*explained, *clustered)},
         },
         "figures": _figures(cohort, experiment),
         "variants": [variant_outline(layout, cohort, experiment, variant) for variant in experiment.variants],
@@ -76,7 +78,9 @@ def _figures(cohort: str, experiment: Experiment) -> dict[str, str]:
     """Name -> picture; a figure over several cohorts belongs to the first of them."""
     folder, kind = f"results/{cohort}/figures", experiment.settings.figure
     explained = (PATTERNS,) if explained_variants(experiment) else ()
-    drawn = {name: f"{folder}/{experiment.name}/{name}.svg" for name in (*EXPERIMENT_FIGURES, *explained)}
+    clustered = (CLUSTERS,) if clustered_variants(experiment) else ()
+    names = (*EXPERIMENT_FIGURES, *explained, *clustered)
+    drawn = {name: f"{folder}/{experiment.name}/{name}.svg" for name in names}
     if kind != "none" and (kind != "dose" or cohort == experiment.cohorts[0]):
         drawn[kind] = f"{folder}/{experiment.group}/{kind}.svg"
     return drawn

@@ -6,10 +6,14 @@ MEASURED_COHORT_FIGURES = ("flow", "sites", "ages")
 
 CONNECTIVITY_FIGURES = ("means", "effects", "strongest")
 MEASURE_FIGURES = ("measures",)
+GRAPH_COHORT_FIGURES = ("sizes",)
+"""Figures of a cohort of graphs, which have no age, no sex and no scan."""
 GRAPH_FIGURES = ("graph", "homophily", "degrees")
 EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
 PATTERNS = "patterns"
 """Figure of an experiment with a linear model that leaves patterns behind."""
+CLUSTERS = "clusters"
+"""Figure of an experiment with a variant whose server parts the institutions into clusters."""
 PAPER_FIGURES = {
     "bars": "scores side by side",
     "line": "scores against a setting",
@@ -26,6 +30,8 @@ PAPER_FIGURES = {
 
 def figures_of(kind: str, graphs: bool) -> list[str]:
     """The figures of a cohort with this kind of features; `graphs`: whether its population graphs are drawn."""
+    if kind == "graphs":
+        return [*GRAPH_COHORT_FIGURES]
     scanned = kind == "connectivity"
     return [
         *(COHORT_FIGURES if scanned else MEASURED_COHORT_FIGURES),

@@ -27,7 +27,7 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
     scopes = scopes_experiment(layout.plan, cohort, experiments) if has_graphs else None
     if scopes is not None:
         drawn["scopes"] = f"{folder}/{scopes.name}/scopes.svg"
-    summary = "connectivity" if settings.kind == "connectivity" else "measures"
+    summary = {"connectivity": "connectivity", "morphometry": "measures", "graphs": "graphs"}[settings.kind]
     return {
         "name": cohort,
         "source": settings.source,

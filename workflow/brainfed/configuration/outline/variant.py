@@ -21,6 +21,7 @@ def shown_variant(variant: Variant, experiment: Experiment) -> dict[str, Any]:
         "family": variant.method.family,
         "topology": topology_of(variant),
         "twins": find_twins(variant, experiment.variants),
+        "clusters": variant.method.clusters,
         "settings": variant.settings,
         "shipped": shipped_settings(variant.method),
         "stages": variant.stage_settings(),
@@ -60,7 +61,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
 
 def _timings(layout: Layout, cohort: str, experiment: Experiment, stage: Stage | None) -> list[str]:
     """Timings of what a split needs of a stage, and of the features that it joins or starts from."""
-    if stage is None:
+    if stage is None or layout.has_graphs(cohort):
         return []
     same = [*(own for own in stage.parents if own.kind is stage.kind), stage]
     needed = (layout.files_of_repeats(own, cohort, experiment.repeats) for own in same if own.split)

@@ -109,10 +109,10 @@ def _check_clients(
             f"{where}.figure: `clients` compares numbers of institutions, found a sweep of {found or 'nothing'}; "
             f"give two values or more in {where}.split.count, and one in every other key."
         )
-    if split.validation != "folds" or split.institutions != "random":
+    if not split.counts_institutions:
         raise UserError(
-            f"{where}.split.count: it counts with `institutions: random` and `validation: folds` alone, which "
-            "`clients` needs; choose those."
+            f"{where}.split.count: it counts with `institutions: random` or `consecutive` and `validation: folds` or "
+            "`holdout` alone, which `clients` needs; choose those."
         )
     if any(axis != CLIENTS_AXIS for axis in settings.axes):
         raise UserError(

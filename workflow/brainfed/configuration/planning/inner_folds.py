@@ -15,15 +15,17 @@ def check_inner_folds(where: str, split: SplitSettings, variants: Sequence[Varia
     Raises:
         UserError: with the variant's name.
     """
-    if split.validation == "folds":
-        for variant in variants:
-            least = least_folds(variant)
-            if split.folds < least:
-                raise UserError(
-                    f"{where}: variant {variant.name!r} with `choose: inner` needs {least} folds or more, "
-                    f"one to test, one to choose by and one to learn from, found {split.folds}; raise split.folds, or "
-                    "set `choose: none`."
-                )
+    folds = split.test_folds
+    if folds is None:
+        return
+    for variant in variants:
+        least = least_folds(variant)
+        if folds < least:
+            more = "raise split.folds" if split.validation == "folds" else "set split.validation: folds"
+            raise UserError(
+                f"{where}: variant {variant.name!r} with `choose: inner` needs {least} folds or more, "
+                f"one to test, one to choose by and one to learn from, found {folds}; {more}, or set `choose: none`."
+            )
 
 
 def least_folds(variant: Variant) -> int:

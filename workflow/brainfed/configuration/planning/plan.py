@@ -22,7 +22,7 @@ from brainfed.configuration.validation import nearest, validate
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
-YOUNGER = frozenset({"stratify"})
+YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
 """Settings of a split that came after its first names."""
 
 
@@ -146,6 +146,9 @@ def _experiment(
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
     """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
+        if cohort.kind == "graphs":
+            _refuse_other_than_graphs(where, name, variant)
+            continue
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
             measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
@@ -154,6 +157,17 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
                 f"{cohort.source!r}, found {variant.name!r} with {kind}; set features.kind: "
                 f"{cohort.kind}{measured}, or name other `cohorts` in the experiment."
             )
+
+
+def _refuse_other_than_graphs(where: str, name: str, variant: Variant) -> None:
+    """Reject what reads features or phenotypes, for a cohort of graphs, which have none."""
+    if variant.method.needs == ("connectomes",) or variant.method.name == "majority":
+        return
+    able = ", ".join(one.name for one in METHODS.values() if one.needs == ("connectomes",))
+    raise UserError(
+        f"{where}: expected variants that classify graphs for cohort {name!r}, whose source is 'tudataset', found "
+        f"{variant.name!r}; choose among the methods majority, {able}, or name other `cohorts` in the experiment."
+    )
 
 
 def _variant_names(
@@ -190,7 +204,10 @@ def _shipped(definitions: Definitions, regime: Regime, cohorts: Collection[Cohor
 
 def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -> bool:
     """Whether all cohorts have the kind of features that a shipped variant names; most variants name none."""
-    of_method = FEATURES.of_method(METHODS[str(definition["method"])])
+    method = METHODS[str(definition["method"])]
+    if any(cohort.kind == "graphs" for cohort in cohorts):
+        return method.needs == ("connectomes",) or method.name == "majority"
+    of_method = FEATURES.of_method(method)
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)
 
@@ -213,16 +230,18 @@ def _regime(project: ProjectSettings, settings: ExperimentSettings, split: Split
     protocol = settings.protocol or project.protocol
     slug = f"{split_name.rsplit('-', 1)[0]}-{protocol}" + ("-permuted" if settings.labels == "permuted" else "")
     name = stage_name(slug, [split_name, protocol, settings.labels])
-    unseen, partial = split.validation == "leave_one_site_out", split.share is not None
-    return Regime(name, split_name, protocol, settings.labels, unseen, partial)
+    unseen = split.validation == "leave_one_site_out"
+    return Regime(name, split_name, protocol, settings.labels, unseen, split.leaves_subjects_out)
 
 
 def _split_name(project: ProjectSettings, split: SplitSettings) -> str:
     if split.validation == "leave_one_site_out":
         slug = "leave-one-site-out"
     else:
-        parts = f"{split.count}-random" if split.institutions == "random" else split.institutions.replace("_", "-")
-        slug = f"{parts}-{split.folds}-fold" + ("-site-label" if split.stratifies_sites else "")
+        kind = split.institutions.replace("_", "-")
+        parts = f"{split.count}-{kind}" if split.counts_institutions else kind
+        tested = "holdout" if split.validation == "holdout" else f"{split.folds}-fold"
+        slug = f"{parts}-{tested}" + ("-site-label" if split.stratifies_sites else "")
     return stage_name(slug, [split_content(split), project.seed])
 
 
@@ -238,8 +257,15 @@ def split_content(split: SplitSettings) -> dict[str, Any]:
 
 
 def _void(split: SplitSettings) -> set[str]:
+    of_institutions, of_validation = {"count", "share", "groups", "block"}, {"folds", "tested", "held_back"}
     unstratified = set[str]() if split.stratifies_sites else {"stratify"}
     if split.validation == "leave_one_site_out":
-        return {"institutions", "count", "share", "groups", "folds"} | unstratified
-    belongs = {"random": {"count", "share"}, "sites": set[str](), "site_groups": {"groups"}}
-    return {"count", "share", "groups"} - belongs[split.institutions] | unstratified
+        return {"institutions"} | of_institutions | of_validation | unstratified
+    belongs = {
+        "random": {"count", "share"},
+        "sites": set[str](),
+        "site_groups": {"groups"},
+        "consecutive": {"count", "block"},
+    }
+    counted = {"folds"} if split.validation == "folds" else {"tested", "held_back"}
+    return of_institutions - belongs[split.institutions] | of_validation - counted | unstratified

@@ -8,7 +8,7 @@ class Regime:
     """Split, protocol and labels of an evaluation.
 
     `unseen`: whether tested institutions take no part in training (leave-one-site-out). `partial`: whether the split
-    leaves subjects out (`split.share`).
+    leaves subjects out (`split.share`, `split.held_back`).
     """
 
     name: str

@@ -108,7 +108,8 @@ def train_graphs(training: GraphTraining) -> Outcome:
     _record_help(clients, members, ledger)
     parameters = sum(parameter.numel() for parameter in training._module(0, 0).parameters())
     counts = {"parameters": parameters, "rounds": schedule.rounds, "local_epochs": schedule.local_epochs}
-    losses = clients.curves.losses
+    # Pooled institutions have one loss.
+    losses = np.repeat(clients.curves.losses, len(inputs.institutions) // len(members), axis=1)
     return Outcome(
         scores[-1], "probability", scores, losses, counts, ledger.rows(), clusters=getattr(server, "clusters", None)
     )

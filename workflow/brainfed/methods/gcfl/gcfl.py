@@ -54,6 +54,7 @@ METHOD = Method(
         apart=("similarity", "eps1", "eps2", "sequence", "first_cut", "clustering"),
     ),
     needs=("connectomes",),
+    clusters=True,
     gpu=True,
     shared_tensors={**CONVOLUTIONS, **OWN_LAYERS, **SIZES_TENSORS, "gradient-norm": ()},
     variants={"gcfl": {}, "gcfl-plus": {"similarity": "gradient_norms"}},

@@ -11,7 +11,7 @@ from brainfed.runtime.settings import flat_settings
 def as_in_the_paper(outline: ExperimentOutline) -> bool:
     """Whether the evaluation is FedNI's: true diagnoses, all subjects in random institutions, folds, transductive."""
     split = outline.split
-    drawn = split["validation"] != "leave_one_site_out" and split["institutions"] == "random"
+    drawn = split["validation"] == "folds" and split["institutions"] == "random"
     return drawn and not split.get("share") and outline.protocol == "transductive" and outline.labels != "permuted"
 
 

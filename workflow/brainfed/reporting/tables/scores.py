@@ -47,6 +47,25 @@ class Row:
     cells: tuple[Cell, ...]
 
 
+@dataclass(frozen=True)
+class ScoreTable:
+    """One scope of the main table."""
+
+    title: str
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class DifferenceTable:
+    """One metric and scope of the tests, and the number of significant differences by each test."""
+
+    title: str
+    rows: list[Row]
+    by_paper: int
+    by_holm: int
+    compared: int
+
+
 def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: str, scored: Scored) -> list[Row]:
     """Mean of every metric, below it the deviation over runs and, with repeats, over repeat means.
 
@@ -99,6 +118,14 @@ def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metri
             )
         )
     return rows
+
+
+def difference_table(
+    title: str, tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str
+) -> DifferenceTable:
+    """The differences of one metric and scope, and the number of significant ones."""
+    counts = significant_counts(tests, metric, scope)
+    return DifferenceTable(title, difference_rows(tests, variants, metric, scope), *counts)
 
 
 def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[int, int, int]:

@@ -27,6 +27,7 @@ def draw_experiment(
     reference: str,
     outputs: Mapping[str, str],
     words: ClassWords = DIAGNOSIS_WORDS,
+    ratio: float | None = None,
 ) -> None:
     """Write the SVGs called headline, forest, differences, roc, calibration, gain and learning.
 
@@ -37,14 +38,14 @@ def draw_experiment(
         reference: reference variant of the tests.
         outputs: figure -> path.
         words: names of the classes.
+        ratio: n_test / n_train of a run; None: of folds, the other folds train.
     """
     order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
     predictions = read_predictions(order, inputs["predictions"])
     history = read_history([(*run, path) for run, path in zip(order, inputs["histories"], strict=True)])
     runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
-    ratio = test_train_ratio(predictions)
     with drawing():
-        scored = Scored(runs, ratio)
+        scored = Scored(runs, test_train_ratio(predictions) if ratio is None else ratio)
         compared = PageTests(scored, variants, reference)
         save_svg(headline_figure(find_answer(compared), find_fedni(compared)), outputs["headline"])
         save_svg(forest_figure(scored, variants, reference), outputs["forest"])

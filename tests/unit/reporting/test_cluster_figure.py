@@ -1,0 +1,137 @@
+"""The river of clusters: its order, bands, colours and words."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brainfed.federation.strategies.clusters import split
+from brainfed.reporting.figures.clusters.gallery import draw_clusters
+from brainfed.reporting.figures.clusters.partitions import in_order, read_partitions
+from brainfed.reporting.figures.clusters.river import COLOURS, GAP, bands, colours, depths, finding, river_figure
+from brainfed.reporting.figures.style import drawing
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import write_table
+
+GCFL = ShownVariant("gcfl", "gcfl", "GCFL", "federated", clusters=True)
+PLUS = ShownVariant("gcfl-plus", "gcfl", "GCFL", "federated", clusters=True)
+NAMES = ("a", "b", "c", "d")
+CLUSTERS = np.array([[0, 0, 0, 0], [0, 1, 0, 1], [0, 1, 0, 1], [0, 1, 2, 1]])
+
+
+def write_history(path, clusters, folds=1):
+    """A history of one or more folds; only the first is cut."""
+    rows = [
+        (fold, name, number + 1, 0 if fold else clusters[number][place])
+        for fold in range(folds)
+        for place, name in enumerate(NAMES)
+        for number in range(len(clusters))
+    ]
+    history = pd.DataFrame(rows, columns=["fold", "institution", "round", "cluster"])
+    write_table(path, history.astype({"cluster": "Int32"}))
+    return str(path)
+
+
+@st.composite
+def trainings(draw):
+    """Clusters of up to 30 institutions, cut in two at random."""
+    institutions, rounds = draw(st.integers(1, 30)), draw(st.integers(1, 12))
+    current, found = np.zeros(institutions, dtype=np.int64), []
+    for _ in range(rounds):
+        members = np.flatnonzero(current == draw(st.sampled_from(np.unique(current).tolist())))
+        if len(members) > 2 and draw(st.booleans()):
+            part = np.array([draw(st.booleans()) for _ in members])
+            part[0], part[-1] = True, False
+            current = split(current, members[part], members[~part], np.ones(institutions, dtype=np.int64))
+        found.append(current)
+    return in_order([f"i{place}" for place in range(institutions)], np.stack(found))
+
+
+@given(trainings())
+def test_every_cluster_is_one_band_in_every_round(training):
+    for number, clusters in enumerate(training.clusters, start=1):
+        present = [band for band in bands(training) if band.rounds[0] <= number <= band.rounds[1]]
+        assert len(present) == len(np.unique(clusters))
+        covered = sorted((band.rows, band.cluster) for band in present)
+        rows = [(row, cluster) for (first, last), cluster in covered for row in range(first, last + 1)]
+        assert rows == list(enumerate(clusters))
+
+
+@given(trainings())
+def test_neighbouring_clusters_differ_in_colour(training):
+    painted = colours(training)
+    for clusters in training.clusters:
+        for one, other in pairwise(clusters):
+            assert one == other or painted[one] != painted[other]
+    assert len(set(painted.values())) == min(len(painted), len(COLOURS))
+
+
+@given(trainings())
+def test_rows_keep_their_distance_and_clusters_have_a_gap_between_them(training):
+    places = depths(training, np.array([0.5, training.rounds + 40.0]))
+    np.testing.assert_allclose(np.diff(places[0]), 1)
+    apart = training.clusters[-1][1:] != training.clusters[-1][:-1]
+    np.testing.assert_allclose(np.diff(places[1]), 1 + GAP * apart)
+    np.testing.assert_allclose(places[0].mean() * 2, places[0][0] + places[0][-1])
+
+
+def test_institutions_are_in_the_order_of_their_clusters():
+    training = in_order(NAMES, CLUSTERS)
+    assert training.institutions == ("a", "c", "b", "d")
+    assert training.cuts == [2, 4]
+    assert training.sizes == [2, 1, 1]
+    assert [(band.cluster, band.rows, band.rounds) for band in bands(training)] == [
+        (0, (0, 3), (1, 1)), (0, (0, 1), (2, 3)), (1, (2, 3), (2, 4)), (0, (0, 0), (4, 4)), (2, (1, 1), (4, 4)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("clusters", "words"),
+    [
+        (CLUSTERS, "3 clusters of 2, 1 and 1 institutions, cut after rounds 2 and 4"),
+        (CLUSTERS[:2], "2 clusters of 2 and 2 institutions, cut after round 2"),
+        (CLUSTERS[:1], "no cluster was cut"),
+        (np.tril(np.ones((6, 6), dtype=np.int64)).cumsum(axis=0) % 1, "no cluster was cut"),
+        (
+            np.minimum(np.arange(6), np.arange(7)[:, None]),
+            "6 clusters of 1 to 1 institutions, cut after 5 rounds from 2 to 6",
+        ),
+    ],
+    ids=["two cuts", "one cut", "one round", "no cut", "peeled"],
+)
+def test_the_finding_counts_clusters_and_cuts(clusters, words):
+    assert finding(in_order([f"i{place}" for place in range(clusters.shape[1])], clusters)) == words
+
+
+def test_the_first_fold_of_a_history_is_drawn(tmp_path):
+    training = read_partitions(write_history(tmp_path / "history.parquet", CLUSTERS, folds=2))
+    assert training.cuts == [2, 4]
+    old = pd.read_parquet(tmp_path / "history.parquet").drop(columns="cluster")
+    write_table(tmp_path / "old.parquet", old)
+    assert read_partitions(str(tmp_path / "old.parquet")) is None
+
+
+def test_the_figure_names_every_institution_and_has_its_finding_as_title(tmp_path):
+    cut = write_history(tmp_path / "cut.parquet", CLUSTERS)
+    whole = write_history(tmp_path / "whole.parquet", CLUSTERS[:1])
+    draw_clusters([GCFL, PLUS], [cut, whole], str(tmp_path / "one.svg"))
+    draw_clusters([GCFL, PLUS], [cut, whole], str(tmp_path / "two.svg"))
+    svg = (tmp_path / "one.svg").read_text()
+    assert svg == (tmp_path / "two.svg").read_text()
+    assert "<dc:title>GCFL: 3 clusters of 2, 1 and 1 institutions, cut after rounds 2 and 4; GCFL+: no cluster" in svg
+    with drawing():
+        figure = river_figure([GCFL, PLUS], [read_partitions(cut), read_partitions(whole)])
+    left, right = figure.axes
+    assert [text.get_text() for text in left.texts] == ["a", "c", "b", "d"]
+    assert [text.get_text() for text in right.texts] == [*NAMES, "no cluster was cut"]
+    painted = {tuple(band.get_facecolor()[0]) for band in left.collections}
+    assert len(painted) == 3
+
+
+def test_a_figure_without_clusters_says_so():
+    with drawing():
+        figure = river_figure([GCFL], [None])
+    assert [text.get_text() for text in figure.texts] == ["no method of this experiment has clusters"]

@@ -1,0 +1,49 @@
+"""The page of an experiment with one test set a repeat, also where that is a single run."""
+
+import re
+
+import pandas as pd
+import pytest
+
+import report_project
+from brainfed.reporting.document import render
+from brainfed.reporting.outline import read_outline
+from brainfed.reporting.scored import read_scored
+
+HOLDOUT = {
+    "validation": "holdout",
+    "institutions": "consecutive",
+    "folds": 5,
+    "stratify": "label",
+    "tested": 0.1,
+    "held_back": 0.1,
+}
+
+
+@pytest.fixture(params=[1, 2])
+def repeats(request, monkeypatch):
+    monkeypatch.setattr(report_project, "FOLDS", 1)
+    monkeypatch.setattr(report_project, "SPLIT", HOLDOUT)
+    monkeypatch.setattr(report_project, "REPEATS", request.param)
+    return request.param
+
+
+def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats):
+    report_project.write_project(tmp_path)
+    outline = read_outline(report_project.outline_of(tmp_path, show_subjects=False))
+    page = render(outline, report_project.CAPTIONS)
+    text = " ".join(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
+    many = "s" if repeats > 1 else ""
+    assert f"the scores are means over {repeats} run{many}." in text
+    assert "A repeat tests 46 people, " in text
+    assert (
+        "2 institutions of consecutive subjects, the rest at random; 10 % of each tested, 10 % held back, once a "
+        f"repeat; {repeats} repeat{many}." in text
+    )
+    assert f"Mean over {repeats} run{many} (a run is the test of one repeat)" in text
+    assert "cross-validation" not in text and "luck of the folds" not in text
+    experiment = outline.cohorts[0].experiments[0]
+    tests = pd.read_csv(experiment.tables["tests"], sep="\t")
+    assert tests[["p_corrected", "p_paper", "p_holm", "ci_low"]].notna().all().all() == (repeats > 1)
+    assert tests["difference"].notna().any()
+    assert read_scored(experiment).ratio == pytest.approx(1 / 8)

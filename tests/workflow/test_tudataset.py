@@ -1,0 +1,91 @@
+"""Public graphs from text files to the report, and the mistakes of their files."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from brainfed.runtime.artefacts import read_arrays
+from tu_data_set import write_data_set, write_lines
+from workflow.project import Project, new_project
+
+pytestmark = pytest.mark.workflow
+
+COHORT = {
+    "source": "tudataset",
+    "target": "class",
+    "classes": ["sparse", "dense"],
+    "tudataset": {"folder": "resources/tudataset", "names": ["TOY"]},
+}
+VARIANTS = {
+    "alone": {"method": "selftrain", "epochs": 2},
+    "average": {"method": "fedavg-gin", "rounds": 2},
+    "clusters": {"method": "gcfl", "rounds": 3, "first_cut": 0, "eps1": 100, "eps2": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Project:
+    """A run from text files to the report."""
+    project = new_project(tmp_path_factory.mktemp("graphs"), subjects=0)
+    write_data_set(project.folder / "resources" / "tudataset", "TOY", 60)
+    project.configure(
+        cohorts={"toys": COHORT},
+        split={"institutions": "random", "count": 3, "folds": 2, "repeats": 1},
+        variants=VARIANTS,
+        experiments={"methods": {"variants": ["majority", *VARIANTS], "reference": "alone"}},
+    )
+    project.snakemake("--cores", "1")
+    return project
+
+
+def test_graphs_are_the_samples(finished):
+    results = finished.folder / "results" / "toys"
+    file = read_arrays(results / "graphs-read" / "graphs.safetensors")
+    assert len(file.subjects) == 60
+    (path,) = results.glob("methods/*/clusters/repeat-0/predictions.parquet")
+    assert sorted(pd.read_parquet(path)["subject"]) == list(file.subjects)
+    assert not list(results.glob("features/*"))
+    assert not list(results.glob("connectomes/*"))
+
+
+def test_no_graph_crosses_but_in_pooled_training(finished):
+    results = finished.folder / "results" / "toys"
+    (path,) = results.glob("methods/*/clusters/repeat-0/cost.json")
+    names = {row["name"] for row in json.loads(path.read_text())["crossings"]}
+    assert all(name.startswith("convs.") or name == "training-subjects" for name in names)
+
+
+def test_the_page_speaks_of_graphs_and_not_of_people(finished):
+    page = (finished.folder / "results" / "reports" / "tiny.html").read_text().partition("The config, every default")[0]
+    assert "60 graphs are analysed: 30 dense graphs, 30 sparse graphs" in page
+    assert "one-hot label" in page
+    for word in ("Mean age", "female", "QC-FC", "SHA-256 of the image", "phenotype table"):
+        assert word not in page
+
+
+def test_a_second_run_does_nothing(finished):
+    assert not finished.planned("all")
+
+
+def test_other_labels_train_again(finished):
+    raw = finished.folder / "resources" / "tudataset" / "TOY" / "raw"
+    labels = (raw / "TOY_graph_labels.txt").read_text().split()
+    write_lines(raw / "TOY_graph_labels.txt", [*labels[:-2], *labels[:-3:-1]])
+    planned = finished.planned("all")
+    assert planned["ingest_phenotypes"] == 1
+    assert planned["train_method"] == 4
+
+
+def test_bad_files_stop_the_run_at_its_start(finished):
+    raw = finished.folder / "resources" / "tudataset" / "TOY" / "raw"
+    (raw / "TOY_graph_labels.txt").rename(raw / "kept.txt")
+    try:
+        done = finished.snakemake("--cores", "1", check=False)
+    finally:
+        (raw / "kept.txt").rename(raw / "TOY_graph_labels.txt")
+    assert (
+        "TOY_graph_labels.txt of the data set TOY, found none; run `snakemake fetch_tudatasets`"
+        in done.stdout + done.stderr
+    )
+    assert done.returncode

@@ -1,0 +1,30 @@
+"""List a cohort of public graphs: a graph stands where other cohorts have a subject."""
+
+from brainfed.cohort.phenotype.graph_labels import COLUMNS, graph_rows
+from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.listed import ListedSubject, Listing, shard_name
+from brainfed.cohort.sources.tudataset.files import missing_graphs, raw_folder, text_file
+
+
+def list_graphs(name: str, settings: CohortSettings) -> Listing:
+    """List cohort `name` with source tudataset.
+
+    Raises:
+        UserError: no data set is named, a file is absent, or the labels are unusable.
+    """
+    source = settings.tudataset
+    for mistake in missing_graphs(f"Cohort {name!r}", source, settings.fetch):
+        raise mistake
+    tables = tuple(str(text_file(source, data_set, "graph_labels")) for data_set in source.names)
+    subjects = tuple(
+        ListedSubject(
+            row.subject,
+            str(row.cells[COLUMNS.site]),
+            str(raw_folder(source, str(row.cells[COLUMNS.site]))),
+            None,
+            "",
+            shard_name(row.subject, settings.shards),
+        )
+        for row in graph_rows(tables, settings.class_names)
+    )
+    return Listing(name, settings.atlas, tables if len(tables) > 1 else tables[0], None, None, subjects)

@@ -1,0 +1,123 @@
+"""What institutions gain over training alone, by the last model, by the paper's scoring, and as printed."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.scorings import EXACT, LAST, PAPER
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import NONE, rounded, short, signed
+from brainfed.reporting.tables.institutions.gcfl_numbers import (
+    GCFL_NUMBERS,
+    GCFL_PAPER,
+    INSTITUTIONS,
+    PrintedGain,
+    gcfl_source,
+    printed_gains,
+)
+from brainfed.reporting.tables.scores import Cell, Row
+from brainfed.reporting.text.baselines import listed
+from brainfed.reporting.variants import ShownVariant, by_family
+
+Values = Mapping[Hashable, Any]
+Held = Mapping[Hashable, Values]
+"""(variant, scoring) -> a row of the table."""
+
+
+@dataclass(frozen=True)
+class GainTable:
+    """The table of one experiment.
+
+    Attributes:
+        rows: of every variant accuracy, smallest gain and institutions better off by the last model, the same by the
+            paper's scoring, and as printed, if `source` is not empty.
+        worth: what the paper's scoring adds.
+        source: where the numbers are printed; empty without any.
+    """
+
+    rows: list[Row]
+    worth: str
+    source: str
+
+
+def read_gains(outline: ExperimentOutline, cohort: str) -> GainTable | None:
+    """The table of an experiment with clustered variants; None for any other.
+
+    Args:
+        outline: the experiment.
+        cohort: name of its cohort.
+    """
+    if "clients" not in outline.tables:
+        return None
+    return gain_table(pd.read_csv(outline.tables["clients"], sep="\t"), outline.variants, outline.paper, cohort)
+
+
+def gain_table(table: pd.DataFrame, variants: Sequence[ShownVariant], paper: str, cohort: str) -> GainTable:
+    """The table from `evaluation.scorings.COLUMNS`.
+
+    Args:
+        table: of all variants.
+        variants: all of the experiment.
+        paper: what stands beside it, as `gcfl`.
+        cohort: name of the cohort.
+    """
+    held: Held = table.set_index(["variant", "scoring"]).to_dict("index")
+    known = paper == GCFL_PAPER and cohort.lower() in GCFL_NUMBERS
+    printed = printed_gains(list(variants), cohort) if known else {}
+    best = max(float(held[variant.name, LAST]["accuracy"]) for variant in variants)
+    rows = []
+    for variant in by_family(variants):
+        last, best_kept = held[variant.name, LAST], held[variant.name, PAPER]
+        cells = [*_cells(last, best), *_cells(best_kept)]
+        rows.append(Row(variant, (*cells, *(_printed_cells(printed.get(variant.name), cohort) if printed else ()))))
+    institutions = int(table["institutions"].max())
+    return GainTable(rows, worth_of_scoring(held, variants), gcfl_source(cohort, institutions) if printed else "")
+
+
+def worth_of_scoring(held: Held, variants: Sequence[ShownVariant]) -> str:
+    """What scoring by the best of several models adds to the accuracy of each clustered variant."""
+    added = [
+        (variant, float(held[variant.name, PAPER]["accuracy"] - held[variant.name, LAST]["accuracy"]))
+        for variant in variants
+        if variant.clusters
+    ]
+    parts = listed([f"{_added(value)} to {variant.title}" for variant, value in added], "and")
+    return f"Scoring by the best of several models on the test data adds {parts}; the ranking uses the last model."
+
+
+def _added(value: float) -> str:
+    if round(value, EXACT) == 0:
+        return "nothing"
+    return short(value) if value >= 0.0005 else "less than .001"
+
+
+def _cells(values: Values, best: float | None = None) -> tuple[Cell, Cell, Cell]:
+    accuracy, gain = float(values["accuracy"]), float(values["min_gain"])
+    spreads = [float(values[name]) for name in ("sd", "institution_sd")]
+    note = " \u00b7 ".join(short(spread) for spread in spreads if np.isfinite(spread))
+    marked = best is not None and round(accuracy - best, EXACT) == 0
+    if not np.isfinite(gain):
+        return Cell(rounded(accuracy), accuracy, note, marked), Cell(NONE), Cell(NONE)
+    improved, equal, count = (int(values[name]) for name in ("improved", "equal", "institutions"))
+    return (
+        Cell(rounded(accuracy), accuracy, note, marked),
+        Cell(signed(gain), gain),
+        Cell(f"{improved} of {count}", improved / count, f"{equal} equal" if equal else ""),
+    )
+
+
+def _printed_cells(printed: PrintedGain | None, cohort: str) -> tuple[Cell, Cell, Cell]:
+    if printed is None:
+        return Cell(NONE), Cell(NONE), Cell(NONE)
+    accuracy = Cell(rounded(printed.accuracy), printed.accuracy, short(printed.sd), printed=True)
+    if printed.min_gain is None or printed.improved is None:
+        return accuracy, Cell(NONE), Cell(NONE)
+    count = INSTITUTIONS[cohort.lower()]
+    return (
+        accuracy,
+        Cell(signed(printed.min_gain), printed.min_gain, printed=True),
+        Cell(f"{printed.improved} of {count}", printed.improved / count, printed=True),
+    )

@@ -1,0 +1,12 @@
+"""Read the public graphs of a cohort."""
+
+from brainfed.scripting.job import job
+
+with job(snakemake) as running:
+    from brainfed.graphs.tudataset.write import GraphFiles, write_graphs
+
+    write_graphs(
+        running.params.folders,
+        running.params.subjects,
+        GraphFiles(snakemake.output.graphs, snakemake.output.quality, snakemake.output.coverage),
+    )

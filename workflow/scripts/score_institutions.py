@@ -1,0 +1,15 @@
+"""Score the institutions of a clustered federation by the last model and as the paper does."""
+
+from brainfed.scripting.job import job
+
+with job(snakemake) as running:
+    from brainfed.evaluation.scorings import score_institutions
+
+    params, files = running.params, snakemake.input
+    histories = iter(files.histories)
+    score_institutions(
+        files.runs,
+        {variant: [next(histories) for _ in range(params.repeats)] for variant in params.variants},
+        params.twins,
+        snakemake.output.table,
+    )

@@ -204,7 +204,8 @@ def main() -> None:
     shares = [name for name in parameters_by_wire_name(modules[0][0]) if name.startswith(SHARED)]
     fast = GraphClients(modules, cohort, settings, STREAMS, shares)
     needed, done = operations(cohort, None), operations(cohort, fast)
-    rows = [("engine", "training", "averaging", "scoring", "round", "least", "GFLOP", "GEMM GFLOP/s", "share", "of needed")]
+    parts = ("training", "averaging", "scoring", "round", "least")
+    rows = [("engine", *parts, "GFLOP", "GEMM GFLOP/s", "share", "of needed")]
     found = {"fast": (done, *measured(fast, arguments.rounds))}
     if arguments.plain:
         plain = ModuleClients(modules, plain_cohort(cohort, modules, STREAMS), settings, STREAMS, shares)

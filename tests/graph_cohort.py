@@ -4,12 +4,27 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from brainfed.graphs.connectome.edges import adjacency, matrices, strongest
+from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.graph_samples import GraphSamples
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from method_inputs import diagnosis_of, method_inputs
 
 FEATURES = 6
+
+
+def connectome_inputs(held):
+    """The same subjects; the features of each are the connections of its regions, of which a third are edges."""
+    (features,) = held.features
+    regions = round((1 + (1 + 8 * features.shape[1]) ** 0.5) / 2)
+    joined = adjacency(strongest(features, regions, ConnectomeSettings(density=1 / 3)), regions)
+    graph, source, target = np.nonzero(joined)
+    edges = np.concatenate([[0], np.cumsum(np.bincount(graph, minlength=len(features)))])
+    nodes = matrices(features, regions).reshape(-1, regions)
+    starts, weight = np.arange(len(features) + 1) * regions, np.ones(len(graph), dtype=np.float32)
+    shared = {field.name: getattr(held, field.name) for field in fields(LabelledSubjects)}
+    return GraphInputs(**shared, graphs=(GraphSamples(starts, nodes, edges, source, target, weight),))
 
 
 def graph_inputs(subjects=60, effect=0.5, **changes):

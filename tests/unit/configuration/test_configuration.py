@@ -168,7 +168,7 @@ def test_contradictions_are_listed_after_wrong_values():
         ({"variants__other": {"method": "fedgnc"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
         (
             {"variants__other": {"rounds": 3}},
-            ("variants.other", "`method` is missing", "centralgcn, centralmlp, fedavg-gin, fedgcn"),
+            ("variants.other", "`method` is missing", "central-gin, centralgcn, centralmlp, fedavg-gin, fedgcn"),
         ),
         (
             {"experiments__methods__variants": ["quik", "ridge-central"]},

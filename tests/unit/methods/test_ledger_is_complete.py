@@ -13,7 +13,7 @@ import pytest
 
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.engines.stacked.crossings import in_order, sizes_of
-from brainfed.federation.ledger import ENTRY_BYTES, Ledger, UndeclaredCrossing
+from brainfed.federation.ledger import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing
 from brainfed.federation.sharing import of_institutions
 from brainfed.graphs.population.build import build_graph
 from brainfed.graphs.settings import GraphSettings
@@ -36,6 +36,7 @@ from brainfed.methods.registry import METHODS
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from fused_inputs import with_fused
+from graph_cohort import connectome_inputs
 from inpainting_inputs import inpainting_inputs
 from method_inputs import diagnosis_of, method_inputs, relabelled
 
@@ -51,7 +52,7 @@ def _every_axis_has_a_declared_size(monkeypatch):
     record = Ledger.record
 
     def strict(ledger, name, shape, itemsize, **sent):
-        unknown = set(ledger.declared.get(name, ())) - {"subjects"} - set(ledger.axes)
+        unknown = set(ledger.declared.get(name, ())) - OF_SUBJECTS - set(ledger.axes)
         assert not unknown, f"{name}: no size is declared for {unknown}"
         record(ledger, name, shape, itemsize, **sent)
 
@@ -69,7 +70,10 @@ def outcome_of(name, variant, inputs):
     known = method.settings.__dataclass_fields__
     short = {key: value for key, value in (method.variants[variant] | SHORT).items() if key in known}
     module, function = method.entry.split(":")
-    given = inputs if inpainter_of(method) is None else with_fused(inputs)
+    if "connectomes" in method.needs:
+        given = connectome_inputs(inputs)
+    else:
+        given = inputs if inpainter_of(method) is None else with_fused(inputs)
     return getattr(import_module(module), function)(given, method.settings(**short), Run())
 
 
@@ -100,7 +104,7 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant
         assert others.any()
         moved[content] = first.scores[..., 1][0, others].tobytes() != second.scores[..., 1][0, others].tobytes()
     assert any(moved.values()) == sent(first.crossings)
-    pooled = {"features": ("features",), "labels": ("labels",), "phenotypes": ("site", "sex", "age", "mean_fd")}
+    pooled = {"features": ("features", "nodes"), "labels": ("labels",), "phenotypes": ("site", "sex", "age", "mean_fd")}
     if any(row["to"] == "centre" for row in first.crossings):
         assert all(sent(first.crossings, *pooled[content]) for content, moves in moved.items() if moves)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
 
@@ -38,7 +39,7 @@ def test_a_label_is_seen_exactly_where_it_is_known_and_not_tested(people):
         for label, known, tested in zip(row, truth.tolist(), fold.tolist(), strict=True):
             assert label == (known if known >= 0 and tested != number else -1)
     held = LabelledSubjects(
-        tuple(map(str, range(len(fold)))), ("east",), np.zeros(len(fold), int), fold, found, Streams(1), 3
+        tuple(map(str, range(len(fold)))), ("east",), np.zeros(len(fold), int), fold, found, Streams(1), 4
     )
     for number in range(held.folds):
         assert not (held.training(number) & held.tested(number)).any()
@@ -54,3 +55,14 @@ def test_samples_with_the_label_of_a_tested_subject_are_refused():
     shown[1, 3] = 1
     with pytest.raises(ValueError, match="must not have the label"):
         replace(found, labels=shown)
+
+
+@pytest.mark.parametrize("wrong", [3, -2])
+def test_a_label_that_is_no_class_is_one_sentence(wrong):
+    found = subjects(hidden_labels(TRUTH, FOLD))
+    labels = found.labels.copy()
+    labels[0, 1] = wrong
+    with pytest.raises(
+        UserError, match=f"labels of fold 0: expected 0 to 2, or -1 where hidden, found {wrong} of subject 'b'"
+    ):
+        replace(found, labels=labels)

@@ -1,7 +1,7 @@
 """The ledger of all tensors that leave an institution.
 
 A tensor may cross only under a name and with axes that the stage declared. No axis may have as many entries as the
-institution has subjects, unless it is declared as `subjects`.
+institution has subjects, unless it is declared as one of `OF_SUBJECTS`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +21,9 @@ Receiver = Literal["server", "centre", "institutions"]
 ENTRY_BYTES: Mapping[str, int] = {"labels": 1, "sex": 1, "site": 2, "age": 8, "mean_fd": 8, "checksum": 32}
 """Bytes of one subject's entry on the wire: int8 codes, an int16 site, float64 measures, a SHA-256. Other tensors
 have the size of their type in memory."""
+
+OF_SUBJECTS = frozenset({"subjects", "nodes", "edges"})
+"""Axes that are as long as an institution's subjects, or as all of their graphs."""
 
 
 class UndeclaredCrossing(RuntimeError):  # noqa: N818
@@ -112,7 +115,7 @@ class Ledger:
             known = self.axes.get(axis)
             if known is not None and known != size:
                 raise UndeclaredCrossing(f"{name}: axis {axis} has {known} entries, found {size}")
-            if known is None and size == subjects and axis != "subjects":
+            if known is None and size == subjects and axis not in OF_SUBJECTS:
                 raise UndeclaredCrossing(f"{name}: axis {axis} of {size} entries is as long as the institution's list")
         return axes
 

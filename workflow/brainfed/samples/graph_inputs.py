@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.samples.graph_samples import GraphSamples
+from brainfed.samples.graph_samples import GraphSamples, check_graph_samples
 from brainfed.samples.labelled_subjects import LabelledSubjects
 
 
@@ -15,6 +15,7 @@ class GraphInputs(LabelledSubjects):
 
     Raises:
         ValueError: as of `LabelledSubjects`, or the graphs of a fold are not n, or differ in their node features.
+        UserError: as of `LabelledSubjects`, or a graph is one that no network can read.
     """
 
     graphs: tuple[GraphSamples, ...]
@@ -25,12 +26,13 @@ class GraphInputs(LabelledSubjects):
         if len(self.graphs) not in (1, self.folds):
             raise ValueError(f"expected graphs for all folds or for each of {self.folds}, found {len(self.graphs)}")
         expected = (len(self.subjects), self.graphs[0].nodes.shape[1])
-        for graphs in self.graphs:
+        for number, graphs in enumerate(self.graphs):
             if (len(graphs), graphs.nodes.shape[1]) != expected:
                 raise ValueError(
                     f"expected {expected[0]} graphs with {expected[1]} features a node, found {len(graphs)} with "
                     f"{graphs.nodes.shape[1]}"
                 )
+            check_graph_samples(graphs, self.subjects, f"graphs of fold {number}" if len(self.graphs) > 1 else "graphs")
 
     def fold_graphs(self, fold: int) -> GraphSamples:
         """The n graphs that fold `fold` uses."""

@@ -79,8 +79,27 @@ def read_graph_samples(path: Path | str, subjects: Sequence[str]) -> GraphSample
     graphs = GraphSamples(**arrays)
     if tuple(subjects) != held:
         graphs = graphs.of(np.array([place[subject] for subject in subjects], dtype=np.int64))
-    _check(graphs, subjects, path)
+    _check(graphs, subjects, path, "delete the file and run again")
     return graphs
+
+
+def check_graph_samples(graphs: GraphSamples, subjects: Sequence[str], where: str) -> None:
+    """Refuse graphs that no network can read, which were not read from an artefact.
+
+    A graph may have one node, or no edge: its nodes see themselves.
+
+    Args:
+        graphs: of the subjects.
+        subjects: their ids.
+        where: opens the sentence.
+
+    Raises:
+        UserError: as of `read_graph_samples`.
+    """
+    problem = _misfit({name: getattr(graphs, name) for name in ARRAYS}, len(subjects))
+    if problem:
+        raise UserError(f"{where}: expected graphs of {len(subjects)} subjects, found {problem}; make them again.")
+    _check(graphs, subjects, where, "mend this graph")
 
 
 def _selected(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
@@ -109,12 +128,12 @@ def _misfit(arrays: dict[str, NDArray[np.generic]], subjects: int) -> str:
     return ""
 
 
-def _check(graphs: GraphSamples, subjects: Sequence[str], path: Path | str) -> None:
+def _check(graphs: GraphSamples, subjects: Sequence[str], where: Path | str, remedy: str) -> None:
     """Refuse graphs that no network can read, by the id of the first."""
     sizes = np.diff(graphs.node_start)
 
     def refuse(subject: int, found: str) -> UserError:
-        return UserError(f"{path}: the graph of subject {subjects[subject]!r} {found}; delete the file and run again.")
+        return UserError(f"{where}: the graph of subject {subjects[subject]!r} {found}; {remedy}.")
 
     if not sizes.all():
         raise refuse(int(np.argmin(sizes)), "has no node")

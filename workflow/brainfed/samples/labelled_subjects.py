@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
 HIDDEN = -1
@@ -42,6 +43,7 @@ class LabelledSubjects:
 
     Raises:
         ValueError: a label of a tested subject is not hidden.
+        UserError: a label is no class.
     """
 
     subjects: tuple[str, ...]
@@ -57,6 +59,13 @@ class LabelledSubjects:
         tested = np.arange(self.folds)[:, None] == self.fold[None, :]
         if (self.labels[tested] != HIDDEN).any():
             raise ValueError("a method must not have the label of a subject that it scores: see hidden_labels")
+        wrong = (self.labels < HIDDEN) | (self.labels >= self.classes)
+        if wrong.any():
+            fold, subject = np.argwhere(wrong)[0].tolist()
+            raise UserError(
+                f"labels of fold {fold}: expected 0 to {self.classes - 1}, or {HIDDEN} where hidden, found "
+                f"{self.labels[fold, subject]} of subject {self.subjects[subject]!r}; number the classes from 0."
+            )
 
     @property
     def folds(self) -> int:

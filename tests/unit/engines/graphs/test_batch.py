@@ -83,7 +83,7 @@ def test_kinds_stand_in_the_order_of_their_first_occurrence():
 def test_the_first_convolution_reads_sums_of_features_and_degrees(one_hot):
     graphs = random_graphs(8, 2, one_hot=one_hot)
     chosen = np.array([1, 5, 6])
-    (block,) = Graphs(graphs, 3, LIKE).blocks(chosen)
+    (block,) = Graphs(graphs, LIKE).blocks(chosen)
     features = torch.cat([matrices(graphs, number)[0] for number in chosen])
     matrix = dense(graphs, chosen)
     expected = torch.cat([matrix @ features, matrix.sum(dim=1, keepdim=True)], dim=1)
@@ -96,7 +96,7 @@ def test_blocks_hold_all_graphs_of_a_step_in_their_order(monkeypatch):
     monkeypatch.setattr(batch, "NODES", 20)
     graphs = random_graphs(30, seed=2)
     chosen = np.arange(0, 30, 2)
-    blocks = Graphs(graphs, 2, LIKE).blocks(chosen)
+    blocks = Graphs(graphs, LIKE).blocks(chosen)
     assert len(blocks) > 2
     found = np.concatenate([np.diff(block.members.start.numpy()) for block in blocks])
     assert found.tolist() == [sizes(graphs)[number] for number in chosen]
@@ -105,5 +105,26 @@ def test_blocks_hold_all_graphs_of_a_step_in_their_order(monkeypatch):
 
 def test_one_graph_larger_than_a_block_is_a_block(monkeypatch):
     monkeypatch.setattr(batch, "NODES", 2)
-    blocks = Graphs(path(9, [0] * 9), 2, LIKE).blocks(np.array([0]))
+    blocks = Graphs(path(9, [0] * 9), LIKE).blocks(np.array([0]))
     assert [len(block.graph) for block in blocks] == [9]
+
+
+@pytest.mark.parametrize("one_hot", [True, False])
+def test_a_scored_graph_reads_its_own_nodes_and_neighbours(one_hot, monkeypatch):
+    monkeypatch.setattr(batch, "NODES", 12)
+    graphs, chosen = random_graphs(20, 2, one_hot=one_hot), np.array([3, 4, 9, 17, 18])
+    blocks = Graphs(graphs, LIKE).scored(chosen, 3)
+    assert len(blocks) > 1
+    found = []
+    for block in blocks:
+        rows = block.table[block.row]
+        for bags in block.layers:
+            rows = bags.sums(rows)
+        found.append(block.members.sums(rows))
+    expected = []
+    for number in chosen:
+        features, matrix = matrices(graphs, number)
+        matrix = matrix + torch.eye(len(matrix))
+        constant = torch.ones(len(matrix), 1, dtype=features.dtype)
+        expected.append((matrix @ matrix @ matrix @ torch.cat([features, constant], dim=1)).sum(dim=0))
+    torch.testing.assert_close(torch.cat(found), torch.stack(expected).to(LIKE.dtype))

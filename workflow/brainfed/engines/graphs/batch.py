@@ -49,13 +49,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Scored:
-    """All graphs, each distinct row of each layer once.
+    """Some graphs for scoring, each distinct row of each layer once.
 
     Attributes:
+        table: `Graphs.rows`.
+        row: the rows of the table that the first convolution reads.
         layers: for each convolution after the first, the rows of the layer before that each of its rows adds.
         members: the rows of the last convolution that each graph adds.
     """
 
+    table: Tensor
+    row: Tensor
     layers: tuple[Bags, ...]
     members: Bags
 
@@ -66,19 +70,15 @@ class Graphs:
 
     Args:
         samples: the graphs.
-        layers: number of convolutions.
         like: a tensor of the device and precision of the network.
 
     Attributes:
         rows: (u, d + 1) distinct rows of [A' X, A' 1].
-        scored: for scoring.
     """
 
     samples: GraphSamples
-    layers: int
     like: Tensor
     rows: Tensor = field(init=False)
-    scored: Scored = field(init=False)
 
     def __post_init__(self) -> None:
         """Form what is constant."""
@@ -89,14 +89,20 @@ class Graphs:
         sums = bags.sums(torch.cat([nodes, torch.ones(len(nodes), 1)], dim=1)).to(self.like.dtype)
         first, self._kind = distinct_rows(sums.numpy())
         self.rows = sums[torch.from_numpy(first)].to(self.like.device)
-        self.scored = self._scored()
 
     def blocks(self, chosen: IntArray) -> list[Block]:
         """The graphs `chosen` (positions), in that order, about `NODES` nodes at a time."""
+        return [self._block(part) for part in self._parts(chosen)]
+
+    def scored(self, chosen: IntArray, layers: int) -> list[Scored]:
+        """The same graphs for scoring by a network of so many convolutions."""
+        return [self._scored(part, layers) for part in self._parts(chosen)]
+
+    def _parts(self, chosen: IntArray) -> list[IntArray]:
         nodes = np.cumsum(np.diff(self.samples.node_start)[chosen])
         parts = max(round(int(nodes[-1]) / NODES), 1)
         cuts = np.searchsorted(nodes, nodes[-1] * np.arange(1, parts) / parts)
-        return [self._block(part) for part in np.split(chosen, cuts) if len(part)]
+        return [part for part in np.split(chosen, cuts) if len(part)]
 
     def _block(self, chosen: IntArray) -> Block:
         wiring, nodes = self._wiring.among(chosen)
@@ -117,13 +123,18 @@ class Graphs:
             torch.from_numpy(wiring.graph).to(device),
         )
 
-    def _scored(self) -> Scored:
-        wiring, kind, layers = self._wiring, self._kind, []
-        distinct = len(self.rows) <= WORTH * len(kind)
-        for _ in range(self.layers - 1):
+    def _scored(self, chosen: IntArray, layers: int) -> Scored:
+        wiring, nodes = self._wiring.among(chosen)
+        row, kind = in_order(self._kind[nodes])
+        distinct, device, bags = len(row) <= WORTH * len(kind), self.like.device, []
+        if not distinct:
+            row, kind = self._kind[nodes], np.arange(len(nodes))
+        for _ in range(layers - 1):
             if distinct:
                 members, start, kind = distinct_bags(wiring, kind)
             else:
-                members, start, kind = kind[wiring.index], wiring.start, np.arange(len(kind))
-            layers.append(Bags.of(members, start, self.like.device))
-        return Scored(tuple(layers), Bags.of(kind, wiring.node_start, self.like.device))
+                members, start = wiring.index, wiring.start
+            bags.append(Bags.of(members, start, device))
+        return Scored(
+            self.rows, torch.from_numpy(row).to(device), tuple(bags), Bags.of(kind, wiring.node_start, device)
+        )

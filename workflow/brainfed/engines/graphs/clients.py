@@ -15,7 +15,7 @@ from torch import Tensor
 
 from brainfed.engines.batches import Batches
 from brainfed.engines.curves import Curves
-from brainfed.engines.graphs.batch import Block, Graphs
+from brainfed.engines.graphs.batch import Block, Graphs, Scored
 from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.graphs.dropout import KeyedDropout
 from brainfed.engines.graphs.network import Task, Trainer
@@ -76,6 +76,9 @@ class GraphClients:
         self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams, even=False)
         self.gradient_norms = modules[0][0].pre.weight.detach().new_zeros(len(modules), len(cohort.folds))
         self.curves = Curves.of(settings.rounds, cohort.labels, cohort.classes)
+        self.curves.probabilities[:, cohort.labels.cpu().numpy() >= 0] = np.nan
+        self.hidden = {part: cohort.hidden(*part) for part in self._parts}
+        self._held: dict[tuple[int, int], list[Scored]] = {}
         self._last: dict[tuple[int, int], tuple[bytes, list[Block]]] = {}
 
     @property
@@ -105,8 +108,9 @@ class GraphClients:
                 held[name].copy_(tensor)
 
     def score(self, number: int) -> str:
-        """Record every institution's probabilities of all its graphs."""
-        self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), self._parts)
+        """Record every institution's probabilities of its graphs without a training label."""
+        parts = [part for part in self._parts if len(self.hidden[part])]
+        self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), parts)
         return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
 
     def network(self, place: int) -> list[tuple[str, Tensor]]:
@@ -114,9 +118,9 @@ class GraphClients:
         return list(self.weights[place].stacks.items())
 
     def foreign_probabilities(self, teacher: int, place: int, position: int) -> NDArray[np.float64]:
-        """(n, C) probabilities of an institution's graphs by another institution's network of one fold."""
-        graphs, weights = self.graphs[place][position], self.weights[teacher].parameters[position]
-        (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, graphs.rows, graphs.scored), [0])
+        """(n, C) probabilities by another institution's network, of an institution that trains nothing in a fold."""
+        blocks, weights = self._scored(place, position), self.weights[teacher].parameters[position]
+        (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
         return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
 
     def state(self, number: int) -> Arrays:
@@ -161,10 +165,16 @@ class GraphClients:
 
     def _score(self, trainer: Trainer, number: int, part: tuple[int, int]) -> None:
         place, position = part
-        graphs = self.graphs[place][position]
-        logits = trainer.scores(self.weights[place].parameters[position], graphs.rows, graphs.scored)
-        count, classes = logits.shape
-        self.curves.probabilities[number, place, position, :count, :classes] = class_probabilities(logits).cpu().numpy()
+        logits = trainer.scores(self.weights[place].parameters[position], self._scored(place, position))
+        found = self.curves.probabilities[number, place, position]
+        found[self.hidden[part], : logits.shape[1]] = class_probabilities(logits).cpu().numpy()
+
+    def _scored(self, place: int, position: int) -> list[Scored]:
+        """The graphs of an institution that are scored in a fold."""
+        if (place, position) not in self._held:
+            layers = len(self.weights[place].parameters[position].convs)
+            self._held[place, position] = self.graphs[place][position].scored(self.hidden[place, position], layers)
+        return self._held[place, position]
 
     def _train(self, trainer: Trainer, number: int, part: tuple[int, int], steps: Sequence[Sequence[Tensor]]) -> float:
         """Mean loss of one institution's steps in one fold that had a graph; NaN where none had."""
@@ -250,5 +260,5 @@ def _graphs(modules: Sequence[GIN], held: Sequence[GraphSamples]) -> list[Graphs
     made: dict[int, Graphs] = {}
     for samples, module in zip(held, modules, strict=True):
         if id(samples) not in made:
-            made[id(samples)] = Graphs(samples, module.layers, module.pre.weight.detach())
+            made[id(samples)] = Graphs(samples, module.pre.weight.detach())
     return [made[id(samples)] for samples in held]

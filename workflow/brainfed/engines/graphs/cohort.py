@@ -54,3 +54,8 @@ class GraphCohort:
     def subjects(self) -> tuple[int, ...]:
         """(M,) number of graphs of each institution."""
         return tuple(len(own[0].node_start) - 1 for own in self.graphs)
+
+    def hidden(self, place: int, position: int) -> IntArray:
+        """Positions of an institution's graphs without a training label in a fold: all that it tests among them."""
+        labels = self.labels[place, position, : self.subjects[place]]
+        return torch.nonzero(labels < 0)[:, 0].cpu().numpy()

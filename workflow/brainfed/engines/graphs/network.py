@@ -97,14 +97,18 @@ class Trainer:
         return loss
 
     @torch.no_grad()
-    def scores(self, held: Parameters, rows: Tensor, scored: Scored) -> Tensor:
-        """Logits (n, C) of all graphs, from the rows (u, d + 1) of the first convolution."""
-        network = Network.of(held)
-        for layer, conv in enumerate(network.convs):
-            if layer:
-                rows = scored.layers[layer - 1].sums(rows)
-            rows = self._perceptron(conv, rows, layer)[1]
-        return self._linear(network.readout, self._rectified(network.post, scored.members.sums(rows), "post"), "logits")
+    def scores(self, held: Parameters, blocks: Sequence[Scored]) -> Tensor:
+        """Logits (n, C) of the graphs of all blocks."""
+        network, found = Network.of(held), []
+        for block in blocks:
+            rows = self._gathered(block.table, block.row, "rows")
+            for layer, conv in enumerate(network.convs):
+                if layer:
+                    rows = block.layers[layer - 1].sums(rows)
+                rows = self._perceptron(conv, rows, layer)[1]
+            pooled = self._rectified(network.post, block.members.sums(rows), "post")
+            found.append(self._linear(network.readout, pooled, "logits").clone())
+        return torch.cat(found)
 
     def _add_gradient(self, network: Network, gradients: Parameters, task: Task, count: int) -> float:
         """Add a block's part of the gradient; return its part of the loss, a mean over `count` graphs."""

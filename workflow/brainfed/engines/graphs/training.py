@@ -94,7 +94,7 @@ def train_graphs(training: GraphTraining) -> Outcome:
         require_training_subjects(inputs, fold)
     clients, members = training.clients()
     hidden = training.network(1, inputs.classes).hidden
-    sizes = {"features": inputs.graphs[0].nodes.shape[1], "hidden": hidden, "classes": inputs.classes}
+    sizes = {"features": inputs.graphs[0].nodes.shape[1], "hidden": hidden, "classes": inputs.classes, "ends": 2}
     ledger = Ledger(training.shared_tensors, sizes)
     if training.topology == "central" and len(inputs.institutions) > 1:
         _record_pooling(inputs, ledger)

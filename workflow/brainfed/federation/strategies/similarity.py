@@ -73,7 +73,7 @@ class UpdateCosine:
 class GradientNorms:
     """GCFL+: max(D) - D, with D the DTW distances between sequences of gradient norms (Xie et al. 2021).
 
-    Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and none of its clusters is
+    Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and no cluster of it is
     cut before they are whole, as in the authors' code.
 
     Args:

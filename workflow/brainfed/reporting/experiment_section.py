@@ -189,7 +189,7 @@ class ExperimentSection:
         """Explanation of local training and of a dot, if needed."""
         if self.answer.unseen:
             return "A site tested unseen has no model of its own: alone is the mean of the other sites\u2019 models."
-        if self.outline.split["institutions"] == "random" and self.outline.repeats > 1:
+        if self.outline.draws_anew:
             return "Institutions are drawn anew in every repeat: a dot is a place in the draw, not a group of people."
         return ""
 

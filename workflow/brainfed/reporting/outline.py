@@ -53,6 +53,12 @@ class ExperimentOutline:
     members: tuple["ExperimentOutline", ...] = ()
     simulate: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def draws_anew(self) -> bool:
+        """Whether an institution's name is another set of subjects in each repeat."""
+        random = self.split["institutions"] == "random" and self.split["validation"] != "leave_one_site_out"
+        return random and self.repeats > 1
+
     def variant(self, name: str) -> ShownVariant:
         """The variant of that name."""
         return next(variant for variant in self.variants if variant.name == name)

@@ -11,8 +11,6 @@ from brainfed.evaluation.scorings import EXACT, LAST, PAPER
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import NONE, rounded, short, signed
 from brainfed.reporting.tables.institutions.gcfl_numbers import (
-    GCFL_NUMBERS,
-    GCFL_PAPER,
     INSTITUTIONS,
     PrintedGain,
     gcfl_source,
@@ -26,6 +24,11 @@ Values = Mapping[Hashable, Any]
 Held = Mapping[Hashable, Values]
 """(variant, scoring) -> a row of the table."""
 
+DRAWN_ANEW = (
+    "Institutions are drawn anew in every repeat, so that one name is another institution in each: the smallest gain, "
+    "the number of institutions better off and the deviations of single institutions are left out."
+)
+
 
 @dataclass(frozen=True)
 class GainTable:
@@ -35,11 +38,13 @@ class GainTable:
         rows: of every variant accuracy, smallest gain and institutions better off by the last model, the same by the
             paper's scoring, and as printed, if `source` is not empty.
         worth: what the paper's scoring adds.
+        left_out: why nothing stands for single institutions; empty where it does.
         source: where the numbers are printed; empty without any.
     """
 
     rows: list[Row]
     worth: str
+    left_out: str
     source: str
 
 
@@ -52,29 +57,34 @@ def read_gains(outline: ExperimentOutline, cohort: str) -> GainTable | None:
     """
     if "clients" not in outline.tables:
         return None
-    return gain_table(pd.read_csv(outline.tables["clients"], sep="\t"), outline.variants, outline.paper, cohort)
+    return gain_table(pd.read_csv(outline.tables["clients"], sep="\t"), outline, cohort)
 
 
-def gain_table(table: pd.DataFrame, variants: Sequence[ShownVariant], paper: str, cohort: str) -> GainTable:
+def gain_table(table: pd.DataFrame, outline: ExperimentOutline, cohort: str) -> GainTable:
     """The table from `evaluation.scorings.COLUMNS`.
 
     Args:
         table: of all variants.
-        variants: all of the experiment.
-        paper: what stands beside it, as `gcfl`.
+        outline: the experiment. Where its repeats draw institutions anew, gains and spreads of institutions are left
+            out: a mean over runs would join unrelated institutions.
         cohort: name of the cohort.
     """
+    variants, single = outline.variants, not outline.draws_anew
     held: Held = table.set_index(["variant", "scoring"]).to_dict("index")
-    known = paper == GCFL_PAPER and cohort.lower() in GCFL_NUMBERS
-    printed = printed_gains(list(variants), cohort) if known else {}
+    printed = printed_gains(outline, cohort)
     best = max(float(held[variant.name, LAST]["accuracy"]) for variant in variants)
     rows = []
     for variant in by_family(variants):
         last, best_kept = held[variant.name, LAST], held[variant.name, PAPER]
-        cells = [*_cells(last, best), *_cells(best_kept)]
+        cells = [*_cells(last, single, best), *_cells(best_kept, single)]
         rows.append(Row(variant, (*cells, *(_printed_cells(printed.get(variant.name), cohort) if printed else ()))))
     institutions = int(table["institutions"].max())
-    return GainTable(rows, worth_of_scoring(held, variants), gcfl_source(cohort, institutions) if printed else "")
+    return GainTable(
+        rows,
+        worth_of_scoring(held, variants),
+        "" if single else DRAWN_ANEW,
+        gcfl_source(cohort, institutions) if printed else "",
+    )
 
 
 def worth_of_scoring(held: Held, variants: Sequence[ShownVariant]) -> str:
@@ -94,12 +104,12 @@ def _added(value: float) -> str:
     return short(value) if value >= 0.0005 else "less than .001"
 
 
-def _cells(values: Values, best: float | None = None) -> tuple[Cell, Cell, Cell]:
+def _cells(values: Values, single: bool, best: float | None = None) -> tuple[Cell, Cell, Cell]:
     accuracy, gain = float(values["accuracy"]), float(values["min_gain"])
-    spreads = [float(values[name]) for name in ("sd", "institution_sd")]
+    spreads = [float(values[name]) for name in (("sd", "institution_sd") if single else ("sd",))]
     note = " \u00b7 ".join(short(spread) for spread in spreads if np.isfinite(spread))
     marked = best is not None and round(accuracy - best, EXACT) == 0
-    if not np.isfinite(gain):
+    if not single or not np.isfinite(gain):
         return Cell(rounded(accuracy), accuracy, note, marked), Cell(NONE), Cell(NONE)
     improved, equal, count = (int(values[name]) for name in ("improved", "equal", "institutions"))
     return (

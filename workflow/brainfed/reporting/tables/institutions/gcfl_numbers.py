@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.tables.printed import changed_settings
 from brainfed.reporting.variants import ShownVariant
 
@@ -10,6 +11,8 @@ GCFL_PAPER = "gcfl"
 """An experiment's `paper` that has these numbers beside it."""
 GCFL_SOURCE = "Xie et al., Federated graph classification over non-IID graphs, NeurIPS 2021"
 TABLES = {3: ("nci1", "proteins", "imdb-binary"), 4: ("molecules", "biochem", "mix")}
+DIVIDED = {3: "consecutive", 4: "sites"}
+"""Table -> `split.institutions`: runs of one data set, or an institution a data set."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +90,30 @@ THRESHOLDS: Mapping[str, tuple[float, float, int]] = {
 """Cohort -> eps1, eps2 and the rounds of GCFL+'s sequences."""
 
 
-def printed_gains(variants: list[ShownVariant], cohort: str) -> dict[str, PrintedGain]:
+def printed_gains(outline: ExperimentOutline, cohort: str) -> dict[str, PrintedGain]:
     """Variant -> its printed numbers, for variants with the settings of a row of a cohort's table.
 
     Args:
-        variants: of an experiment.
+        outline: an experiment; one with another evaluation than the paper's has no printed numbers.
         cohort: name of the cohort, in any case.
     """
-    rows = GCFL_NUMBERS.get(cohort.lower(), {})
-    found = {variant.name: printed_method(variant, cohort.lower()) for variant in variants}
+    if outline.paper != GCFL_PAPER or not evaluated_as_gcfl(outline, cohort):
+        return {}
+    rows = GCFL_NUMBERS[cohort.lower()]
+    found = {variant.name: printed_method(variant, cohort.lower()) for variant in outline.variants}
     return {name: rows[method] for name, method in found.items() if method in rows}
+
+
+def evaluated_as_gcfl(outline: ExperimentOutline, cohort: str) -> bool:
+    """Whether the evaluation is that of the cohort's table: true labels, one test set, the paper's institutions."""
+    number = table_of(cohort)
+    alike = number is not None and outline.split["institutions"] == DIVIDED[number]
+    return alike and outline.split["validation"] == "holdout" and outline.labels != "permuted"
+
+
+def table_of(cohort: str) -> int | None:
+    """Number of the table that has this cohort; None without one."""
+    return next((number for number, names in TABLES.items() if cohort.lower() in names), None)
 
 
 def printed_method(variant: ShownVariant, cohort: str) -> str:
@@ -121,7 +138,6 @@ def printed_method(variant: ShownVariant, cohort: str) -> str:
 
 def gcfl_source(cohort: str, institutions: int) -> str:
     """Where a cohort's numbers are printed, and that the paper has other institutions, where it has."""
-    number = next(number for number, names in TABLES.items() if cohort.lower() in names)
     count = INSTITUTIONS[cohort.lower()]
     other = "" if count == institutions else f" It has {count} institutions, we have {institutions}."
-    return f"{GCFL_SOURCE}, Table {number}.{other}"
+    return f"{GCFL_SOURCE}, Table {table_of(cohort)}.{other}"

@@ -5,7 +5,7 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     import pandas as pd
 
-    from brainfed.cohort.quality.crossings import crossings_of_checksums
+    from brainfed.cohort.quality.crossings import crossings_of_inclusion
     from brainfed.cohort.quality.inclusion import include, join_quality
     from brainfed.cohort.settings.cohort import CohortSettings
     from brainfed.runtime.artefacts import canonical_json, read_table, write_table, write_text
@@ -16,6 +16,7 @@ with job(snakemake) as running:
         pd.concat([read_table(path) for path in snakemake.input.quality], ignore_index=True),
         read_table(snakemake.input.measures),
     )
-    write_table(snakemake.output.included, include(measured, restore(CohortSettings, running.params.settings)))
-    crossings = crossings_of_checksums(measured, list(measured.loc[measured["checksum"].fillna("") != "", "subject"]))
+    settings = restore(CohortSettings, running.params.settings)
+    write_table(snakemake.output.included, include(measured, settings))
+    crossings = crossings_of_inclusion(measured, settings.source)
     write_text(snakemake.output.crossings, canonical_json({"crossings": list(crossings)}) + "\n")

@@ -172,6 +172,18 @@ def test_the_ledger_counts_bytes_by_name_and_direction():
     )
 
 
+def test_a_shape_shows_the_range_of_an_axis_in_which_tensors_differ():
+    book = ledger()
+    lengths = {0: 98, 1: 127, 2: 110}
+    for code, length in lengths.items():
+        record(book, "rows", (length, 7), subjects=length, institution=code)
+    restored = ledger()
+    restored.restore(book.rows())
+    record(restored, "rows", (90, 7), subjects=90, institution=3)
+    assert [row["shape"] for row in (*book.rows(), *restored.rows())] == ["98..127x7", "90..127x7"]
+    assert book.rows()[0]["bytes"] == sum(lengths.values()) * 7 * 4
+
+
 @pytest.mark.parametrize("settings", [{"weighting": "subjects"}, {"batch": 4}])
 def test_settings_that_use_the_number_of_training_subjects_send_it_once(settings):
     inputs = method_inputs(subjects=40, dimensions=11, institutions=3, folds=4)

@@ -85,6 +85,21 @@ def test_alone_nothing_crosses_and_pooled_all_graphs_do():
     assert {row["to"] for row in rows.values()} == {"centre"}
 
 
+def test_a_pooled_row_shows_that_institutions_send_unlike_numbers_of_nodes_and_all_their_bytes():
+    inputs = graph_inputs()
+    graphs = inputs.graphs[0]
+    nodes = np.bincount(inputs.institution, np.diff(graphs.node_start)).astype(int)
+    edges = np.bincount(inputs.institution, np.diff(graphs.edge_start)).astype(int)
+    assert nodes.min() < nodes.max()
+    rows = {row["name"]: row for row in outcome_of("central-gin", inputs).crossings}
+    assert rows["nodes"]["shape"] == f"{nodes.min()}..{nodes.max()}x{graphs.nodes.shape[1]}"
+    assert rows["edges"]["shape"] == f"{edges.min()}..{edges.max()}x2"
+    assert rows["nodes"]["bytes"] == graphs.nodes.nbytes
+    assert rows["edges"]["bytes"] == graphs.source.nbytes + graphs.target.nbytes
+    assert rows["labels"]["bytes"] == len(inputs.subjects)
+    assert {row["tensors"] for row in rows.values()} == {len(nodes)}
+
+
 @pytest.mark.parametrize("name", ["selftrain", "fedavg-gin"])
 def test_whole_networks_score_a_site_that_trains_nothing(name):
     inputs = graph_inputs(split="leave-one-site-out")

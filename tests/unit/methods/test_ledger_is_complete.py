@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
+from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_inclusion, crossings_of_likeness
 from brainfed.engines.stacked.crossings import in_order, sizes_of
 from brainfed.federation.ledger import ENTRY_BYTES, OF_SUBJECTS, Ledger, UndeclaredCrossing
 from brainfed.federation.sharing import of_institutions
@@ -247,6 +247,13 @@ def test_people_of_an_unknown_site_or_of_one_site_are_compared_too():
     assert (row["institutions"], row["bytes"]) == ("0 1", 2 * 32)
     (row,) = crossings_of_checksums(people, ["b"])
     assert (row["institutions"], row["bytes"]) == ("0", 32)
+
+
+def test_inclusion_compares_scans_but_no_public_graphs():
+    people = pd.DataFrame({"subject": ["a", "b", "c"], "site": "X", "checksum": ["1", None, "2"]})
+    (row,) = crossings_of_inclusion(people, "timeseries")
+    assert (row["name"], row["bytes"]) == ("checksum", 2 * 32)
+    assert crossings_of_inclusion(people, "tudataset") == ()
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ class Ledger:
                 "bytes": 0,
             },
         )
+        row["shape"] = _with_shape(str(row["shape"]), shape)
         row["institutions"] = _with_code(str(row["institutions"]), institution)
         row["tensors"] = int(row["tensors"]) + times
         rounds = self._rounds.setdefault((name, direction), set())
@@ -120,7 +121,11 @@ class Ledger:
         return axes
 
     def rows(self) -> tuple[dict[str, int | str], ...]:
-        """One row for each kind of tensor that crossed; `institutions` lists the codes of its senders or receivers."""
+        """One row for each kind of tensor that crossed.
+
+        `institutions` lists the codes of its senders or receivers. `shape` is that of one tensor: `127x8`, or
+        `98..127x8` where the tensors differ in an axis.
+        """
         return tuple(self._rows[key] for key in sorted(self._rows))
 
     def blank(self) -> "Ledger":
@@ -142,6 +147,15 @@ class Ledger:
 def _with_code(codes: str, institution: int) -> str:
     """`0 2` with 1: `0 1 2`."""
     return " ".join(map(str, sorted({*map(int, codes.split()), institution})))
+
+
+def _with_shape(known: str, shape: Sequence[int]) -> str:
+    """`98x8` or `98..110x8` with (127, 8): `98..127x8`."""
+    axes = []
+    for lengths, length in zip(known.split("x") if known else (), shape, strict=True):
+        seen = [*map(int, lengths.split("..")), length]
+        axes.append(str(length) if min(seen) == max(seen) else f"{min(seen)}..{max(seen)}")
+    return "x".join(axes)
 
 
 def _listing(names: Iterable[str]) -> str:

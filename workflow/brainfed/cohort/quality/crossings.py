@@ -33,6 +33,18 @@ def crossings_of_checksums(participants: pd.DataFrame, subjects: Sequence[str]) 
     return _pooled(participants, subjects, columns("checksum"), {})
 
 
+def crossings_of_inclusion(measured: pd.DataFrame, source: str) -> tuple[dict[str, int | str], ...]:
+    """Rows of the ledger for the search for identical scans.
+
+    Args:
+        measured: subject, site and checksum (empty without data).
+        source: of the cohort. With `tudataset` none: the checksum of a graph covers its id, and no two are compared.
+    """
+    if source == "tudataset":
+        return ()
+    return crossings_of_checksums(measured, list(measured.loc[measured["checksum"].fillna("") != "", "subject"]))
+
+
 def _pooled(
     participants: pd.DataFrame, subjects: Sequence[str], content: Content, axes: Mapping[str, int]
 ) -> tuple[dict[str, int | str], ...]:

@@ -1,4 +1,7 @@
-"""Whole graphs for the plain engine (`engines.modules`): a local step runs the module on its own graphs alone."""
+"""Whole graphs for the plain engine (`engines.modules`): a local step runs the module on its own graphs alone.
+
+It is the reference to which tests hold the fast engine; no method trains by it.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -16,7 +16,8 @@ class ConnectomeSettings:
         "proportional",
         "Connections that are edges, by the absolute value of their entry; its sign is kept as the weight. "
         "proportional: the share `density` of the strongest of each subject; absolute: those at or above `threshold`. "
-        "An entry of 0 is no edge.",
+        "An entry of 0 is no edge. The networks of GCFL (GIN) read neither the sign nor the weight of an edge: a "
+        "correlation of -0.6 is an edge like one of 0.6.",
     )
     density: float = setting(
         0.1,

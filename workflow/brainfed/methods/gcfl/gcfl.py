@@ -21,7 +21,8 @@ class GCFLSettings(FederatedGINSettings):
     eps1: float = setting(
         0.04,
         "A cluster is cut if the norm of its mean update is below this and that of one update above `eps2`. The "
-        "paper's thresholds belong to Adam with a learning rate of 0.001.",
+        "defaults are the paper's for NCI1. They belong to Adam with a learning rate of 0.001 and to this network: "
+        "other data, optimisers or widths need others.",
         minimum=0,
     )
     eps2: float = setting(0.08, "See `eps1`.", minimum=0)

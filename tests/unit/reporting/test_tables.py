@@ -218,6 +218,12 @@ def test_a_tensor_with_a_subject_axis_flags_its_method(tmp_path):
     assert found.patient_level == ["features"]
 
 
+def test_nodes_and_edges_of_single_graphs_flag_their_method(tmp_path):
+    rows = [crossing("edges", "edges x ends"), crossing("labels", "subjects"), crossing("nodes", "nodes x features")]
+    (found,) = read_exchanges([variant_with(tmp_path, rows)])
+    assert found.patient_level == ["edges", "labels", "nodes"]
+
+
 def test_every_stage_that_sends_has_a_row_and_says_to_whom(tmp_path):
     rows = [
         crossing("tangent-reference", "regions x other-regions", stage="features", to="institutions"),

@@ -15,8 +15,6 @@ FAMILY_TITLES = {
 }
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""
-PATIENT_LEVEL = "subjects"
-"""Axis of a crossing that has one entry a patient."""
 
 
 @dataclass(frozen=True)

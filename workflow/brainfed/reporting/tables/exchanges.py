@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from brainfed.federation.ledger import STAGES
-from brainfed.reporting.variants import PATIENT_LEVEL, ShownVariant, by_family
+from brainfed.federation.ledger import OF_SUBJECTS, STAGES
+from brainfed.reporting.variants import ShownVariant, by_family
 
 GPU_MEMORY = "peak_gpu_memory_mb"
 """Key in the `timing.json` of a job on a GPU."""
@@ -30,8 +30,8 @@ class Crossing:
 
     @property
     def patient_level(self) -> bool:
-        """Whether it has one entry a patient."""
-        return PATIENT_LEVEL in self.axes.split(" x ")
+        """Whether it has entries of single patients: one of each, or those of all their graphs."""
+        return not OF_SUBJECTS.isdisjoint(self.axes.split(" x "))
 
 
 TOGETHER = "together"
@@ -59,7 +59,7 @@ class Exchange:
 
     @property
     def patients_leave(self) -> bool:
-        """Whether anything with one entry a patient left an institution."""
+        """Whether anything with entries of single patients left an institution."""
         return bool(self.patient_level)
 
     @property
@@ -71,7 +71,7 @@ class Exchange:
 
     @property
     def patient_level(self) -> list[str]:
-        """Names of the tensors with one entry a patient."""
+        """Names of the tensors with entries of single patients."""
         return list(dict.fromkeys(crossing.name for crossing in self.crossings if crossing.patient_level))
 
     @property

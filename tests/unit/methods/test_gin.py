@@ -1,6 +1,7 @@
 """Methods of whole graphs: what they learn, share, may not see, and how they go on after a stop."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from method_inputs import diagnosis_of
 
 SOLO = ("selftrain", "central-gin")
 FEDERATED = ("fedavg-gin", "fedprox-gin", "gcfl", "gcfl-plus")
+ROOT = Path(__file__).parents[3]
 every_variant = pytest.mark.parametrize("name", [*SOLO, *FEDERATED])
 both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
 
@@ -98,6 +100,26 @@ def test_a_pooled_row_shows_that_institutions_send_unlike_numbers_of_nodes_and_a
     assert rows["edges"]["bytes"] == graphs.source.nbytes + graphs.target.nbytes
     assert rows["labels"]["bytes"] == len(inputs.subjects)
     assert {row["tensors"] for row in rows.values()} == {len(nodes)}
+
+
+@both_splits
+@pytest.mark.parametrize("name", [*SOLO, *FEDERATED])
+def test_all_that_crosses_is_in_the_documentation(name, split):
+    rows = (ROOT / "docs" / "what-crosses.md").read_text().splitlines()
+    method = SHIPPED_VARIANTS[name]["method"]
+    own = " ".join(row for row in rows if f"`{method}`" in row or "`training-subjects`" in row)
+    for row in outcome_of(name, graph_inputs(split=split), steps=2).crossings:
+        layer = row["name"].partition(".")[0]
+        assert f"`{row['name']}`" in own or f"`{layer}.*`" in own
+
+
+@pytest.mark.parametrize("name", ["selftrain", "fedavg-gin"])
+def test_sign_and_weight_of_an_edge_are_not_read(name):
+    inputs = graph_inputs()
+    (graphs,) = inputs.graphs
+    turned = replace(inputs, graphs=(replace(graphs, weight=-0.5 * graphs.weight),))
+    assert (turned.graphs[0].weight != graphs.weight).all()
+    np.testing.assert_array_equal(outcome_of(name, inputs).scores, outcome_of(name, turned).scores)
 
 
 @pytest.mark.parametrize("name", ["selftrain", "fedavg-gin"])

@@ -46,7 +46,22 @@ class ClassWords:
         if self.count == 2:
             return f"{self.many[1]} and {self.many[0]}"
         *first, last = (self.short[code] for code in self.shown)
-        return f"{', '.join(first)} and {last}{GRAPHS if self.target == 'class' else SUBJECTS}"
+        return f"{', '.join(first)} and {last} {self.subjects}"
+
+    @property
+    def subjects(self) -> str:
+        """What the cohort consists of: `class` is the target of public graphs, of whom nobody is a person."""
+        return "graphs" if self.target == "class" else "subjects"
+
+    @property
+    def site(self) -> str:
+        """What a site is."""
+        return "data set" if self.target == "class" else "site"
+
+    @property
+    def unread(self) -> str:
+        """What baselines do not read."""
+        return "graphs" if self.target == "class" else "imaging"
 
     @property
     def contrasts(self) -> tuple[tuple[int, "ClassWords"], ...]:
@@ -61,7 +76,7 @@ class ClassWords:
                 code,
                 ClassWords(
                     self.target,
-                    {0: "subject of another class", 1: self.one[code]},
+                    {0: f"{self.subjects[:-1]} of another class", 1: self.one[code]},
                     {0: "all others", 1: self.many[code]},
                     self.targets,
                 ),
@@ -75,15 +90,18 @@ class ClassWords:
 
         Of more than two classes a caption speaks of one class and all others, as `contrasts` do.
         """
-        two = self.count == 2
+        two, one = self.count == 2, self.subjects[:-1]
         return {
             "diagnosis": self.target,
             "diagnoses": self.targets,
-            "patient": self.one[1] if two else "subject of a class",
-            "patients": self.many[1] if two else "subjects of a class",
-            "control": self.one[0] if two else "subject of another class",
+            "patient": self.one[1] if two else f"{one} of a class",
+            "patients": self.many[1] if two else f"{self.subjects} of a class",
+            "control": self.one[0] if two else f"{one} of another class",
             "controls": self.many[0] if two else "all others",
             "classes": self.listed,
+            "subjects": self.subjects,
+            "site": self.site,
+            "imaging": self.unread,
         }
 
 

@@ -121,12 +121,12 @@ class CohortSection:
     @property
     def subjects(self) -> str:
         """What the cohort consists of."""
-        return "graphs" if self.graphs else "subjects"
+        return self.words.subjects
 
     @property
     def site(self) -> str:
         """What a site is."""
-        return "data set" if self.graphs else "site"
+        return self.words.site
 
     @property
     def contrasts(self) -> list[tuple[dict[str, Any], ClassWords]]:

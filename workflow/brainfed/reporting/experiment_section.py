@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from brainfed.cohort.class_words import ClassWords
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.figures.scores.scores import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
@@ -50,13 +51,6 @@ from brainfed.reporting.text.null_control import null_sentences, null_verdict, p
 from brainfed.reporting.text.why_words import why_sentences
 from brainfed.reporting.variants import ShownVariant
 
-PROTOCOLS = {
-    "transductive": "Transductive: the features of test subjects are in the population graph and in label-free fits, "
-    "their labels are used by nothing but the score.",
-    "inductive": "Inductive: test subjects are in no fit; each attaches alone to the graph of the training subjects, "
-    "and no other prediction depends on it.",
-}
-
 
 @dataclass(frozen=True)
 class ExperimentSection:
@@ -76,6 +70,8 @@ class ExperimentSection:
         tests: tables by metric and scope.
         family: number of tests that Holm's correction counts.
         undefined: number of undefined AUCs.
+        words: nouns of the cohort.
+        headline_note: further rows of the figure of the answer; empty without any.
         paper: our scores and the paper's.
         paper_about: the paper's cohort.
         paper_comparable: whether it is of the same collection.
@@ -112,6 +108,8 @@ class ExperimentSection:
     tests: list[DifferenceTable]
     family: int
     undefined: int
+    words: ClassWords
+    headline_note: str
     paper: list[Row]
     paper_about: str
     paper_comparable: bool
@@ -188,9 +186,13 @@ class ExperimentSection:
     def gain_note(self) -> str:
         """Explanation of local training and of a dot, if needed."""
         if self.answer.unseen:
-            return "A site tested unseen has no model of its own: alone is the mean of the other sites\u2019 models."
+            site = self.words.site
+            return (
+                f"A {site} tested unseen has no model of its own: alone is the mean of the other {site}s\u2019 models."
+            )
         if self.outline.draws_anew:
-            return "Institutions are drawn anew in every repeat: a dot is a place in the draw, not a group of people."
+            group = "graphs" if self.words.target == "class" else "people"
+            return f"Institutions are drawn anew in every repeat: a dot is a place in the draw, not a group of {group}."
         return ""
 
 
@@ -211,6 +213,7 @@ def experiment_section(
     column, comparable = paper_cohort(cohort.name)
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
+    titles = {scope: title.replace("subjects", cohort.words.subjects) for scope, title in SCOPE_TITLES.items()}
     scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
     pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
     finding = pictures[outline.figure].finding if outline.figure in pictures else ""
@@ -218,21 +221,23 @@ def experiment_section(
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
-        setting=_setting(outline, institutions, folds),
-        protocol=PROTOCOLS[outline.protocol],
+        setting=_setting(outline, cohort.words, institutions, folds),
+        protocol=_protocol(outline, cohort.words),
         verdict=_verdict(answer, finding) if null is None else null_verdict(null),
-        sentences=_sentences(answer, own, finding) if null is None else null_sentences(null),
+        sentences=_sentences(answer, own, finding, cohort.words) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
         runs=folds,
-        scores=[ScoreTable(SCOPE_TITLES[scope], score_rows(summary, variants, scope, scored)) for scope in scopes],
+        scores=[ScoreTable(titles[scope], score_rows(summary, variants, scope, scored)) for scope in scopes],
         tests=[
-            difference_table(f"{METRIC_TITLES[metric]}, {SCOPE_TITLES[scope]}", tests, variants, metric, scope)
+            difference_table(f"{METRIC_TITLES[metric]}, {titles[scope]}", tests, variants, metric, scope)
             for scope in scopes
             for metric in SHOWN_METRICS
         ],
         family=int(tests["p_corrected"].notna().sum()),
         undefined=undefined_count(summary),
+        words=cohort.words,
+        headline_note="FedNI stands beside what it is compared with." if own is not None else "",
         paper=paper_rows(summary, variants, cohort.name, scored) if as_in_the_paper(outline) else [],
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
@@ -273,26 +278,43 @@ def _verdict(answer: Answer, finding: str) -> str:
     return finding or verdict(answer)
 
 
-def _sentences(answer: Answer, own: FedNIResult | None, finding: str) -> list[str]:
+def _sentences(answer: Answer, own: FedNIResult | None, finding: str, words: ClassWords) -> list[str]:
     """The numbers behind the verdict, and below them FedNI's own."""
-    federation = [] if finding else sentences(answer)
+    federation = [] if finding else sentences(answer, words.unread)
     return [*federation, *([fedni_sentence(own)] if own is not None else [])]
 
 
-def _setting(outline: ExperimentOutline, institutions: int, folds: int) -> str:
+def _protocol(outline: ExperimentOutline, words: ClassWords) -> str:
+    """Permitted use of test subjects, and what population graphs do with them where a variant has one."""
+    population, tested = any(variant.stages.get("graph") for variant in outline.variants), f"test {words.subjects}"
+    if outline.protocol == "transductive":
+        read = "are in the population graph and in" if population else "may be in"
+        return (
+            f"Transductive: the features of {tested} {read} label-free fits, their labels are used by nothing but the "
+            "score."
+        )
+    if population:
+        return (
+            f"Inductive: {tested} are in no fit; each attaches alone to the graph of the training {words.subjects}, "
+            "and no other prediction depends on it."
+        )
+    return f"Inductive: {tested} are in no fit, and no other prediction depends on them."
+
+
+def _setting(outline: ExperimentOutline, words: ClassWords, institutions: int, folds: int) -> str:
     repeats = f"{outline.repeats} repeat{'s' if outline.repeats > 1 else ''}"
     if outline.split["validation"] == "leave_one_site_out":
-        return f"every one of {institutions} sites tested once, unseen; {repeats}"
+        return f"every one of {institutions} {words.site}s tested once, unseen; {repeats}"
     drawn = {
         "random": f"{institutions} institutions drawn at random",
-        "sites": f"{institutions} institutions, one a site",
-        "site_groups": f"{institutions} institutions, groups of sites",
-        "consecutive": f"{institutions} institutions of consecutive subjects, the rest at random",
+        "sites": f"{institutions} institutions, one a {words.site}",
+        "site_groups": f"{institutions} institutions, groups of {words.site}s",
+        "consecutive": f"{institutions} institutions of consecutive {words.subjects}, the rest at random",
     }[outline.split["institutions"]]
     if outline.split["validation"] == "holdout":
         tested, held = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))
         beside = f", {held} held back" if outline.split["held_back"] else ""
         return f"{drawn}; {tested} of each tested{beside}, once a repeat; {repeats}"
     by_site = outline.split["stratify"] == "site_label" and outline.split["institutions"] != "sites"
-    stratified = " stratified by site and diagnosis" if by_site else ""
+    stratified = f" stratified by {words.site} and {words.target}" if by_site else ""
     return f"{drawn}; {outline.split['folds']}-fold cross-validation{stratified}; {repeats} ({folds} test folds)"

@@ -71,11 +71,16 @@ def graded(found: Interval) -> str:
     return f"a loss of {up} to {down}" if high > 0 else f"anything between a loss of {down} and no difference"
 
 
-def sentences(answer: Answer) -> list[str]:
-    """The numbers behind the verdict, a sentence for each comparison, in plain text."""
+def sentences(answer: Answer, unread: str = "imaging") -> list[str]:
+    """The numbers behind the verdict, a sentence for each comparison, in plain text.
+
+    Args:
+        answer: of an experiment.
+        unread: what baselines do not read, as `ClassWords.unread`.
+    """
     if answer.chosen is None or answer.score is None:
         return ["No federated method was run in this experiment, so it gives no answer about federation."]
-    said = [_reaches(comparison, answer) + _difference(comparison) for comparison in answer.comparisons]
+    said = [_reaches(comparison, answer, unread) + _difference(comparison) for comparison in answer.comparisons]
     twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
     missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
     if missing:
@@ -88,10 +93,10 @@ def sentences(answer: Answer) -> list[str]:
     return [*said, *dict.fromkeys(sentence for twin in twins.values() for sentence in twin.differs)]
 
 
-def _reaches(comparison: Comparison, answer: Answer) -> str:
+def _reaches(comparison: Comparison, answer: Answer, unread: str) -> str:
     title, score, roles = comparison.other.title, comparison.score.text, comparison.roles
     if NO_IMAGING in roles:
-        return f"Without imaging, {title} reaches {score}"
+        return f"Without {unread}, {title} reaches {score}"
     if roles == (REFERENCE,):
         return f"{title} reaches {score}"
     named = " and ".join(_name(role, comparison, answer) for role in roles)

@@ -47,9 +47,9 @@ def draw_experiment(
     with drawing():
         scored = Scored(runs, test_train_ratio(predictions) if ratio is None else ratio)
         compared = PageTests(scored, variants, reference)
-        save_svg(headline_figure(find_answer(compared), find_fedni(compared)), outputs["headline"])
-        save_svg(forest_figure(scored, variants, reference), outputs["forest"])
-        save_svg(differences_figure(tests, variants), outputs["differences"])
+        save_svg(headline_figure(find_answer(compared), find_fedni(compared), words), outputs["headline"])
+        save_svg(forest_figure(scored, variants, reference, words), outputs["forest"])
+        save_svg(differences_figure(tests, variants, words), outputs["differences"])
         save_svg(roc_figure(predictions, variants, reference, words), outputs["roc"])
         save_svg(calibration_figure(predictions, variants, words), outputs["calibration"])
         save_svg(gain_figure(gain, variants, scored), outputs["gain"])

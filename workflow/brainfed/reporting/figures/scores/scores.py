@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.figures.interval_rows import interval_row, paint_labels, text_column, value_column
 from brainfed.reporting.figures.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
@@ -30,14 +31,15 @@ METRIC_TITLES = {
 SHOWN_METRICS = ("auc", "accuracy")
 
 
-def headline_figure(answer: Answer, result: FedNIResult | None = None) -> Figure:
+def headline_figure(answer: Answer, result: FedNIResult | None = None, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
     """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging.
 
     Args:
         answer: the chosen methods.
         result: FedNI and its baselines, for rows below the best federated method.
+        words: nouns of the cohort.
     """
-    rows = _headline_rows(answer, result)
+    rows = _headline_rows(answer, result, words)
     figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
     axes = figure.add_subplot()
     for row, (_, variant, score) in enumerate(rows):
@@ -58,7 +60,9 @@ def headline_figure(answer: Answer, result: FedNIResult | None = None) -> Figure
     return figure
 
 
-def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str, ShownVariant, Interval]]:
+def _headline_rows(
+    answer: Answer, result: FedNIResult | None, words: ClassWords
+) -> list[tuple[str, ShownVariant, Interval]]:
     """Role, variant and score of each row, from the top."""
     alone = "other sites\u2019 models, averaged" if answer.unseen else "alone"
     names = {
@@ -66,7 +70,7 @@ def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[str
         TWIN_POOLED: "its twin, pooled data",
         TWIN_ALONE: f"its twin, {alone}",
         ALONE: f"strongest, {alone}",
-        NO_IMAGING: "no imaging",
+        NO_IMAGING: f"no {words.unread}",
     }
     if answer.chosen is None or answer.score is None:
         return []
@@ -95,10 +99,12 @@ def _rows_of(answer: Answer, names: dict[str, str], roles: Sequence[str]) -> lis
     ]
 
 
-def forest_figure(scored: Scored, variants: Sequence[ShownVariant], reference: str) -> Figure:
+def forest_figure(
+    scored: Scored, variants: Sequence[ShownVariant], reference: str, words: ClassWords = DIAGNOSIS_WORDS
+) -> Figure:
     """Mean AUC and accuracy of every variant with corrected intervals, by family."""
     shown = by_family(variants)
-    rows, heads = _family_rows(shown)
+    rows, heads = _family_rows(shown, words)
     figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
     for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
         scores = [scored.interval(variant.name, metric) for variant in shown]
@@ -114,18 +120,21 @@ def forest_figure(scored: Scored, variants: Sequence[ShownVariant], reference: s
     return figure
 
 
-def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) -> Figure:
+def differences_figure(
+    tests: pd.DataFrame, variants: Sequence[ShownVariant], words: ClassWords = DIAGNOSIS_WORDS
+) -> Figure:
     """Every variant minus the reference, AUC and accuracy, with corrected intervals.
 
     Args:
         tests: variant, metric, scope, difference, ci_low, ci_high, p_holm.
         variants: in any order; the reference has no row.
+        words: nouns of the cohort.
     """
     chosen = tests[tests["scope"] == INSTITUTION]
     shown = [variant for variant in by_family(variants) if (chosen["variant"] == variant.name).any()]
     if not shown:
         return note_figure("one method alone: there is nothing to compare it with")
-    rows, heads = _family_rows(shown)
+    rows, heads = _family_rows(shown, words)
     figure = new_figure(WIDE, 0.75 + 0.235 * (rows[-1] + 1))
     for number, (axes, metric) in enumerate(zip(figure.subplots(1, 2, sharey=True), SHOWN_METRICS, strict=True)):
         held = chosen[chosen["metric"] == metric].set_index("variant").to_dict("index")
@@ -143,7 +152,7 @@ def differences_figure(tests: pd.DataFrame, variants: Sequence[ShownVariant]) ->
     return figure
 
 
-def _family_rows(shown: Sequence[ShownVariant]) -> tuple[list[float], list[tuple[float, str, str]]]:
+def _family_rows(shown: Sequence[ShownVariant], words: ClassWords) -> tuple[list[float], list[tuple[float, str, str]]]:
     """Row of every variant and (row, title, colour) of every family's heading."""
     rows: list[float] = []
     heads: list[tuple[float, str, str]] = []
@@ -152,7 +161,7 @@ def _family_rows(shown: Sequence[ShownVariant]) -> tuple[list[float], list[tuple
         if variant.family != family:
             family = variant.family
             place += 0.3 if rows else 0.0
-            heads.append((place, FAMILY_TITLES[family], variant.colour))
+            heads.append((place, FAMILY_TITLES[family].replace("imaging", words.unread), variant.colour))
             place += 1
         rows.append(place)
         place += 1

@@ -24,12 +24,12 @@ def train(start, updates, samples, eps1, eps2, first_round, norms=None, length=N
         for cluster in clusters:
             mean = [sum(deltas[i][p] for i in cluster) / len(cluster) for p in range(len(start))]
             apart = norm(mean) < eps1 and max(norm(deltas[i]) for i in cluster) > eps2
-            if apart and len(cluster) > 2 and number >= first_round:
+            whole = norms is None or number + 1 - since >= length
+            if apart and len(cluster) > 2 and number >= first_round and whole:
                 found += smallest_cut(cluster, weights(cluster))
+                since = number + 1
             else:
                 found.append(cluster)
-        if len(found) > len(clusters):
-            since = number + 1
         clusters = found
         for cluster in clusters:
             total = sum(samples[j] for j in cluster)

@@ -36,8 +36,8 @@ def write_history(path, clusters, folds=1):
 
 
 @st.composite
-def trainings(draw):
-    """Clusters of up to 30 institutions, cut in two at random."""
+def partitions_and_names(draw):
+    """Names and clusters of up to 30 institutions, cut in two at random."""
     institutions, rounds = draw(st.integers(1, 30)), draw(st.integers(1, 12))
     current, found = np.zeros(institutions, dtype=np.int64), []
     for _ in range(rounds):
@@ -47,7 +47,11 @@ def trainings(draw):
             part[0], part[-1] = True, False
             current = split(current, members[part], members[~part], np.ones(institutions, dtype=np.int64))
         found.append(current)
-    return in_order([f"i{place}" for place in range(institutions)], np.stack(found))
+    return [f"i{place}" for place in range(institutions)], np.stack(found)
+
+
+def trainings():
+    return partitions_and_names().map(lambda drawn: in_order(*drawn))
 
 
 @given(trainings())
@@ -86,6 +90,29 @@ def test_institutions_are_in_the_order_of_their_clusters():
     assert [(band.cluster, band.rows, band.rounds) for band in bands(training)] == [
         (0, (0, 3), (1, 1)), (0, (0, 1), (2, 3)), (1, (2, 3), (2, 4)), (0, (0, 0), (4, 4)), (2, (1, 1), (4, 4)),
     ]  # fmt: skip
+
+
+def test_the_larger_part_of_a_cluster_keeps_its_number_and_stays_above():
+    """The server's number stays with the first institution, which is alone here."""
+    training = in_order(NAMES, np.array([[0, 0, 0, 0], [0, 1, 1, 1], [0, 1, 2, 1]]))
+    assert training.institutions == ("b", "d", "c", "a")
+    assert training.clusters.tolist() == [[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 2, 1]]
+
+
+@given(trainings())
+def test_an_order_is_kept_when_it_is_ordered_again(training):
+    again = in_order(training.institutions, training.clusters)
+    assert again.institutions == training.institutions
+    np.testing.assert_array_equal(again.clusters, training.clusters)
+
+
+@given(partitions_and_names())
+def test_who_is_together_stays_together(given_):
+    names, clusters = given_
+    training = in_order(names, clusters)
+    place = [names.index(name) for name in training.institutions]
+    for before, after in zip(clusters[:, place], training.clusters, strict=True):
+        np.testing.assert_array_equal(before[:, None] == before, after[:, None] == after)
 
 
 @pytest.mark.parametrize(

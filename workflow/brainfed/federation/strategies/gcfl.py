@@ -131,11 +131,10 @@ class GCFL:
         found = clusters
         for cluster in np.unique(clusters):
             rows = np.flatnonzero(clusters[places] == cluster)
-            if len(rows) < FEWEST or not self._disagree(updates[rows]):
+            if len(rows) < FEWEST or not self.similarity.ready(fold) or not self._disagree(updates[rows]):
                 continue
             part = self._cut(self.similarity.weights(fold, places[rows], updates[rows]))
             found = split(found, places[rows[part]], places[rows[~part]], counts)
-        if found is not clusters:
             self.similarity.forget(fold)
         return found
 

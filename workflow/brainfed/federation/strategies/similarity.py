@@ -20,6 +20,9 @@ class Similarity(Protocol):
     def read(self, replies: Sequence[Message]) -> None:
         """Keep what it needs of a round's replies, one an institution."""
 
+    def ready(self, fold: int) -> bool:
+        """Whether enough is known of this fold to cut one of its clusters."""
+
     def weights(self, fold: int, members: IntArray, updates: Tensor) -> FloatArray:
         """(m, m) weights between members of a cluster, none negative.
 
@@ -45,6 +48,10 @@ class UpdateCosine:
     def read(self, replies: Sequence[Message]) -> None:
         """Nothing to keep."""
 
+    def ready(self, _fold: int) -> bool:
+        """Always: a round's updates suffice."""
+        return True
+
     def weights(self, _fold: int, _members: IntArray, updates: Tensor) -> FloatArray:
         """(m, m); an update of zeros has the cosine 0 with all others."""
         exact = updates.double()
@@ -66,7 +73,8 @@ class UpdateCosine:
 class GradientNorms:
     """GCFL+: max(D) - D, with D the DTW distances between sequences of gradient norms (Xie et al. 2021).
 
-    Replies have a tensor `gradient-norm`. After a round with a cut all sequences of the fold start again.
+    Replies have a tensor `gradient-norm`. After a cut all sequences of the fold start again, and no cluster of it is
+    cut before they are whole, as in the authors' code.
 
     Args:
         length: number d of last rounds that are compared.
@@ -89,6 +97,10 @@ class GradientNorms:
             place, fold = np.argwhere(present & ~np.isfinite(norms))[0]
             raise ValueError(f"expected finite gradient norms, found {norms[place, fold]} of {place=} in {fold=}")
         self.held = [*self.held, np.where(present, norms, np.nan)][-self.length :]
+
+    def ready(self, fold: int) -> bool:
+        """Whether d rounds have passed since the last cut, or since the start."""
+        return int(np.isfinite(np.stack(self.held)[:, :, fold]).any(axis=1).sum()) == self.length
 
     def weights(self, fold: int, members: IntArray, _updates: Tensor) -> FloatArray:
         """(m, m)."""

@@ -17,7 +17,8 @@ class Partitions:
 
     Attributes:
         institutions: names, from the top of the figure to its bottom.
-        clusters: (T, M) number of each institution's cluster after every round, in that order.
+        clusters: (T, M) number of each institution's cluster after every round, in that order; of the parts of a
+            cluster the largest keeps the number.
     """
 
     institutions: tuple[str, ...]
@@ -50,8 +51,22 @@ def in_order(institutions: Sequence[str], clusters: IntArray) -> Partitions:
         institutions: M names.
         clusters: (T, M).
     """
-    order = np.lexsort([np.arange(len(institutions)), *clusters[::-1]])
-    return Partitions(tuple(institutions[place] for place in order), clusters[:, order])
+    numbered = _largest_keeps(clusters)
+    order = np.lexsort([np.arange(len(institutions)), *numbered[::-1]])
+    return Partitions(tuple(institutions[place] for place in order), numbered[:, order])
+
+
+def _largest_keeps(clusters: IntArray) -> IntArray:
+    """(T, M) the same clusters in other numbers: of the parts of a cluster the (first) largest keeps its number."""
+    found, latest = np.empty_like(clusters), np.zeros_like(clusters[0])
+    for number, after in enumerate(clusters):
+        current = latest.copy()
+        for cluster in np.unique(latest):
+            parts, sizes = np.unique(after[latest == cluster], return_counts=True)
+            for part in np.delete(parts, sizes.argmax()):
+                current[(latest == cluster) & (after == part)] = current.max() + 1
+        found[number] = latest = current
+    return found
 
 
 def read_partitions(path: str) -> Partitions | None:

@@ -154,5 +154,5 @@ def test_a_training_that_diverges_gets_a_sentence(name):
     held = graph_inputs()
     (graphs,) = held.graphs
     huge = replace(held, graphs=(replace(graphs, nodes=graphs.nodes * np.float32(1e30)),))
-    with pytest.raises(UserError, match=r"expected a finite loss, found NaN or an infinite one; lower learning_rate"):
+    with pytest.raises(UserError, match=r"expected (a finite loss|finite weights), found NaN or"):
         outcome_of(name, huge, learning_rate=1e30)

@@ -71,7 +71,7 @@ class GraphClients:
         first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
         self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
         self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
-        self._parts = _largest_first(cohort)
+        self._parts = cohort.largest_first()
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
         self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams, even=False)
@@ -257,16 +257,6 @@ def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:
     if unknown := sorted(set(shares) - names.keys()):
         raise ValueError(f"shares: expected names among {', '.join(names)}, found {unknown[0]}")
     return frozenset(names[name] for name in shares)
-
-
-def _largest_first(cohort: GraphCohort) -> list[tuple[int, int]]:
-    """All (institution, place of the fold), so that threads which take one after the other end at nearly one time."""
-    sizes = {
-        (place, position): len(graphs.nodes)
-        for place, own in enumerate(cohort.graphs)
-        for position, graphs in enumerate(own)
-    }
-    return sorted(sizes, key=lambda part: -sizes[part])
 
 
 def _graphs(modules: Sequence[GIN], held: Sequence[GraphSamples]) -> list[Graphs]:

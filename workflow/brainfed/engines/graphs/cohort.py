@@ -63,3 +63,12 @@ class GraphCohort:
         """Positions of an institution's graphs without a training label in a fold: all that it tests among them."""
         labels = self.labels[place, position, : self.subjects[place]]
         return torch.nonzero(labels < 0)[:, 0].cpu().numpy()
+
+    def largest_first(self) -> list[tuple[int, int]]:
+        """All (institution, place of the fold), so that threads which take one after the other end at nearly one time."""
+        sizes = {
+            (place, position): len(graphs.nodes)
+            for place, own in enumerate(self.graphs)
+            for position, graphs in enumerate(own)
+        }
+        return sorted(sizes, key=lambda part: -sizes[part])

@@ -65,7 +65,7 @@ class GraphCohort:
         return torch.nonzero(labels < 0)[:, 0].cpu().numpy()
 
     def largest_first(self) -> list[tuple[int, int]]:
-        """All (institution, place of the fold), so that threads which take one after the other end at nearly one time."""
+        """All (institution, place of the fold): threads that take one after the other end at nearly one time."""
         sizes = {
             (place, position): len(graphs.nodes)
             for place, own in enumerate(self.graphs)

@@ -221,6 +221,20 @@ def test_without_a_federated_method_there_is_no_answer():
     assert len(sentences(answer)) == 1
 
 
+@pytest.mark.parametrize(
+    ("federated", "said"),
+    [([FEDGCN], "the federated method"), ([FEDGCN, QUIET], "all 2 federated methods")],
+)
+def test_a_federated_method_without_an_auc_was_run(federated, said):
+    """A test of ten in a small institution may hold one class: nothing is undefined but the AUC."""
+    runs = runs_of(fedgcn=0.6, fedgcn_no_noise=0.7, ridge_central=0.7).assign(value=np.nan)
+    runs = runs[runs["variant"].isin([variant.name for variant in (*federated, RIDGE)])]
+    answer = found_in(runs, [*federated, RIDGE], "ridge-central")
+    assert answer.chosen is None
+    assert verdict(answer) == f"The AUC of {said} is undefined in every institution"
+    assert not any("No federated method" in one for one in sentences(answer))
+
+
 def test_a_single_run_has_no_interval():
     runs = runs_of(fedgcn=0.7, ridge_central=0.8).query("repeat == 0 and fold == 0")
     answer = found_in(runs, [FEDGCN, RIDGE], "ridge-central")

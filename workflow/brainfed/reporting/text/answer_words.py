@@ -21,7 +21,10 @@ from brainfed.reporting.text.answer import (
 def verdict(answer: Answer) -> str:
     """The answer in one line: the federated estimate, then its difference from learning alone and from pooled data."""
     if answer.chosen is None or answer.score is None:
-        return "No federated method was run"
+        if not answer.candidates:
+            return "No federated method was run"
+        ran = f"all {answer.candidates} federated methods" if answer.candidates > 1 else "the federated method"
+        return f"The AUC of {ran} is undefined in every institution"
     title = answer.chosen.title
     leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
     reached = f"{leading} reaches an AUC of {answer.score}"
@@ -74,7 +77,12 @@ def graded(found: Interval) -> str:
 def sentences(answer: Answer) -> list[str]:
     """The numbers behind the verdict, a sentence for each comparison, in plain text."""
     if answer.chosen is None or answer.score is None:
-        return ["No federated method was run in this experiment, so it gives no answer about federation."]
+        if not answer.candidates:
+            return ["No federated method was run in this experiment, so it gives no answer about federation."]
+        return [
+            "The test subjects of an institution lack a class in every run, and without it an AUC has no value. "
+            "The accuracy of every method stands under Results."
+        ]
     said = [_reaches(comparison, answer) + _difference(comparison) for comparison in answer.comparisons]
     twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
     missing = {word: twin.missing for word, twin in twins.items() if twin.missing}

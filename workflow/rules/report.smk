@@ -176,6 +176,14 @@ rule draw_experiment:
         predictions=lambda wc: LAYOUT.method_files(
             wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
         ),
+        splits=lambda wc: (
+            LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment])
+            if PLAN.experiments[wc.experiment].split.trains_untested
+            else []
+        ),
+        participants=lambda wc: LAYOUT.labels_beside(
+            wc.cohort, PLAN.experiments[wc.experiment]
+        ),
         histories=lambda wc: LAYOUT.method_files(
             wc.cohort, PLAN.experiments[wc.experiment], "history.parquet"
         ),
@@ -211,7 +219,6 @@ rule draw_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
         ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"

@@ -13,5 +13,5 @@ with job(snakemake) as running:
         twins=params.twins,
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
-        ratio=params.ratio,
+        participants=next(iter(snakemake.input.participants), None),
     )

@@ -22,6 +22,7 @@ class ExperimentOutline:
         repeats: number of repeats.
         split: the resolved split settings.
         splits: the split of every repeat.
+        participants: table with the labels, where subjects train that no fold tests; else empty.
         tables: paths called summary, runs, tests, gain, confusion.
         figures: name -> SVG.
         variants: in the order of the table.
@@ -45,6 +46,7 @@ class ExperimentOutline:
     tables: dict[str, str]
     figures: dict[str, str]
     variants: tuple[ShownVariant, ...]
+    participants: str = ""
     cohort: str = ""
     figure: str = "none"
     axes: tuple[str, ...] = ()

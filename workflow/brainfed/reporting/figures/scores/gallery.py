@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation.experiment import test_train_ratio
+from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
 from brainfed.evaluation.predictions import read_predictions
 from brainfed.reporting.figures.scores.curves import calibration_figure, roc_figure
 from brainfed.reporting.figures.scores.gain import gain_figure
@@ -27,25 +27,26 @@ def draw_experiment(
     reference: str,
     outputs: Mapping[str, str],
     words: ClassWords = DIAGNOSIS_WORDS,
-    ratio: float | None = None,
 ) -> None:
     """Write the SVGs called headline, forest, differences, roc, calibration, gain and learning.
 
     Args:
         variants: in the order of the table.
         repeats: number of repeats.
-        inputs: `predictions` and `histories` (variants, inside them repeats), and one `runs`, `tests`, `gain` table.
+        inputs: `predictions` and `histories` (variants, inside them repeats), one `runs`, `tests`, `gain` table, and
+            where subjects train that no fold tests `splits` and one table `participants`.
         reference: reference variant of the tests.
         outputs: figure -> path.
         words: names of the classes.
-        ratio: n_test / n_train of a run; None: of folds, the other folds train.
     """
     order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
     predictions = read_predictions(order, inputs["predictions"])
     history = read_history([(*run, path) for run, path in zip(order, inputs["histories"], strict=True)])
     runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
+    people = inputs.get("participants", [])
+    ratio = ratio_of_splits(inputs["splits"], people[0]) if people else test_train_ratio(predictions)
     with drawing():
-        scored = Scored(runs, test_train_ratio(predictions) if ratio is None else ratio)
+        scored = Scored(runs, ratio)
         compared = PageTests(scored, variants, reference)
         save_svg(headline_figure(find_answer(compared), find_fedni(compared)), outputs["headline"])
         save_svg(forest_figure(scored, variants, reference), outputs["forest"])

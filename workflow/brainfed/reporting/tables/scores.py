@@ -93,7 +93,7 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
 
 
 def undefined_count(summary: pd.DataFrame) -> int:
-    """Number of undefined AUCs of single institutions: a test fold had one class."""
+    """Number of undefined AUCs of single institutions: a test fold had one class, or lacked one of several."""
     rows = summary[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION)]
     return int(rows["undefined"].max()) if len(rows) else 0
 

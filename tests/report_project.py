@@ -38,6 +38,8 @@ from report_experiments import write_fused
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
 SPLIT = {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"}
+POOLED = True
+"""Whether a class means the same in all institutions."""
 INSTITUTIONS = ("institution-1", "institution-2")
 SAGE = KNOWN["fedsage-plus"]
 SKILL = {
@@ -333,6 +335,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "repeats": REPEATS,
         "split": SPLIT,
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
+        "pooled": POOLED,
         **({"participants": str(cohort / "participants.parquet")} if SPLIT["validation"] == "holdout" else {}),
         "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")},
         "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
@@ -407,6 +410,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         reference="ridge-central",
         outputs=experiment["tables"],
         participants=experiment.get("participants"),
+        pooled=POOLED,
     )
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
@@ -419,5 +423,6 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         reference="ridge-central",
         outputs=experiment["figures"],
         words=words,
+        pooled=POOLED,
     )
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

@@ -53,6 +53,7 @@ rule score_experiment:
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
             twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
+            pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
         ),
     message:
         "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"

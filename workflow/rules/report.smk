@@ -212,6 +212,7 @@ rule draw_experiment:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: [
                 shown_variant(variant, PLAN.experiments[wc.experiment])

@@ -23,4 +23,5 @@ with job(snakemake) as running:
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
         words=class_words(params.target, params.classes),
+        pooled=params.pooled,
     )

@@ -100,6 +100,12 @@ def test_every_variant_is_tested_against_the_reference_in_both_scopes(tmp_path, 
     assert (accuracy["reference"], accuracy["difference"], accuracy["p_holm"]) == ("guessing", 0.5, 0.0)
 
 
+def test_pooled_subjects_of_several_data_sets_are_not_tested(tmp_path, files):
+    found = tables(tmp_path, files, pooled=False)
+    assert set(found["tests"]["scope"]) == {"institution"}
+    assert len(found["tests"]) == 2 and "pooled" in set(found["runs"]["scope"])
+
+
 def test_holm_counts_every_metric_and_scope_as_one_family(tmp_path, files):
     """One variant, two metrics, two scopes: four tests in one family, not four families of one."""
     wrong = predictions("guessing", 0)

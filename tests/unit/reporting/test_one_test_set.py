@@ -28,6 +28,19 @@ def repeats(request, monkeypatch):
     return request.param
 
 
+def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch):
+    monkeypatch.setattr(report_project, "POOLED", False)
+    monkeypatch.setattr(report_project, "REPEATS", 1)
+    report_project.write_project(tmp_path)
+    outline = report_project.outline_of(tmp_path, show_subjects=False)
+    page = render(read_outline(outline), report_project.CAPTIONS)
+    assert "all test subjects pooled" not in page
+    assert "Test subjects are not pooled: a class of one data set is not that of another." in page
+    assert "mean over institutions" in page and "ROC curve of every method" not in page
+    tests = pd.read_csv(outline["cohorts"][0]["experiments"][0]["tables"]["tests"], sep="\t")
+    assert set(tests["scope"]) == {"institution"}
+
+
 def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats):
     report_project.write_project(tmp_path)
     outline = read_outline(report_project.outline_of(tmp_path, show_subjects=False))

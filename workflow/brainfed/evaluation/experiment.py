@@ -23,6 +23,7 @@ def score_experiment(
     reference: str,
     outputs: Mapping[str, str],
     participants: str | None = None,
+    pooled: bool = True,
 ) -> None:
     """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
 
@@ -35,6 +36,7 @@ def score_experiment(
         reference: reference variant of the tests.
         outputs: paths by the keys summary, runs, tests, gain, confusion.
         participants: the labels, where subjects train that no fold tests; None: all are tested once.
+        pooled: whether the scope of that name is tested: a class means the same in all institutions.
     """
     predictions = read_predictions(runs, files)
     check_split(predictions, splits)
@@ -42,13 +44,13 @@ def score_experiment(
     write_tsv(outputs["summary"], summarise(scores))
     write_tsv(outputs["runs"], scores)
     ratio = test_train_ratio(predictions) if participants is None else ratio_of_splits(splits, participants)
-    tests = compare_with_reference(scores, reference, ratio)
+    tests = compare_with_reference(scores, reference, ratio, pooled=pooled)
     write_tsv(outputs["tests"], tests)
     write_tsv(outputs["gain"], gain_over_twins(scores, twins))
     write_tsv(outputs["confusion"], confusion_table(predictions))
 
 
-def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> pd.DataFrame:
+def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float, *, pooled: bool = True) -> pd.DataFrame:
     """Test every variant against the reference in every tested metric and scope, Holm-corrected as one family.
 
     If a run tests one institution alone, its pooled score equals that institution's score and is not tested twice.
@@ -57,8 +59,9 @@ def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> 
         runs: `RUN_COLUMNS`.
         reference: reference variant of the tests.
         ratio: n_test / n_train of a run.
+        pooled: whether the scope of that name is tested.
     """
-    scopes = (INSTITUTION,) if institutions_unseen(runs) else (INSTITUTION, POOLED)
+    scopes = (INSTITUTION, POOLED) if pooled and not institutions_unseen(runs) else (INSTITUTION,)
     return compare_all(runs, reference, TESTED_METRICS, scopes, ratio)
 
 

@@ -26,6 +26,7 @@ class ExperimentOutline:
         tables: paths called summary, runs, tests, gain, confusion.
         figures: name -> SVG.
         variants: in the order of the table.
+        pooled: whether a class means the same in all institutions, so that their test subjects may be pooled.
         cohort: name of its cohort.
         figure: kind of the paper's figure that it draws (`paper_figures`), or `none`.
         axes: settings on that figure's axes, such as `graph.k`.
@@ -47,6 +48,7 @@ class ExperimentOutline:
     figures: dict[str, str]
     variants: tuple[ShownVariant, ...]
     participants: str = ""
+    pooled: bool = True
     cohort: str = ""
     figure: str = "none"
     axes: tuple[str, ...] = ()

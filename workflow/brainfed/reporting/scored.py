@@ -22,10 +22,12 @@ class Scored:
     Attributes:
         runs: variant, repeat, fold, scope, metric, value.
         ratio: n_test / n_train of a run.
+        pooled: whether scores of pooled test subjects mean anything: a class is the same in all institutions.
     """
 
     runs: pd.DataFrame
     ratio: float
+    pooled: bool = True
 
     def interval(self, variant: str, metric: str, scope: str = INSTITUTION) -> Interval:
         """Mean over runs with its corrected 95 % interval; by default of the means over institutions."""
@@ -62,7 +64,7 @@ def read_scored(outline: ExperimentOutline) -> Scored:
     """Read the runs of an experiment and the size of its test folds."""
     people = outline.participants
     ratio = ratio_of_splits(outline.splits, people) if people else test_train_ratio(read_splits(outline))
-    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), ratio)
+    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), ratio, outline.pooled)
 
 
 def read_splits(outline: ExperimentOutline) -> pd.DataFrame:

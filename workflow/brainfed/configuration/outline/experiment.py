@@ -34,6 +34,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
         "split": asdict(experiment.split),
         "splits": layout.splits(cohort, experiment),
         **({"participants": labels[0]} if labels else {}),
+        **({} if layout.plan.project.cohorts[cohort].one_task else {"pooled": False}),
         "tables": {
             "summary": f"{tables}.tsv",
             "runs": f"{tables}-runs.tsv",

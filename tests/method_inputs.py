@@ -69,6 +69,7 @@ def method_inputs(
             mean_fd=rng.gamma(2.0, 0.05, subjects),
         ),
         streams=Streams(seed),
+        classes=max(2, int(diagnosis.max()) + 1),
     )
 
 
@@ -79,7 +80,8 @@ def diagnosis_of(inputs: MethodInputs) -> IntArray:
 
 def relabelled(inputs: MethodInputs, diagnosis: IntArray) -> MethodInputs:
     """The same cohort, split and graphs with other true labels (n,)."""
-    return replace(inputs, labels=_masked(diagnosis, inputs.fold))
+    classes = max(inputs.classes, int(diagnosis.max()) + 1)
+    return replace(inputs, labels=_masked(diagnosis, inputs.fold), classes=classes)
 
 
 def scrambled(inputs: MethodInputs, fold: int) -> MethodInputs:

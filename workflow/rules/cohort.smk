@@ -83,14 +83,7 @@ rule include_subjects:
     params:
         given=named(
             code=code_of("scripts/include_subjects.py"),
-            settings=lambda wc: COHORTS[wc.cohort].settings_of(
-                "source",
-                "constant_regions",
-                "exclude",
-                "target",
-                "classes",
-                "unlabelled",
-            ),
+            settings=lambda wc: COHORTS[wc.cohort].inclusion_settings(),
         ),
     message:
         "Selecting included subjects ({wildcards.cohort})"

@@ -108,6 +108,7 @@ def test_equal_graphs_are_found_by_their_contents(tmp_path):
         ("A", ["1, 2", "2, 9"], "expected edges inside of graphs, found one from graph 1 to another"),
         ("graph_indicator", [1, 1, 3, 3, 3, 3, 4, 4, 4], "expected a node in every graph, found none in graph 2"),
         ("graph_indicator", [1, 1, 1], "fetch"),
+        ("node_labels", [0] * 8, "TOY_node_labels.txt: expected a line for each of 9 nodes, found 8"),
         ("A", ["1, two"], "expected a data set in TU format, found files that cannot be read"),
     ],
 )
@@ -136,6 +137,17 @@ def test_a_download_without_a_network_gets_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("brainfed.graphs.tudataset.fetch.TUDataset", stub)
     with pytest.raises(UserError, match="TOY: expected the data set from https://x, could not fetch it"):
         fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
+
+
+def test_a_download_that_stopped_half_way_is_made_again(tmp_path, monkeypatch):
+    raw = write_data_set(tmp_path, "TOY", 4)
+    (raw / "TOY_graph_labels.txt").unlink()
+    asked = []
+    monkeypatch.setattr(
+        "brainfed.graphs.tudataset.fetch.TUDataset", lambda folder, name: asked.append((name, raw.exists()))
+    )
+    fetch_data_sets(["TOY"], tmp_path, lambda *_: None)
+    assert asked == [("TOY", False)], "what was left is removed, else PyTorch Geometric takes it for whole"
 
 
 def test_a_download_brings_only_what_is_missing(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from brainfed.federation.pace import Pace
 from brainfed.methods.gcfl.settings import CONVOLUTIONS
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.graph_samples import GraphSamples
@@ -121,3 +122,37 @@ def test_a_class_that_an_institution_lacks_stops_nothing():
     truth = np.where(inputs.institution == 0, 0, diagnosis_of(inputs))
     for name in ("selftrain", "gcfl"):
         check(with_labels(inputs, truth), outcome_of(name, with_labels(inputs, truth)))
+
+
+@pytest.mark.parametrize("name", ["selftrain", "gcfl-plus"])
+def test_an_institution_has_the_network_of_its_own_data_set(name):
+    """Wider features and more classes elsewhere in the cohort change no bit of its scores."""
+    held = graph_inputs()
+    (graphs,) = held.graphs
+    width = graphs.nodes.shape[1]
+    padded = replace(graphs, nodes=np.pad(graphs.nodes, ((0, 0), (0, 3))))
+    shapes = ((width, 2),) * len(held.institutions)
+    grouped = replace(held, graphs=(padded,), shapes=shapes, classes=4)
+    scores = outcome_of(name, grouped).scores
+    np.testing.assert_array_equal(scores[..., :2], outcome_of(name, held).scores)
+    assert (scores[..., 2:][np.isfinite(scores[..., 2:])] == 0).all()
+    assert not np.array_equal(scores, outcome_of(name, replace(grouped, shapes=())).scores, equal_nan=True)
+
+
+def test_institutions_may_count_the_same_inside_a_cluster():
+    held = graph_inputs()
+    few = np.flatnonzero(held.institution == 0)[::2]
+    labels = held.labels.copy()
+    labels[:, few] = -1
+    uneven = replace(held, labels=labels)
+    equal, by_size = (outcome_of("gcfl", uneven, weighting=way).scores for way in ("equal", "subjects"))
+    assert not np.array_equal(equal, by_size, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["selftrain", "central-gin", "fedavg-gin", "gcfl"])
+def test_a_training_that_diverges_gets_a_sentence(name):
+    held = graph_inputs()
+    (graphs,) = held.graphs
+    huge = replace(held, graphs=(replace(graphs, nodes=graphs.nodes * np.float32(1e30)),))
+    with pytest.raises(UserError, match=r"expected (a finite loss|finite weights), found NaN or"):
+        outcome_of(name, huge, learning_rate=1e30)

@@ -13,6 +13,8 @@ FAMILY_TITLES = {
     "graph": "networks, no federation",
     "federated": "federated",
 }
+TITLES = {"fedprox-gin": "FedProx GIN"}
+"""Shipped variant that is not called after its method -> its title."""
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""
 PATIENT_LEVEL = "subjects"
@@ -107,6 +109,8 @@ class ShownVariant:
 
         The whole name and no title if it is not called after its method.
         """
+        if self.name in TITLES:
+            return "", TITLES[self.name]
         if self.name != self.method and not self.name.startswith(f"{self.method}-"):
             return f"-{self.name}", ""
         rest = self.name.removeprefix(self.method)

@@ -1,6 +1,6 @@
 """Read one repeat's artefacts, join them by subject id, and hide every test label."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.inpainting.fusing.fused import read_fused
+from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.streams import Streams
 from brainfed.samples.aligned import read_features, read_graph
 from brainfed.samples.graph_inputs import GraphInputs
@@ -108,7 +109,18 @@ def assemble_graphs(
     people = _labelled(read_people(split, participants))
     truth = true_labels(people, labels, streams)
     graphs = tuple(read_graph_samples(path, tuple(people["subject"])) for path in connectomes)
-    return GraphInputs(**_columns(people, truth), graphs=graphs, streams=streams, classes=classes), truth
+    shapes = _shapes(people, read_arrays(connectomes[0], []).metadata.get("data_sets", []))
+    inputs = GraphInputs(**_columns(people, truth), graphs=graphs, shapes=shapes, streams=streams, classes=classes)
+    return inputs, truth
+
+
+def _shapes(people: pd.DataFrame, data_sets: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
+    """(M) features and classes of the institutions' data sets, the most of several; empty without data sets."""
+    if not data_sets:
+        return ()
+    most = {each["name"]: (int(each["features"]), int(each["classes"])) for each in data_sets}
+    held = [[most[site] for site in own["site"].unique()] for _, own in people.groupby("institution")]
+    return tuple((max(features for features, _ in own), max(classes for _, classes in own)) for own in held)
 
 
 def _labelled(people: pd.DataFrame) -> pd.DataFrame:

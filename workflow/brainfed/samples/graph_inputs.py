@@ -12,6 +12,8 @@ class GraphInputs(LabelledSubjects):
 
     Attributes:
         graphs: the n graphs in the order of the subjects, shared by the folds, or such graphs of every fold.
+        shapes: (M) features of a node and number of classes of every institution, where its data have fewer than the
+            widest: columns beyond are zeros, labels beyond do not occur. Empty: all have all.
 
     Raises:
         ValueError: as of `LabelledSubjects`, or the graphs of a fold are not n, or differ in their node features.
@@ -19,6 +21,7 @@ class GraphInputs(LabelledSubjects):
     """
 
     graphs: tuple[GraphSamples, ...]
+    shapes: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         """Reject graphs of other subjects."""
@@ -33,6 +36,10 @@ class GraphInputs(LabelledSubjects):
                     f"{graphs.nodes.shape[1]}"
                 )
             check_graph_samples(graphs, self.subjects, f"graphs of fold {number}" if len(self.graphs) > 1 else "graphs")
+
+    def shape(self, institution: int) -> tuple[int, int]:
+        """Features of a node and number of classes of an institution."""
+        return self.shapes[institution] if self.shapes else (self.graphs[0].nodes.shape[1], self.classes)
 
     def fold_graphs(self, fold: int) -> GraphSamples:
         """The n graphs that fold `fold` uses."""

@@ -1,7 +1,7 @@
 """Whole graphs as samples: the connectomes of subjects, or molecules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +58,12 @@ class GraphSamples:
         return GraphSamples(
             node_start, self.nodes[nodes], edge_start, self.source[edges], self.target[edges], self.weight[edges]
         )
+
+    def narrowed(self, width: int) -> "GraphSamples":
+        """The same graphs with the first columns of their node features."""
+        if width == self.nodes.shape[1]:
+            return self
+        return replace(self, nodes=np.ascontiguousarray(self.nodes[:, :width]))
 
 
 def read_graph_samples(path: Path | str, subjects: Sequence[str]) -> GraphSamples:

@@ -76,6 +76,19 @@ def test_bad_labels_get_a_sentence_before_any_job_and_in_the_check(tmp_path, lab
     assert words in finding.sentence
 
 
+def test_labels_that_are_no_text_get_a_sentence(tmp_path):
+    raw = write_data_set(tmp_path, "TOY", 4)
+    (raw / "TOY_graph_labels.txt").write_bytes(b"1\n\xff\xfe\n")
+    with pytest.raises(UserError, match="expected a text file with a label a line, found one that cannot be read"):
+        list_cohort("toys", settings(tmp_path, "TOY"))
+
+
+def test_a_byte_order_mark_is_no_label(tmp_path):
+    raw = write_data_set(tmp_path, "TOY", 4)
+    (raw / "TOY_graph_labels.txt").write_bytes(b"\xef\xbb\xbf1\n2\n1\n2\n")
+    assert len(list_cohort("toys", settings(tmp_path, "TOY")).subjects) == 4
+
+
 def test_an_absent_file_names_the_command_that_fetches(tmp_path):
     raw = write_data_set(tmp_path, "TOY", 4)
     (raw / "TOY_A.txt").unlink()
@@ -100,6 +113,10 @@ def test_the_check_counts_graphs(tmp_path):
         ({"classes": []}, "expected names of the classes of the graphs"),
         ({"tudataset": {"names": ["A", "A"]}}, "expected every data set once, found 'A' twice"),
         ({"tudataset": {"names": ["../A"]}}, "expected the name of a data set, found '../A'"),
+        ({"rows": {"site": ["TOY"]}}, "rows: expected none with source tudataset"),
+        ({"unlabelled": "keep"}, "unlabelled: expected none with source tudataset"),
+        ({"exclude": {"mean_fd": 0.5}}, "exclude: expected none with source tudataset"),
+        ({"phenotype": "table.csv"}, "phenotype: expected none with source tudataset"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(tmp_path, changes, words):
@@ -144,6 +161,37 @@ def project(folder, *variants: str, **changes: object) -> ProjectSettings:
 def test_a_method_of_features_is_refused_for_graphs(tmp_path):
     with pytest.raises(UserError, match=r"expected variants that classify graphs for cohort 'toys'.*'ridge-central'"):
         make_plan(project(tmp_path, "selftrain", "ridge-central"))
+
+
+def groups(folder, split: dict[str, object], *variants: str, **changes: object) -> ProjectSettings:
+    """A project of two data sets."""
+    cohort = project(folder).cohorts["toys"]
+    held = {"source": "tudataset", "target": "class", "classes": list(cohort.classes)}
+    held["tudataset"] = {"folder": str(folder), "names": ["OTHER", "TOY"]}
+    return project(folder, *variants, cohorts={"toys": held}, split=split, **changes)
+
+
+@pytest.mark.parametrize(
+    "split", [{"institutions": "random"}, {"institutions": "sites", "validation": "leave_one_site_out"}]
+)
+def test_data_sets_with_other_features_are_not_mixed(tmp_path, split):
+    with pytest.raises(UserError, match="expected `institutions: sites` and no site left out for cohort 'toys'"):
+        make_plan(groups(tmp_path, split, "selftrain"))
+
+
+def test_data_sets_with_other_features_are_not_pooled(tmp_path):
+    with pytest.raises(UserError, match=r"expected no training on pooled data for cohort 'toys'.*'central-gin'"):
+        make_plan(groups(tmp_path, {"institutions": "sites"}, "selftrain", "central-gin"))
+    plan = make_plan(groups(tmp_path, {"institutions": "sites"}, "majority", "selftrain", "gcfl"))
+    assert len(plan.experiments["methods"].variants) == 3
+
+
+@pytest.mark.parametrize("key", ["connectomes", "features"])
+def test_settings_of_connectomes_are_refused_for_graphs(tmp_path, key):
+    changed = {"connectomes": {"density": 0.2}, "features": {"fisher_z": True}}[key]
+    held = project(tmp_path, "selftrain", "thin", variants={"thin": {"method": "gcfl", key: changed}})
+    with pytest.raises(UserError, match=rf"variants\.thin\.{key}: expected none for cohort 'toys'"):
+        make_plan(held)
 
 
 def test_without_a_list_of_variants_graphs_get_those_that_classify_them(tmp_path):

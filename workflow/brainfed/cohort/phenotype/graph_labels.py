@@ -41,7 +41,7 @@ def graph_rows(tables: Sequence[str | Path], classes: Sequence[str]) -> list[Row
 
 def _rows(path: Path, classes: Sequence[str]) -> list[Row]:
     name = path.name.removesuffix(SUFFIX)
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = _text(path).splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
     labels = [_label(path, number, line) for number, line in enumerate(lines, start=1)]
@@ -64,6 +64,16 @@ def _rows(path: Path, classes: Sequence[str]) -> list[Row]:
         Row(number, f"{name}-{number:0{width}d}", cells | {str(COLUMNS.diagnosis): meaning[label]}, str(path))
         for number, label in enumerate(labels, start=1)
     ]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"{path}: expected a text file with a label a line, found one that cannot be read ({error}); fetch the "
+            "data set again."
+        ) from error
 
 
 def _label(path: Path, number: int, line: str) -> int:

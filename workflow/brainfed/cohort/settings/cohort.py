@@ -1,7 +1,7 @@
 """Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from brainfed.cohort.settings.bids import BidsSettings
 from brainfed.cohort.settings.classes import CLASSES, Sex, Target, check_class_names, check_meanings
@@ -238,6 +238,13 @@ class CohortSettings:
             raise ValueError(
                 f"target: expected class with source tudataset and with no other source, found {self.target} with "
                 f"source {self.source}; change one of them"
+            )
+        usual: dict[str, Any] = {"phenotype": None, "rows": {}, "series": None, "confounds": None, "unlabelled": "drop"}
+        idle = [name for name, value in usual.items() if graphs and getattr(self, name) != value]
+        if idle or (graphs and self.exclude != ExclusionSettings()):
+            raise ValueError(
+                f"{(idle or ['exclude'])[0]}: expected none with source tudataset, whose graphs have no table and no "
+                "scan, found some; leave it out"
             )
         if graphs and not self.classes:
             raise ValueError(

@@ -108,6 +108,11 @@ class CohortInputs:
             return self.settings_of("source", "target", "classes")
         return self.settings_of("source", "rows", "columns", "codes", "missing", "target", "classes")
 
+    def inclusion_settings(self) -> dict[str, Any]:
+        """The settings that decide who is included."""
+        settings = self.settings_of("source", "constant_regions", "exclude", "target", "unlabelled")
+        return settings | (self.settings_of("classes") if self.settings.kind == "graphs" else {})
+
     def stats_files(self) -> list[str]:
         """FreeSurfer's outputs: tables, or the existing stats files of every subject."""
         source = further_source(self.name, self.settings)

@@ -39,8 +39,10 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
         kind.name: layout.files_of_repeats(variant.stage(kind.name), cohort, experiment.repeats)
         for kind in registry.KINDS
     }
+    shown = shown_variant(variant, experiment)
     return {
-        **shown_variant(variant, experiment),
+        **shown,
+        "twins": _possible(shown["twins"], layout, cohort),
         "costs": own("cost.json"),
         "timings": own("timing.json"),
         "histories": own("history.parquet"),
@@ -56,6 +58,17 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
             if kind.timed
         },
         "fidelity": _fidelity(cohort, experiment, variant),
+    }
+
+
+def _possible(twins: dict[str, dict[str, Any]], layout: Layout, cohort: str) -> dict[str, dict[str, Any]]:
+    """The twins, without advice to pool data sets of graphs that differ in features and classes."""
+    if len(layout.plan.project.cohorts[cohort].tudataset.names) < 2:
+        return twins
+    reason = "data sets that differ in features and classes cannot be pooled"
+    return {
+        side: twin | {"missing": reason} if side == "pooled" and twin["missing"] else twin
+        for side, twin in twins.items()
     }
 
 

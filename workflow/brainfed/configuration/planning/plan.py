@@ -9,6 +9,7 @@ from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.names import TWIN, check_name, check_names, known
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import check_figure
+from brainfed.configuration.planning.graph_cohorts import refuse_other_than_graphs, takes_graphs
 from brainfed.configuration.planning.inner_folds import check_inner_folds
 from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
 from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
@@ -139,16 +140,16 @@ def _experiment(
     check_inner_folds(where, split, variants)
     check_figure(where, settings, variants, split, swept_values(project.experiments[group].split), compared)
     for cohort in cohorts:
-        _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
+        if project.cohorts[cohort].kind == "graphs":
+            refuse_other_than_graphs(where, cohort, project.cohorts[cohort], split, variants, definitions)
+        else:
+            _refuse_other_kind(where, cohort, project.cohorts[cohort], variants)
     return Experiment(name, group, settings, cohorts, regime, split, variants, settings.default)
 
 
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
     """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
-        if cohort.kind == "graphs":
-            _refuse_other_than_graphs(where, name, variant)
-            continue
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
             measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
@@ -157,17 +158,6 @@ def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: 
                 f"{cohort.source!r}, found {variant.name!r} with {kind}; set features.kind: "
                 f"{cohort.kind}{measured}, or name other `cohorts` in the experiment."
             )
-
-
-def _refuse_other_than_graphs(where: str, name: str, variant: Variant) -> None:
-    """Reject what reads features or phenotypes, for a cohort of graphs, which have none."""
-    if variant.method.needs == ("connectomes",) or variant.method.name == "majority":
-        return
-    able = ", ".join(one.name for one in METHODS.values() if one.needs == ("connectomes",))
-    raise UserError(
-        f"{where}: expected variants that classify graphs for cohort {name!r}, whose source is 'tudataset', found "
-        f"{variant.name!r}; choose among the methods majority, {able}, or name other `cohorts` in the experiment."
-    )
 
 
 def _variant_names(
@@ -206,7 +196,7 @@ def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -
     """Whether all cohorts have the kind of features that a shipped variant names; most variants name none."""
     method = METHODS[str(definition["method"])]
     if any(cohort.kind == "graphs" for cohort in cohorts):
-        return method.needs == ("connectomes",) or method.name == "majority"
+        return takes_graphs(method)
     of_method = FEATURES.of_method(method)
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)

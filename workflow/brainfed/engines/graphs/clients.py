@@ -28,6 +28,7 @@ from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.gin import GIN
+from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
 
@@ -70,7 +71,7 @@ class GraphClients:
         first, self.dropout = modules[0][0], KeyedDropout(modules[0][0].dropout, streams)
         self.side_by_side = SideBySide(lambda: Trainer(first.pre.weight.detach(), self.dropout))
         self.graphs = [_graphs(own, held) for own, held in zip(modules, cohort.graphs, strict=True)]
-        self._parts = _largest_first(cohort)
+        self._parts = cohort.largest_first()
         self.samples = (cohort.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
         self.batches = Batches(settings.batch, cohort.subjects, cohort.folds, streams, even=False)
@@ -91,12 +92,17 @@ class GraphClients:
         return self._shared(0)
 
     def fit(self, number: int, chosen: Sequence[int]) -> Mapping[int, Message]:
-        """Run the local epochs of the chosen institutions."""
+        """Run the local epochs of the chosen institutions.
+
+        Raises:
+            UserError: a loss is not finite.
+        """
         self.curves.losses[number] = np.nan
         steps = [self.batches.of(self.cohort.labels, number, epoch) for epoch in range(self.settings.local_epochs)]
         parts = [(place, position) for place, position in self._parts if place in chosen]
         losses = self.side_by_side.map(lambda trainer, part: self._train(trainer, number, part, steps), parts)
         for part, loss in zip(parts, losses, strict=True):
+            self._require_finite(number, part, loss)
             self.curves.losses[number, *part] = loss
         return {place: self._reply(place) for place in chosen}
 
@@ -155,6 +161,14 @@ class GraphClients:
 
     def _shared(self, place: int) -> dict[str, Tensor]:
         return {wire_name(name): stack for name, stack in self.weights[place].stacks.items() if name in self.shares}
+
+    def _require_finite(self, number: int, part: tuple[int, int], loss: float) -> None:
+        place, position = part
+        if self.samples[place, position] and not math.isfinite(loss):
+            raise UserError(
+                f"training of institution {place} (fold {self.cohort.folds[position]}, round {number + 1}): expected a "
+                "finite loss, found NaN or an infinite one; lower learning_rate."
+            )
 
     def _reply(self, place: int) -> Message:
         tensors = self._shared(place)
@@ -243,16 +257,6 @@ def _own_names(module: GIN, shares: Collection[str]) -> frozenset[str]:
     if unknown := sorted(set(shares) - names.keys()):
         raise ValueError(f"shares: expected names among {', '.join(names)}, found {unknown[0]}")
     return frozenset(names[name] for name in shares)
-
-
-def _largest_first(cohort: GraphCohort) -> list[tuple[int, int]]:
-    """All (institution, place of the fold), so that threads which take one after the other end at nearly one time."""
-    sizes = {
-        (place, position): len(graphs.nodes)
-        for place, own in enumerate(cohort.graphs)
-        for position, graphs in enumerate(own)
-    }
-    return sorted(sizes, key=lambda part: -sizes[part])
 
 
 def _graphs(modules: Sequence[GIN], held: Sequence[GraphSamples]) -> list[Graphs]:

@@ -34,6 +34,7 @@ class GraphCohort:
         members: Sequence[IntArray],
         folds: tuple[int, ...],
         classes: int,
+        widths: Sequence[int] = (),
     ) -> "GraphCohort":
         """Give every institution its own graphs.
 
@@ -43,11 +44,14 @@ class GraphCohort:
             members: (M,) positions of each institution's subjects.
             folds: numbers of the F folds.
             classes: number of classes.
+            widths: (M,) columns of node features that each institution has; empty: all.
         """
         held = torch.full((len(members), len(folds), max(map(len, members))), -1)
         for place, own in enumerate(members):
             held[place, :, : len(own)] = torch.from_numpy(labels[:, own])
         parts = [[each.of(own) for each in graphs] for own in members]
+        if widths:
+            parts = [[each.narrowed(width) for each in own] for own, width in zip(parts, widths, strict=True)]
         return cls([own if len(own) > 1 else own * len(folds) for own in parts], held, folds, classes)
 
     @property
@@ -59,3 +63,12 @@ class GraphCohort:
         """Positions of an institution's graphs without a training label in a fold: all that it tests among them."""
         labels = self.labels[place, position, : self.subjects[place]]
         return torch.nonzero(labels < 0)[:, 0].cpu().numpy()
+
+    def largest_first(self) -> list[tuple[int, int]]:
+        """All (institution, place of the fold): threads that take one after the other end at nearly one time."""
+        sizes = {
+            (place, position): len(graphs.nodes)
+            for place, own in enumerate(self.graphs)
+            for position, graphs in enumerate(own)
+        }
+        return sorted(sizes, key=lambda part: -sizes[part])

@@ -62,7 +62,7 @@ class GraphTraining:
         """The untrained institutions, and the positions (M) of their subjects."""
         inputs, folds = self.inputs, tuple(range(self.inputs.folds))
         members = [np.flatnonzero(self.pools == pool) for pool in range(int(self.pools.max()) + 1)]
-        cohort = GraphCohort.of(inputs.graphs, inputs.labels, members, folds, inputs.classes)
+        cohort = GraphCohort.of(inputs.graphs, inputs.labels, members, folds, inputs.classes, self._widths)
         modules = [[self._module(fold, place) for fold in folds] for place in range(len(members))]
         shared = [wire_name(name) for name, _ in modules[0][0].named_parameters() if name.startswith(SHARED)]
         return GraphClients(
@@ -74,8 +74,18 @@ class GraphTraining:
             sends_gradient_norm=self.sends_gradient_norm,
         ), members
 
+    @property
+    def _shapes(self) -> list[tuple[int, int]]:
+        """Features and classes of every trainer's network: its institution's, of a pooled one the most of all."""
+        own = [self.inputs.shape(place) for place in range(len(self.inputs.institutions))]
+        return own if self.topology != "central" else [tuple(map(max, zip(*own, strict=True)))]
+
+    @property
+    def _widths(self) -> list[int]:
+        return [features for features, _ in self._shapes]
+
     def _module(self, fold: int, place: int) -> GIN:
-        module = self.network(self.inputs.graphs[0].nodes.shape[1], self.inputs.classes)
+        module = self.network(*self._shapes[place])
         module.start(self.inputs.streams, fold, place)
         return module.to(self.run.device, getattr(torch, self.run.precision))
 

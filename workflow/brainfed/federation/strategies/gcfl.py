@@ -8,7 +8,7 @@ them, and is cut in two. Institutions of one cluster share one model, from the r
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ class GCFL:
         eps2: and the largest norm of an update above this.
         first_round: number of the first round after which clusters are cut, from 0; the paper's rounds after the 20th.
         clustering: `minimum_cut` is the paper's; `balanced` cuts off no single institution.
+        weighting: of institutions inside a cluster, `equal` or by training samples.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class GCFL:
         eps2: float,
         first_round: int = 20,
         clustering: Clustering = "minimum_cut",
+        weighting: Literal["equal", "subjects"] = "subjects",
     ) -> None:
         self.institutions, self.similarity = institutions, similarity
-        self.eps1, self.eps2, self.first_round = eps1, eps2, first_round
+        self.eps1, self.eps2, self.first_round, self.weighting = eps1, eps2, first_round, weighting
         self.tensors = {name: torch.stack([tensor] * len(institutions)) for name, tensor in start.items()}
         self._cut, self._folds = CUTS[clustering], len(next(iter(start.values())))
         self._clusters: list[IntArray] = []
@@ -148,7 +150,7 @@ class GCFL:
         clusters = torch.from_numpy(self._clusters[-1]).T
         for cluster in range(int(clusters.max()) + 1):
             inside = clusters == cluster
-            weights = institution_weights(counts * inside, "subjects")
+            weights = institution_weights(counts * inside, self.weighting)
             places = torch.nonzero(inside.any(dim=1))[:, 0].tolist()
             shared = [{name: replies[place].tensors[name] for name in self.tensors} for place in places]
             means = average(shared, weights[places])

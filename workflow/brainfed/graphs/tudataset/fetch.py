@@ -1,6 +1,7 @@
 """Download data sets of the TU Dortmund collection, with PyTorch Geometric."""
 
 import logging
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from torch_geometric.datasets import TUDataset
 
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
+
+NEEDED = ("A", "graph_indicator", "graph_labels")
+"""Parts that every data set has; one that lacks some was left half way."""
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +28,9 @@ def fetch_data_sets(names: Sequence[str], folder: str | Path, progress: Callable
         UserError: the source cannot be reached or has no such data set, or the disk is full.
     """
     for done, name in enumerate(names, start=1):
-        if not (Path(folder) / name / "raw" / f"{name}_A.txt").is_file():
+        raw = Path(folder) / name / "raw"
+        if not all((raw / f"{name}_{part}.txt").is_file() for part in NEEDED):
+            shutil.rmtree(raw, ignore_errors=True)
             _fetch(name, Path(folder))
         progress(done, len(names), "data sets of graphs")
 

@@ -28,6 +28,7 @@ class DataSet:
         source: (E,) number of a node inside its graph; without self-loops and repeated edges.
         target: (E,) the same.
         by_degree: whether the features are degrees.
+        classes: number of classes.
     """
 
     name: str
@@ -37,6 +38,7 @@ class DataSet:
     source: IntArray
     target: IntArray
     by_degree: bool
+    classes: int
 
     def __len__(self) -> int:
         """Number of graphs n."""
@@ -74,7 +76,13 @@ def read_data_set(folder: Path | str, name: str, graphs: int) -> DataSet:
         nodes = one_hot(torch.from_numpy(degree)).numpy()
     else:
         nodes = data.x[:, counts["num_node_attributes"] :].numpy()
-    return DataSet(name, sizes.astype(np.int64), nodes.astype(np.float32), edges, source, target, unlabelled)
+    if len(nodes) != sizes.sum():
+        raise UserError(
+            f"{Path(folder) / name}_node_labels.txt: expected a line for each of {sizes.sum()} nodes, found "
+            f"{len(nodes)}; fetch the data set again."
+        )
+    classes = len(data.y.unique())
+    return DataSet(name, sizes.astype(np.int64), nodes.astype(np.float32), edges, source, target, unlabelled, classes)
 
 
 def _check(where: str, sizes: IntArray, edges: IntArray, source: IntArray, target: IntArray, graphs: int) -> None:

@@ -43,7 +43,13 @@ def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str
     arrays = joined(data_sets)
     ids = [subject for name in order for subject in subjects[name]]
     described = [
-        {"name": data.name, "graphs": len(data), "features": data.nodes.shape[1], "by_degree": data.by_degree}
+        {
+            "name": data.name,
+            "graphs": len(data),
+            "features": data.nodes.shape[1],
+            "by_degree": data.by_degree,
+            "classes": data.classes,
+        }
         for data in data_sets
     ]
     write_arrays(out.graphs, arrays, {"subjects": ids, "data_sets": described, "crossings": []})

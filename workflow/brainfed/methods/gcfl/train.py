@@ -54,6 +54,7 @@ def train_gcfl(inputs: GraphInputs, settings: GCFLSettings, run: Run) -> Outcome
             eps2=settings.eps2,
             first_round=settings.first_cut,
             clustering=settings.clustering,
+            weighting=settings.weighting,
         )
 
     return train_graphs(_training(GCFL_METHOD, inputs, settings, run, server, sends_gradient_norm=plus))

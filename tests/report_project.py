@@ -14,7 +14,6 @@ from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.flags import FlagSettings
-from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.experiment import score_experiment
@@ -34,12 +33,13 @@ from brainfed.reporting.figures.scores.gallery import draw_experiment
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
-from brainfed.runtime.settings import restore
 from report_experiments import write_fused
 
 CAPTIONS = sorted(str(path) for path in (Path(__file__).parents[1] / "workflow" / "report").glob("*.rst"))
 SUBJECTS, REGIONS, FOLDS, REPEATS = 48, 14, 4, 2
 SPLIT = {"validation": "folds", "institutions": "random", "folds": FOLDS, "stratify": "label"}
+POOLED = True
+"""Whether a class means the same in all institutions."""
 INSTITUTIONS = ("institution-1", "institution-2")
 SAGE = KNOWN["fedsage-plus"]
 SKILL = {
@@ -185,12 +185,17 @@ def _write_splits(cohort: Path, people: pd.DataFrame) -> list[str]:
             {
                 "subject": people["subject"],
                 "institution": [INSTITUTIONS[value % 2] for value in rank],
-                "fold": [(value // 2) % FOLDS for value in rank],
+                "fold": [_fold(value // 2) for value in rank],
             }
         )
         paths.append(str(cohort / f"split-{repeat}.parquet"))
         write_table(paths[-1], split)
     return paths
+
+
+def _fold(rank: int) -> int:
+    """Under `holdout` every third is tested and the others train."""
+    return (-1 if rank % 3 else 0) if SPLIT["validation"] == "holdout" else rank % FOLDS
 
 
 def _write_graph(cohort: Path, split: str) -> str:
@@ -215,7 +220,7 @@ def _write_graph(cohort: Path, split: str) -> str:
 
 def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.DataFrame) -> None:
     folder = cohort / "methods" / name / f"repeat-{repeat}"
-    drawn = pd.read_parquet(split).merge(people, on="subject")
+    drawn = pd.read_parquet(split).query("fold >= 0").merge(people, on="subject")
     label = drawn["diagnosis"].to_numpy(np.int64)
     random = np.random.default_rng([len(name), repeat])
     margin = SKILL[name] * (label - 0.5) + (random.standard_normal(len(label)) if SKILL[name] else 0.0)
@@ -330,6 +335,8 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "repeats": REPEATS,
         "split": SPLIT,
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
+        "pooled": POOLED,
+        **({"participants": str(cohort / "participants.parquet")} if SPLIT["validation"] == "holdout" else {}),
         "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")},
         "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
         "variants": [
@@ -402,10 +409,12 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         twins={name: {"alone": twin} for name, twin in TWINS.items()},
         reference="ridge-central",
         outputs=experiment["tables"],
-        ratio=restore(SplitSettings, SPLIT).test_train_ratio,
+        participants=experiment.get("participants"),
+        pooled=POOLED,
     )
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
+    inputs |= {"splits": splits, "participants": [path for path in [experiment.get("participants")] if path]}
     variants = [read_variant(variant) for variant in experiment["variants"]]
     draw_experiment(
         variants,
@@ -414,6 +423,6 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         reference="ridge-central",
         outputs=experiment["figures"],
         words=words,
-        ratio=restore(SplitSettings, SPLIT).test_train_ratio,
+        pooled=POOLED,
     )
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

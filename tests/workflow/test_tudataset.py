@@ -92,3 +92,30 @@ def test_bad_files_stop_the_run_at_its_start(finished):
         in done.stdout + done.stderr
     )
     assert done.returncode
+
+
+def test_data_sets_of_two_and_three_classes_are_scored_apart(tmp_path_factory):
+    """One test set each: an institution is scored over the classes of its data set."""
+    project = new_project(tmp_path_factory.mktemp("kinds"), subjects=0)
+    write_data_set(project.folder / "resources" / "tudataset", "TWO", 30)
+    write_data_set(project.folder / "resources" / "tudataset", "THREE", 30, labels=(1, 2, 3), seed=1)
+    project.configure(
+        cohorts={
+            "kinds": COHORT
+            | {
+                "classes": ["class 1", "class 2", "class 3"],
+                "tudataset": {"folder": "resources/tudataset", "names": ["TWO", "THREE"]},
+            }
+        },
+        split={"institutions": "sites", "validation": "holdout", "tested": 0.2, "repeats": 1},
+        variants={name: VARIANTS[name] for name in ("alone", "average")},
+        experiments={"methods": {"variants": ["majority", "alone", "average"], "reference": "alone"}},
+    )
+    project.snakemake("--cores", "1")
+    tables = project.folder / "results" / "kinds" / "tables"
+    assert set(pd.read_csv(tables / "methods-tests.tsv", sep="\t")["scope"]) == {"institution"}
+    auc = pd.read_csv(tables / "methods-runs.tsv", sep="\t").query("metric == 'auc'")
+    assert auc.loc[auc["scope"].isin(["institution:TWO", "institution:THREE"]), "value"].notna().all()
+    page = (project.folder / "results" / "reports" / "tiny.html").read_text().partition("The config, every default")[0]
+    assert "Test subjects are not pooled" in page and "all test subjects pooled" not in page
+    assert "(1 run, too few for an interval)" in page

@@ -7,6 +7,9 @@ rule score_experiment:
             wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
         ),
         splits=lambda wc: LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment]),
+        participants=lambda wc: LAYOUT.labels_beside(
+            wc.cohort, PLAN.experiments[wc.experiment]
+        ),
     output:
         summary=report(
             "results/{cohort}/tables/{experiment}.tsv",
@@ -49,8 +52,8 @@ rule score_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
             twins=lambda wc: twins_of(PLAN.experiments[wc.experiment]),
+            pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
         ),
     message:
         "Scoring experiment {wildcards.experiment} ({wildcards.cohort})"

@@ -176,6 +176,14 @@ rule draw_experiment:
         predictions=lambda wc: LAYOUT.method_files(
             wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
         ),
+        splits=lambda wc: (
+            LAYOUT.splits(wc.cohort, PLAN.experiments[wc.experiment])
+            if PLAN.experiments[wc.experiment].split.trains_untested
+            else []
+        ),
+        participants=lambda wc: LAYOUT.labels_beside(
+            wc.cohort, PLAN.experiments[wc.experiment]
+        ),
         histories=lambda wc: LAYOUT.method_files(
             wc.cohort, PLAN.experiments[wc.experiment], "history.parquet"
         ),
@@ -204,6 +212,7 @@ rule draw_experiment:
         given=named(
             code=code_of("scripts/draw_experiment.py"),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: [
                 shown_variant(variant, PLAN.experiments[wc.experiment])
@@ -211,7 +220,6 @@ rule draw_experiment:
             ],
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
-            ratio=lambda wc: PLAN.experiments[wc.experiment].split.test_train_ratio,
         ),
     message:
         "Drawing experiment {wildcards.experiment} ({wildcards.cohort})"

@@ -17,9 +17,11 @@ with job(snakemake) as running:
             "runs": [files.runs],
             "tests": [files.tests],
             "gain": [files.gain],
+            "splits": list(files.splits),
+            "participants": list(files.participants),
         },
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
         words=class_words(params.target, params.classes),
-        ratio=params.ratio,
+        pooled=params.pooled,
     )

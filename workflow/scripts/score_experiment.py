@@ -13,5 +13,6 @@ with job(snakemake) as running:
         twins=params.twins,
         reference=params.reference,
         outputs=dict(snakemake.output.items()),
-        ratio=params.ratio,
+        pooled=params.pooled,
+        participants=next(iter(snakemake.input.participants), None),
     )

@@ -4,6 +4,7 @@ import pytest
 
 from brainfed.cohort.settings.cohort import CohortSettings, ExtractionSettings
 from brainfed.cohort.settings.simulation import SimulatedSite, SimulateSettings
+from brainfed.cohort.settings.tudataset import TUDatasetSettings
 from brainfed.configuration.validation import validate
 from brainfed.runtime.errors import UserError
 
@@ -55,3 +56,12 @@ def test_a_simulation_without_subjects_at_any_site_is_refused():
 def test_an_impossible_simulated_site_is_refused(key, value, least):
     found = complaint(simulate={"sites": {"a": {key: value}}})
     assert f"simulate.sites.a.{key}: expected at least {least:g}, found {value}" in found
+
+
+@pytest.mark.parametrize(("names", "one"), [(("MUTAG",), True), (("MUTAG", "BZR"), False)])
+def test_several_data_sets_of_graphs_have_a_task_each(names, one):
+    graphs = CohortSettings(
+        source="tudataset", target="class", classes=("a", "b"), tudataset=TUDatasetSettings(names=names)
+    )
+    assert graphs.one_task == one
+    assert CohortSettings(source="timeseries", phenotype="p.csv", series="{file}").one_task

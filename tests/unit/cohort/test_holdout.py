@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.splits.holdout import spread_evenly
 from brainfed.cohort.splits.institutions import split
+from brainfed.evaluation.experiment import ratio_of_splits
+from brainfed.runtime.artefacts import write_table
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -189,15 +191,24 @@ def test_impossible_parts_are_refused(settings, words):
 
 
 @pytest.mark.parametrize(
-    ("settings", "folds", "ratio"),
-    [
-        ({}, 5, None),
-        ({"validation": "leave_one_site_out"}, None, None),
-        ({"validation": "holdout"}, 1, 1 / 8),
-        ({"validation": "holdout", "tested": 0.25, "held_back": 0.0}, 1, 1 / 3),
-    ],
+    ("validation", "folds", "untested"),
+    [("folds", 5, False), ("leave_one_site_out", None, False), ("holdout", 1, True)],
 )
-def test_the_settings_know_the_number_of_folds_and_the_size_of_a_test_set(settings, folds, ratio):
-    found = SplitSettings(**settings)
-    assert found.test_folds == folds
-    assert found.test_train_ratio == (None if ratio is None else pytest.approx(ratio))
+def test_the_settings_know_the_number_of_folds_and_whether_others_train(validation, folds, untested):
+    found = SplitSettings(validation=validation)
+    assert (found.test_folds, found.trains_untested) == (folds, untested)
+
+
+@pytest.mark.parametrize(
+    ("institutions", "people", "ratio"), [(30, 6, 1 / 4), (2, 100, 1 / 8)], ids=["rounded", "as the settings"]
+)
+def test_the_ratio_of_tested_to_trained_is_what_the_split_holds(tmp_path, institutions, people, ratio):
+    """Of six subjects one is tested, one held back and four train: 1/4, not 1/8; the unlabelled do not count."""
+    labels = [number % 2 for number in range(institutions * people)]
+    included, participants = cohort([*labels, *[None] * 20])
+    settings = SplitSettings(count=institutions, validation="holdout")
+    paths = [str(tmp_path / f"{repeat}.parquet") for repeat in range(2)]
+    for repeat, path in enumerate(paths):
+        write_table(path, split(included, participants, settings, Streams(seed=7, repeat=repeat)))
+    write_table(tmp_path / "participants.parquet", participants)
+    assert ratio_of_splits(paths, str(tmp_path / "participants.parquet")) == pytest.approx(ratio)

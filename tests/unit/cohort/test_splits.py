@@ -256,6 +256,29 @@ def test_a_site_with_one_diagnosis_is_refused():
         split(*tables, SplitSettings(institutions="sites", folds=2), STREAMS)
 
 
+CLASSES = ("class 1", "class 2", "class 3")
+
+
+def test_a_data_set_may_lack_a_class_that_another_has():
+    """Two data sets of graphs, one of two and one of three classes: each is divided with its own."""
+    site = ["AIDS"] * 20 + ["IMDB-MULTI"] * 30
+    tables = cohort([*([0, 1] * 10), *([0, 1, 2] * 10)], site=site)
+    settings = SplitSettings(institutions="sites", folds=5)
+    drawn = split(*tables, settings, STREAMS, "class", CLASSES).merge(tables[1], on="subject")
+    held = drawn.groupby(["institution", "diagnosis", "fold"]).size()
+    assert set(held["AIDS"]) == {2} and set(held["IMDB-MULTI"]) == {2}
+    with pytest.raises(UserError, match="institution AIDS needs at least 5 different c "):
+        split(*tables, settings, STREAMS, "diagnosis", ("a", "b", "c"))
+
+
+def test_a_data_set_with_too_few_graphs_of_its_own_class_is_sent_to_holdout():
+    tables = cohort([0] * 10 + [1] * 4, site=["MUTAG"] * 14)
+    words = r"institution MUTAG needs at least 5 different class 2 graphs for 5 folds, it has 4; lower `folds`, or use "
+    with pytest.raises(UserError, match=words + "`validation: holdout`, or merge it with another institution"):
+        split(*tables, SplitSettings(institutions="sites", folds=5), STREAMS, "class", CLASSES)
+    split(*tables, SplitSettings(institutions="sites", validation="holdout"), STREAMS, "class", CLASSES)
+
+
 def test_fewer_subjects_than_institutions_times_folds_are_refused():
     with pytest.raises(UserError, match="5 institutions x 5 folds need at least 25 different subjects, 24 are"):
         split(*cohort([0, 1] * 12), SplitSettings(), STREAMS)

@@ -37,8 +37,8 @@ def table(label=LABEL, scores=SCORES, **columns):
     return frame.assign(**columns)
 
 
-def found(label=LABEL, scores=SCORES):
-    return class_metrics(label, scores, scores.argmax(axis=1), NAMES)
+def found(label=LABEL, scores=SCORES, held=None):
+    return class_metrics(label, scores, scores.argmax(axis=1), NAMES, held)
 
 
 def test_three_classes_by_hand():
@@ -52,6 +52,34 @@ def test_three_classes_by_hand():
     assert values["auc:CN"] == pytest.approx(7 / 8)
     assert values["auc:MCI"] == 1
     assert values["auc"] == pytest.approx((7 / 8 + 1 + 1) / 3)
+
+
+def test_an_institution_is_scored_over_the_classes_that_it_has():
+    """East has three classes, west the first two: its AUC is their mean, and a call of the third an error."""
+    west = np.array([0, 0, 1, 1])
+    scores = np.array([[0.8, 0.1, 0.1], [0.4, 0.5, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
+    both = pd.concat([table(), table(west, scores, institution="west", subject=[f"w{n}" for n in range(4)])])
+    runs = score_runs(both).set_index(["scope", "metric"])["value"]
+    assert runs["institution:west", "auc"] == pytest.approx((1 + 3 / 4) / 2)
+    assert runs["institution:west", "balanced_accuracy"] == 1 / 2
+    assert np.isnan(runs["institution:west", "auc:AD"])
+    assert runs["institution:east", "auc"] == found()["auc"]
+    assert runs["institution", "auc"] == (runs["institution:west", "auc"] + runs["institution:east", "auc"]) / 2
+
+
+def test_a_class_of_another_fold_of_the_repeat_is_undefined_here():
+    """A third class in fold 1 alone: fold 0 of that repeat has no AUC; in a repeat without it, it has one."""
+    label, scores = LABEL[:4], SCORES[:4]
+    lacking = [table(label, scores, subject=list("abcd"), repeat=repeat) for repeat in (0, 1)]
+    runs = score_runs(pd.concat([*lacking, table(fold=1)]))
+    of = runs[(runs["scope"] == "institution:east") & (runs["metric"] == "auc")].set_index(["repeat", "fold"])["value"]
+    assert np.isnan(of[0, 0]) and of[0, 1] == found()["auc"]
+    assert of[1, 0] == found(label, scores, held={0, 1})["auc"]
+
+
+def test_an_institution_with_one_class_has_no_auc():
+    runs = score_runs(table(np.zeros(6, dtype=int))).set_index(["scope", "metric"])["value"]
+    assert np.isnan(runs["institution:east", "auc"]) and np.isnan(runs["institution:east", "balanced_accuracy"])
 
 
 def test_they_are_scikit_learns():

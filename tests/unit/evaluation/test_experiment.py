@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.experiment import compare_with_reference, score_experiment
+from brainfed.evaluation.experiment import compare_with_reference, ratio_of_splits, score_experiment
 from brainfed.evaluation.experiment import test_train_ratio as ratio
 from brainfed.evaluation.predictions import read_predictions
 from brainfed.evaluation.scores import GAIN_COLUMNS
@@ -100,6 +100,12 @@ def test_every_variant_is_tested_against_the_reference_in_both_scopes(tmp_path, 
     assert (accuracy["reference"], accuracy["difference"], accuracy["p_holm"]) == ("guessing", 0.5, 0.0)
 
 
+def test_pooled_subjects_of_several_data_sets_are_not_tested(tmp_path, files):
+    found = tables(tmp_path, files, pooled=False)
+    assert set(found["tests"]["scope"]) == {"institution"}
+    assert len(found["tests"]) == 2 and "pooled" in set(found["runs"]["scope"])
+
+
 def test_holm_counts_every_metric_and_scope_as_one_family(tmp_path, files):
     """One variant, two metrics, two scopes: four tests in one family, not four families of one."""
     wrong = predictions("guessing", 0)
@@ -131,8 +137,14 @@ def test_the_ratio_of_tested_to_training_subjects_is_that_of_the_folds(files):
     assert ratio(fifths) == pytest.approx(0.25)
 
 
+def test_the_ratio_of_folds_is_the_same_in_the_splits(tmp_path, files, splits):
+    people = tmp_path / "participants.parquet"
+    write_table(people, predictions("perfect", 0).rename(columns={"label": "diagnosis"})[["subject", "diagnosis"]])
+    assert ratio_of_splits(splits, str(people)) == ratio(read_predictions(RUNS, files))
+
+
 def test_the_ratio_of_one_test_set_is_given_and_not_counted(tmp_path, files):
-    with pytest.raises(ValueError, match="found one: its ratio is a setting"):
+    with pytest.raises(ValueError, match="found one: its ratio is that of the splits"):
         ratio(pd.DataFrame({"variant": "a", "repeat": [0, 0, 1], "fold": 0}))
     runs = tables(tmp_path, files)["runs"]
     tested = runs[runs["fold"] == 0]
@@ -141,12 +153,20 @@ def test_the_ratio_of_one_test_set_is_given_and_not_counted(tmp_path, files):
 
 
 def test_the_ratio_of_the_split_widens_the_interval(tmp_path, files):
+    """Four are tested; four of the other fold train, and beside them 28 or 4 that no fold tests, or none."""
     wrong = predictions("guessing", 0)
     wrong.loc[0, "score"] = 0.1
     write_table(files[2], wrong)
-    widths = []
-    for given in (1 / 8, 1 / 2, None):
-        found = row(tables(tmp_path, files, ratio=given)["tests"], metric="accuracy", scope="pooled")
+    people, widths = tmp_path / "participants.parquet", []
+    for others in (28, 4, None):
+        ids = [*(f"s{number}" for number in range(8)), *(f"t{number:02d}" for number in range(others or 0))]
+        write_table(people, pd.DataFrame({"subject": ids, "diagnosis": 1}))
+        for repeat in (0, 1):
+            beside = pd.DataFrame({"subject": ids[8:], "institution": "east", "fold": -1})
+            drawn = predictions("perfect", repeat)[["subject", "institution", "fold"]]
+            write_table(tmp_path / f"split-{repeat}.parquet", pd.concat([drawn, beside], ignore_index=True))
+        held = None if others is None else str(people)
+        found = row(tables(tmp_path, files, participants=held)["tests"], metric="accuracy", scope="pooled")
         widths.append((found["ci_high"] - found["ci_low"]) ** 2)
     quarter = 1 / 4
     assert widths[0] / widths[1] == pytest.approx((quarter + 1 / 8) / (quarter + 1 / 2))

@@ -20,6 +20,7 @@ from brainfed.reporting.text.answer import (
     find_answer,
 )
 from brainfed.reporting.text.answer_words import graded, sentences, verdict
+from brainfed.reporting.text.baselines import fedni_sentence, find_fedni
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.variants import ShownVariant, Twin
 
@@ -33,6 +34,7 @@ TWINS = {"alone": Twin("localgcn"), "pooled": Twin("centralgcn")}
 FEDGCN = ShownVariant(
     "fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 10, "noise": 0.01}, topology="federated", twins=TWINS
 )
+FEDNI = replace(FEDGCN, name="fedni", method="fedni", method_title="FedNI")
 QUIET = replace(FEDGCN, name="fedgcn-no-noise", settings={"rounds": 10, "noise": 0.0})
 WOBBLE = np.array([-0.02, -0.01, 0.0, 0.01, 0.02, -0.02, -0.01, 0.0, 0.01, 0.02])
 
@@ -107,7 +109,7 @@ def test_the_verdict_has_one_form_on_both_sides_of_every_limit_of_p(gain):
         (-0.001, 0.09, "anything between no difference and a gain of 0.09"),
         (-0.09, 0.001, "anything between a loss of 0.09 and no difference"),
         (-0.09, -0.001, "a loss of 0.001 to 0.090"),
-        (-0.0001, 0.0001, "no difference"),
+        (-0.0001, 0.0001, "no difference above 0.001"),
     ],
 )
 def test_words_are_graded_by_where_the_interval_lies(low, high, said):
@@ -221,11 +223,51 @@ def test_without_a_federated_method_there_is_no_answer():
     assert len(sentences(answer)) == 1
 
 
+@pytest.mark.parametrize(
+    ("federated", "said"),
+    [([FEDGCN], "the federated method"), ([FEDGCN, QUIET], "all 2 federated methods")],
+)
+def test_a_federated_method_without_an_auc_was_run(federated, said):
+    """A test of ten in a small institution may hold one class: nothing is undefined but the AUC."""
+    runs = runs_of(fedgcn=0.6, fedgcn_no_noise=0.7, ridge_central=0.7).assign(value=np.nan)
+    runs = runs[runs["variant"].isin([variant.name for variant in (*federated, RIDGE)])]
+    answer = found_in(runs, [*federated, RIDGE], "ridge-central")
+    assert answer.chosen is None
+    assert verdict(answer) == f"The AUC of {said} is undefined in every institution"
+    assert not any("No federated method" in one for one in sentences(answer))
+
+
 def test_a_single_run_has_no_interval():
     runs = runs_of(fedgcn=0.7, ridge_central=0.8).query("repeat == 0 and fold == 0")
     answer = found_in(runs, [FEDGCN, RIDGE], "ridge-central")
-    assert "from too few runs for an interval" in sentences(answer)[0]
+    assert sentences(answer)[0].endswith("; 1 run, too few for an interval.")
     assert "[" not in verdict(answer)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(2, False), (3, False), (4, False), (5, True)])
+def test_an_interval_of_few_runs_stands_in_no_sentence(count, shown):
+    runs = runs_of(fedgcn=0.7, localgcn=0.6, fedni=0.65, ridge_central=0.8)
+    runs = runs[5 * runs["repeat"] + runs["fold"] < count]
+    compared = PageTests(Scored(runs, 0.25), [FEDGCN, LOCAL, RIDGE, FEDNI], "ridge-central")
+    answer = find_answer(compared)
+    said = [verdict(answer), *sentences(answer), fedni_sentence(find_fedni(compared))]
+    assert all(("[" in one or "interval 0" in one) == shown for one in said)
+    assert ("the data allow" in " ".join(said)) == shown
+    assert all((f"{count} runs, too few for an interval" in one) != shown for one in said)
+
+
+@pytest.mark.parametrize(("gain", "said"), [
+    (0.0, "there is no difference in any of 10 runs."),
+    (-0.056, "the federated method differs by \u22120.056 in every one of 10 runs."),
+])  # fmt: skip
+def test_equal_runs_are_no_certainty(gain, said):
+    """A saturated demo: 1.000 against 1.000 in every run says nothing about other data."""
+    runs = runs_of(fedgcn=1.0, localgcn=1.0)
+    runs = runs.assign(value=np.where(runs["variant"] == "fedgcn", 1.0 + min(gain, 0.0), 1.0))
+    answer = found_in(runs, [FEDGCN, LOCAL], "localgcn")
+    assert sentences(answer)[0].endswith(f": {said}")
+    assert "[" not in verdict(answer) and "(in all 10 runs)" in verdict(answer)
+    assert answer.score.in_words().endswith("(in all 10 runs)")
 
 
 def test_the_interval_is_the_corrected_one():

@@ -28,6 +28,19 @@ def repeats(request, monkeypatch):
     return request.param
 
 
+def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch):
+    monkeypatch.setattr(report_project, "POOLED", False)
+    monkeypatch.setattr(report_project, "REPEATS", 1)
+    report_project.write_project(tmp_path)
+    outline = report_project.outline_of(tmp_path, show_subjects=False)
+    page = render(read_outline(outline), report_project.CAPTIONS)
+    assert "all test subjects pooled" not in page
+    assert "Test subjects are not pooled: a class of one data set is not that of another." in page
+    assert "mean over institutions" in page and "ROC curve of every method" not in page
+    tests = pd.read_csv(outline["cohorts"][0]["experiments"][0]["tables"]["tests"], sep="\t")
+    assert set(tests["scope"]) == {"institution"}
+
+
 def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats):
     report_project.write_project(tmp_path)
     outline = read_outline(report_project.outline_of(tmp_path, show_subjects=False))
@@ -35,7 +48,8 @@ def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repe
     text = " ".join(re.sub(r"<(style|script)>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
     many = "s" if repeats > 1 else ""
     assert f"the scores are means over {repeats} run{many}." in text
-    assert "A repeat tests 46 people, " in text
+    tested = (pd.read_parquet(outline.cohorts[0].experiments[0].splits[0])["fold"] == 0).sum()
+    assert f"A repeat tests {tested} people, " in text
     assert (
         "2 institutions of consecutive subjects, the rest at random; 10 % of each tested, 10 % held back, once a "
         f"repeat; {repeats} repeat{many}." in text
@@ -46,4 +60,7 @@ def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repe
     tests = pd.read_csv(experiment.tables["tests"], sep="\t")
     assert tests[["p_corrected", "p_paper", "p_holm", "ci_low"]].notna().all().all() == (repeats > 1)
     assert tests["difference"].notna().any()
-    assert read_scored(experiment).ratio == pytest.approx(1 / 8)
+    drawn = [pd.read_parquet(path)["fold"] for path in experiment.splits]
+    found = [(fold == 0).sum() / (fold == -1).sum() for fold in drawn]
+    assert read_scored(experiment).ratio == pytest.approx(sum(found) / repeats)
+    assert found[0] == pytest.approx(1 / 2, abs=0.1)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Checked, Leaver, Person
+from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
 from brainfed.cohort.splits.institutions import draw_institutions
 from brainfed.configuration.names import TWIN
@@ -17,11 +18,16 @@ from brainfed.runtime.streams import Streams
 
 
 def check_splits(
-    checked: Checked, experiments: Sequence[Experiment], seed: int, place: str, classes: Sequence[str] = ()
+    checked: Checked,
+    experiments: Sequence[Experiment],
+    seed: int,
+    place: str,
+    classes: Sequence[str] = (),
+    target: Target = "diagnosis",
 ) -> list[Finding]:
     """Draw every split of the experiments; one that only a target uses does not stop a plain run.
 
-    `classes` names the diagnoses, empty: patients and controls.
+    `classes` names the diagnoses, empty: patients and controls. `target` is what the cohort learns.
     """
     findings: list[Finding] = []
     for name in dict.fromkeys(experiment.regime.split for experiment in experiments):
@@ -32,7 +38,7 @@ def check_splits(
         concerns = "" if usual else f" This concerns `snakemake {' '.join(targets)}` alone."
         findings += [
             Finding("stops" if usual else "notes", place, sentence + concerns)
-            for sentence in _mistakes(checked, settings, seed, classes)
+            for sentence in _mistakes(checked, settings, seed, target, classes)
         ]
     return findings
 
@@ -71,12 +77,14 @@ def check_sites_left_out(checked: Checked, experiments: Sequence[Experiment], pl
             )
 
 
-def _mistakes(checked: Checked, settings: SplitSettings, seed: int, classes: Sequence[str]) -> list[str]:
+def _mistakes(
+    checked: Checked, settings: SplitSettings, seed: int, target: Target, classes: Sequence[str]
+) -> list[str]:
     sentences: list[str] = []
     try:
         for members, known, alone in _institutions(checked.people, checked.sites, settings):
             for repeat in range(settings.repeats if settings.institutions == "random" else 1):
-                sentence = _mistake(members, checked.leavers, known, alone, Streams(seed, repeat), classes)
+                sentence = _mistake(members, checked.leavers, known, alone, Streams(seed, repeat), target, classes)
                 if sentence:
                     sentences.append(sentence)
                     break
@@ -91,6 +99,7 @@ def _mistake(
     sites: Sequence[str],
     settings: SplitSettings,
     streams: Streams,
+    target: Target,
     classes: Sequence[str],
 ) -> str:
     stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
@@ -101,7 +110,7 @@ def _mistake(
     others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
     known = pd.concat([participants, others], ignore_index=True)
     try:
-        draw_institutions(included, known, settings, streams, classes=classes)
+        draw_institutions(included, known, settings, streams, target, classes)
     except UserError as error:
         return str(error)
     return ""

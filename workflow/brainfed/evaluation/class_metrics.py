@@ -5,7 +5,7 @@ Fawcett 2006, Pattern Recognition Letters 27, Sec. 9; macro average in scikit-le
 probabilities.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,30 @@ OF_ONE_CLASS = ("auc", "precision", "recall", "specificity", "f1")
 
 
 def class_metrics(
-    label: NDArray[np.int64], scores: NDArray[np.float64], predicted: NDArray[np.int64], names: Sequence[str]
+    label: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    predicted: NDArray[np.int64],
+    names: Sequence[str],
+    held: Collection[int] | None = None,
 ) -> dict[str, float]:
     """All of `METRICS`, and after them `METRIC:NAME` of every class for those of `OF_ONE_CLASS`.
 
     An undefined value of one class is NaN: recall and AUC without a subject of the class, AUC and specificity without
     another subject, precision without a prediction of the class, F1 without a subject and a prediction of the class.
-    A mean is NaN if a class has no value: a mean over other classes is another measure.
+    A mean is NaN if a class has no value: a mean over other classes is another measure. Where a class cannot occur, as
+    in a data set without it, `held` leaves it out of the means; a prediction of it stays an error.
 
     Args:
         label: (n,) in {0, ..., C - 1}.
         scores: (n, C).
         predicted: (n,) the predicted class.
         names: names of the C classes.
+        held: codes of the classes that the means are over; None: all.
     """
     codes = np.arange(len(names))
+    counted = codes if held is None else np.array(sorted(held))
     single = _single(label, scores, predicted, codes)
-    means = {metric: float(np.mean(values)) for metric, values in single.items()}
+    means = {metric: float(np.mean(values[counted])) for metric, values in single.items()}
     accuracy = float(accuracy_score(label, predicted)) if len(label) else np.nan
     means |= {"accuracy": accuracy, "balanced_accuracy": means["recall"]}
     by_class = {

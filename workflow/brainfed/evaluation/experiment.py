@@ -22,7 +22,8 @@ def score_experiment(
     twins: Mapping[str, Mapping[str, str]],
     reference: str,
     outputs: Mapping[str, str],
-    ratio: float | None = None,
+    participants: str | None = None,
+    pooled: bool = True,
 ) -> None:
     """Write the summary, the runs, the tests against `reference`, the gains over twins and the confusion matrices.
 
@@ -34,20 +35,22 @@ def score_experiment(
             for each given twin.
         reference: reference variant of the tests.
         outputs: paths by the keys summary, runs, tests, gain, confusion.
-        ratio: n_test / n_train of a run; None: of folds, the other folds train.
+        participants: the labels, where subjects train that no fold tests; None: all are tested once.
+        pooled: whether the scope of that name is tested: a class means the same in all institutions.
     """
     predictions = read_predictions(runs, files)
     check_split(predictions, splits)
     scores = score_runs(predictions)
     write_tsv(outputs["summary"], summarise(scores))
     write_tsv(outputs["runs"], scores)
-    tests = compare_with_reference(scores, reference, test_train_ratio(predictions) if ratio is None else ratio)
+    ratio = test_train_ratio(predictions) if participants is None else ratio_of_splits(splits, participants)
+    tests = compare_with_reference(scores, reference, ratio, pooled=pooled)
     write_tsv(outputs["tests"], tests)
     write_tsv(outputs["gain"], gain_over_twins(scores, twins))
     write_tsv(outputs["confusion"], confusion_table(predictions))
 
 
-def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> pd.DataFrame:
+def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float, *, pooled: bool = True) -> pd.DataFrame:
     """Test every variant against the reference in every tested metric and scope, Holm-corrected as one family.
 
     If a run tests one institution alone, its pooled score equals that institution's score and is not tested twice.
@@ -56,8 +59,9 @@ def compare_with_reference(runs: pd.DataFrame, reference: str, ratio: float) -> 
         runs: `RUN_COLUMNS`.
         reference: reference variant of the tests.
         ratio: n_test / n_train of a run.
+        pooled: whether the scope of that name is tested.
     """
-    scopes = (INSTITUTION,) if institutions_unseen(runs) else (INSTITUTION, POOLED)
+    scopes = (INSTITUTION, POOLED) if pooled and not institutions_unseen(runs) else (INSTITUTION,)
     return compare_all(runs, reference, TESTED_METRICS, scopes, ratio)
 
 
@@ -88,5 +92,24 @@ def test_train_ratio(predictions: pd.DataFrame) -> float:
     tested = predictions.groupby(["variant", "repeat", "fold"]).size()
     total = tested.groupby(["variant", "repeat"]).transform("sum")
     if (total == tested).any():
-        raise ValueError("expected two folds or more in every repeat, found one: its ratio is a setting of the split")
+        raise ValueError("expected two folds or more in every repeat, found one: its ratio is that of the splits")
     return float((tested / (total - tested)).mean())
+
+
+def ratio_of_splits(splits: Sequence[str], participants: str) -> float:
+    """n_test / n_train of a run, the mean over runs: labelled subjects train in all folds that do not test them.
+
+    Parts of small institutions are rounded, so that settings do not have it: a tenth of six subjects is one.
+
+    Args:
+        splits: the split of each repeat.
+        participants: table with the labels.
+    """
+    labelled = read_table(participants, ["subject", "diagnosis"]).dropna(subset=["diagnosis"])["subject"]
+    ratios = []
+    for path in splits:
+        drawn = read_table(path, ["subject", "fold"])
+        fold = drawn.loc[drawn["subject"].isin(labelled), "fold"]
+        tested = fold[fold >= 0].value_counts()
+        ratios += (tested / (len(fold) - tested)).tolist()
+    return float(sum(ratios) / len(ratios))

@@ -2,10 +2,12 @@
 
 A run is one fold of one repeat, under `holdout` its only one. Scopes (FedNI Sec. IV-A scores institutions, then takes
 the mean): `institution:NAME` scores one institution's test subjects, `institution` is the mean over the
-institutions of a run, `pooled` scores all test subjects of the run together.
+institutions of a run, `pooled` scores all test subjects of the run together. Of more than two classes one institution
+is scored over those that its tested subjects of the repeat have, in all folds together, if these are two or more: a
+data set may lack a class. A class that the repeat has and a fold lacks is undefined in that fold.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -42,10 +44,11 @@ def score_runs(predictions: pd.DataFrame) -> pd.DataFrame:
         UserError: a score is not finite, or a subject is scored twice in a repeat.
     """
     _check(predictions)
+    held = _held_classes(predictions)
     rows = [
         (variant, repeat, fold, scope, metric, value)
         for (variant, repeat, fold), run in predictions.groupby(["variant", "repeat", "fold"], sort=False)
-        for scope, values in _scopes(run)
+        for scope, values in _scopes(run, held[repeat])
         for metric, value in values.items()
     ]
     runs = pd.DataFrame(rows, columns=list(RUN_COLUMNS)).astype({"value": "float64"})
@@ -75,20 +78,29 @@ def _check(predictions: pd.DataFrame) -> None:
         )
 
 
-def _scopes(run: pd.DataFrame) -> Iterator[tuple[str, dict[str, float]]]:
+def _held_classes(predictions: pd.DataFrame) -> dict[Hashable, dict[str, frozenset[int] | None]]:
+    """Repeat -> institution -> classes of its tested subjects in all folds; None for fewer than two classes."""
+    found: dict[Hashable, dict[str, frozenset[int] | None]] = {}
+    for (repeat, institution), label in predictions.groupby(["repeat", "institution"])["label"]:
+        classes = frozenset(int(code) for code in label.unique())
+        found.setdefault(repeat, {})[str(institution)] = classes if len(classes) > 1 else None
+    return found
+
+
+def _scopes(run: pd.DataFrame, held: Mapping[str, frozenset[int] | None]) -> Iterator[tuple[str, dict[str, float]]]:
     """Pooled, the mean over institutions, then each institution in order of its name."""
     pooled = _score(run)
     yield POOLED, pooled
-    single = {str(name): _score(part) for name, part in run.groupby("institution", sort=True)}
+    single = {str(name): _score(part, held[str(name)]) for name, part in run.groupby("institution", sort=True)}
     yield INSTITUTION, {name: _mean([values[name] for values in single.values()]) for name in pooled}
     for institution, values in single.items():
         yield institution_scope(institution), values
 
 
-def _score(part: pd.DataFrame) -> dict[str, float]:
+def _score(part: pd.DataFrame, held: Collection[int] | None = None) -> dict[str, float]:
     label = part["label"].to_numpy(dtype=np.int64)
     if score_columns_of(part) != [SCORE]:
-        return class_metrics(label, class_scores(part), predicted(part), class_names(part))
+        return class_metrics(label, class_scores(part), predicted(part), class_names(part), held)
     threshold = THRESHOLD[str(part["kind"].iloc[0])]
     return metrics(label, part[SCORE].to_numpy(dtype=np.float64), threshold)
 

@@ -214,7 +214,7 @@ def experiment_section(
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
     titles = {scope: title.replace("subjects", cohort.words.subjects) for scope, title in SCOPE_TITLES.items()}
-    scopes = [INSTITUTION] if answer.unseen else list(SCOPE_TITLES)
+    scopes = list(SCOPE_TITLES) if outline.pooled and not answer.unseen else [INSTITUTION]
     pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
     finding = pictures[outline.figure].finding if outline.figure in pictures else ""
     twins = twin_rows(variants, scored, gain)

@@ -12,7 +12,10 @@ import pandas as pd
 
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import corrected_t_test
-from brainfed.reporting.rounding import digits_of, rounded, signed
+from brainfed.reporting.rounding import EXACT, digits_of, rounded, signed
+
+FEWEST = 5
+"""Smallest number of runs for an interval in a sentence: the spread of fewer is hardly known."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,23 @@ class Interval:
 
     @property
     def known(self) -> bool:
-        """Whether there are enough runs for an interval."""
+        """Whether there are enough runs for a number."""
         return bool(np.isfinite(self.low))
+
+    @property
+    def few(self) -> bool:
+        """Whether the runs are too few for an interval in a sentence."""
+        return self.runs < FEWEST
+
+    @property
+    def constant(self) -> bool:
+        """Whether all runs have one value: without spread the interval has no width, and no certainty either."""
+        return self.known and round(self.high - self.low, EXACT) == 0
+
+    @property
+    def counted(self) -> str:
+        """`1 run`, `10 runs`."""
+        return f"{self.runs} run{'' if self.runs == 1 else 's'}"
 
     @property
     def digits(self) -> int:
@@ -45,21 +63,28 @@ class Interval:
         return rounded(self.mean, self.digits)
 
     def __str__(self) -> str:
-        return (
-            f"{self.text} [{rounded(self.low, self.digits)}, {rounded(self.high, self.digits)}]"
-            if self.known
-            else self.text
-        )
+        return self._beside(self.text, f"[{rounded(self.low, self.digits)}, {rounded(self.high, self.digits)}]")
 
     def as_difference(self) -> str:
-        """`+0.02 [−0.06, +0.09]`."""
-        mean, low, high = (signed(value, self.digits) for value in (self.mean, self.low, self.high))
-        return f"{mean} [{low}, {high}]" if self.known else mean
+        """`+0.02 [−0.06, +0.09]`; `+0.02` from few runs, `+0.02 (in all 10 runs)` if they are equal."""
+        return self._beside(signed(self.mean, self.digits), self.bounds)
+
+    @property
+    def bounds(self) -> str:
+        """`[−0.06, +0.09]`, whatever the number of runs."""
+        return f"[{signed(self.low, self.digits)}, {signed(self.high, self.digits)}]"
+
+    def _beside(self, mean: str, bounds: str) -> str:
+        if self.few or not self.known:
+            return mean
+        return f"{mean} (in all {self.counted})" if self.constant else f"{mean} {bounds}"
 
     def in_words(self) -> str:
         """`0.73 (95 % interval 0.69 to 0.77)`."""
-        if not self.known:
-            return f"{self.text} (one run, no interval)"
+        if self.few or not self.known:
+            return f"{self.text} ({self.counted}, too few for an interval)"
+        if self.constant:
+            return str(self)
         return f"{self.text} (95 % interval {rounded(self.low, self.digits)} to {rounded(self.high, self.digits)})"
 
 

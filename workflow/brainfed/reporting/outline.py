@@ -22,9 +22,11 @@ class ExperimentOutline:
         repeats: number of repeats.
         split: the resolved split settings.
         splits: the split of every repeat.
+        participants: table with the labels, where subjects train that no fold tests; else empty.
         tables: paths called summary, runs, tests, gain, confusion.
         figures: name -> SVG.
         variants: in the order of the table.
+        pooled: whether a class means the same in all institutions, so that their test subjects may be pooled.
         cohort: name of its cohort.
         figure: kind of the paper's figure that it draws (`paper_figures`), or `none`.
         axes: settings on that figure's axes, such as `graph.k`.
@@ -45,6 +47,8 @@ class ExperimentOutline:
     tables: dict[str, str]
     figures: dict[str, str]
     variants: tuple[ShownVariant, ...]
+    participants: str = ""
+    pooled: bool = True
     cohort: str = ""
     figure: str = "none"
     axes: tuple[str, ...] = ()

@@ -89,7 +89,9 @@ class PageTests:
     def _table(self) -> "pd.Series[float]":
         """(variant, metric, scope) -> p of the test tables, computed once."""
         if not self._family:
-            tests = compare_with_reference(self.scored.runs, self.reference, self.scored.ratio)
+            tests = compare_with_reference(
+                self.scored.runs, self.reference, self.scored.ratio, pooled=self.scored.pooled
+            )
             self._family.append(tests.set_index(["variant", "metric", "scope"])["p_holm"])
         return self._family[0]
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from brainfed.cohort.settings.splits import SplitSettings
-from brainfed.evaluation.experiment import test_train_ratio
+from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.evaluation.statistics import compare, paired_difference
 from brainfed.reporting.intervals import Interval, interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import SIGNIFICANT
 from brainfed.runtime.artefacts import read_table
-from brainfed.runtime.settings import restore
 
 
 @dataclass(frozen=True)
@@ -24,10 +22,12 @@ class Scored:
     Attributes:
         runs: variant, repeat, fold, scope, metric, value.
         ratio: n_test / n_train of a run.
+        pooled: whether scores of pooled test subjects mean anything: a class is the same in all institutions.
     """
 
     runs: pd.DataFrame
     ratio: float
+    pooled: bool = True
 
     def interval(self, variant: str, metric: str, scope: str = INSTITUTION) -> Interval:
         """Mean over runs with its corrected 95 % interval; by default of the means over institutions."""
@@ -62,9 +62,9 @@ class Scored:
 
 def read_scored(outline: ExperimentOutline) -> Scored:
     """Read the runs of an experiment and the size of its test folds."""
-    fixed = restore(SplitSettings, outline.split).test_train_ratio
-    ratio = test_train_ratio(read_splits(outline)) if fixed is None else fixed
-    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), ratio)
+    people = outline.participants
+    ratio = ratio_of_splits(outline.splits, people) if people else test_train_ratio(read_splits(outline))
+    return Scored(pd.read_csv(outline.tables["runs"], sep="\t"), ratio, outline.pooled)
 
 
 def read_splits(outline: ExperimentOutline) -> pd.DataFrame:

@@ -197,6 +197,11 @@ class CohortSettings:
         return "morphometry" if self.source == "freesurfer" else "connectivity"
 
     @property
+    def one_task(self) -> bool:
+        """Whether a class means the same at all sites: several data sets of graphs have a task each."""
+        return self.target != "class" or len(self.tudataset.names) == 1
+
+    @property
     def kinds(self) -> frozenset[str]:
         """Kinds of features of the source, and of FreeSurfer's measures beside region series."""
         measured = self.freesurfer.tables or self.freesurfer.subjects_dir is not None or self.simulates_thickness

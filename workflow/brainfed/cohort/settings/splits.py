@@ -92,9 +92,9 @@ class SplitSettings:
         return self.folds if self.validation == "folds" else 2
 
     @property
-    def test_train_ratio(self) -> float | None:
-        """n_test / n_train of a run under `holdout`; None: all but the tested train, so that scores show it."""
-        return self.tested / (1 - self.tested - self.held_back) if self.validation == "holdout" else None
+    def trains_untested(self) -> bool:
+        """Whether subjects train that no fold tests, so that no score shows them."""
+        return self.validation == "holdout"
 
     @property
     def stratifies_sites(self) -> bool:

@@ -6,7 +6,7 @@ Subjects with identical series form a group. Its members share an institution an
 no model tests a subject after training on its twin.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -97,9 +97,18 @@ def draw_institutions(
     institution = _institutions(subjects, _sites(participants), settings, streams)
     drawn = institution != OUTSIDE
     subjects, institution = subjects.loc[drawn].reset_index(drop=True), institution[drawn]
+    words = class_words(target, classes)
     for name in sorted(set(institution[(subjects["diagnosis"] >= 0).to_numpy()])):
-        _refuse_few(str(name), subjects.loc[institution == name], settings, class_words(target, classes))
+        members = subjects.loc[institution == name]
+        held = _classes_of_data_sets(members, participants) if target == "class" else set(words.many)
+        _refuse_few(str(name), members, settings, words, held)
     return subjects, institution
+
+
+def _classes_of_data_sets(members: pd.DataFrame, participants: pd.DataFrame) -> set[int]:
+    """Classes of graphs in the data sets (sites) of these members: a data set may lack classes that others have."""
+    beside = participants["site"].isin(members["site"]) & participants["diagnosis"].notna()
+    return {int(code) for code in participants.loc[beside, "diagnosis"].unique()}
 
 
 def _sites(participants: pd.DataFrame) -> list[str]:
@@ -216,7 +225,10 @@ def _refuse_small_cohort(people: int, settings: SplitSettings) -> None:
     )
 
 
-def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings, words: ClassWords) -> None:
+def _refuse_few(
+    institution: str, members: pd.DataFrame, settings: SplitSettings, words: ClassWords, held: Collection[int]
+) -> None:
+    """Refuse an institution with too few subjects of one of the classes `held` for its folds or its test."""
     folds, other = settings.folds, "merge it with another institution"
     if settings.counts_institutions:
         other = "lower `count`" if settings.share is None else "raise `share`"
@@ -230,7 +242,11 @@ def _refuse_few(institution: str, members: pd.DataFrame, settings: SplitSettings
                 f"for `validation: holdout`, one that trains and one that is tested, it has {found}; {other}."
             )
         return
+    if words.target == "class" and settings.share is None:
+        other = f"use `validation: holdout`, or {other}"
     for code, title in words.many.items():
+        if code not in held:
+            continue
         found = members.loc[members["diagnosis"] == code, "group"].nunique()
         if found < folds:
             raise UserError(

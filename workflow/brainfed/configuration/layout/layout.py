@@ -126,6 +126,10 @@ class Layout:
         """The split of every repeat of an experiment."""
         return [split_file(cohort, experiment.regime.split, repeat) for repeat in range(experiment.repeats)]
 
+    def labels_beside(self, cohort: str, experiment: Experiment) -> list[str]:
+        """The table with the labels, where the splits of an experiment have training subjects that are not scored."""
+        return [cohort_file(cohort, PARTICIPANTS)] if experiment.split.trains_untested else []
+
     def _subjects(self, cohort: str, split: str, repeat: int | str) -> Roles:
         return {"split": split_file(cohort, split, repeat), "participants": cohort_file(cohort, PARTICIPANTS)}
 

@@ -18,6 +18,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
     tables = f"results/{cohort}/tables/{experiment.name}"
     explained = ("patterns", "planted", "views") if explained_variants(experiment) else ()
     clustered = ("clients",) if clustered_variants(experiment) else ()
+    labels = layout.labels_beside(cohort, experiment)
     return {
         "name": experiment.name,
         "cohort": cohort,
@@ -32,6 +33,8 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
         "repeats": experiment.repeats,
         "split": asdict(experiment.split),
         "splits": layout.splits(cohort, experiment),
+        **({"participants": labels[0]} if labels else {}),
+        **({} if layout.plan.project.cohorts[cohort].one_task else {"pooled": False}),
         "tables": {
             "summary": f"{tables}.tsv",
             "runs": f"{tables}-runs.tsv",

@@ -124,9 +124,7 @@ def dose_finding(axis_words: str, doses: Sequence[Dose], variants: Sequence[Show
     last = certain[-1]
     shown = by_cap(variants)[-1]
     pooled, cut = (of_method(variants, method).title for method in (UPPER, LOWER))
-    gap = rounded(last.gap.mean, last.gap.digits)
-    bounds = f"[{rounded(last.gap.low, last.gap.digits)}, {rounded(last.gap.high, last.gap.digits)}]"
-    above = f"{pooled} on pooled data is {gap} {bounds} of accuracy above {cut} on cut graphs"
+    above = f"{pooled} on pooled data is {last.gap} of accuracy above {cut} on cut graphs"
     recovered = f"Recovered of that, with {limit_words(shown)}: {_recovered(last, shown)}"
     return f"At {axis_words} {last.value:g} {above}. {recovered}"
 

@@ -93,7 +93,7 @@ def score_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], scope: s
 
 
 def undefined_count(summary: pd.DataFrame) -> int:
-    """Number of undefined AUCs of single institutions: a test fold had one class."""
+    """Number of undefined AUCs of single institutions: a test fold had one class, or lacked one of several."""
     rows = summary[(summary["metric"] == "auc") & (summary["scope"] == INSTITUTION)]
     return int(rows["undefined"].max()) if len(rows) else 0
 
@@ -105,13 +105,12 @@ def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metri
     for variant in by_family([variant for variant in variants if variant.name in held]):
         test = held[variant.name]
         found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
-        mean, _, spread = found.as_difference().partition(" ")
         effect = float(test["effect_size"])
         rows.append(
             Row(
                 variant,
                 (
-                    Cell(mean, found.mean, spread),
+                    Cell(signed(found.mean, found.digits), found.mean, found.bounds if found.known else ""),
                     Cell(signed(effect, 2), effect),
                     *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
                 ),

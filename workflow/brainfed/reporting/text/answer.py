@@ -42,7 +42,7 @@ class Answer:
     """Contents of the first screen.
 
     Attributes:
-        chosen: the federated variant with the highest mean AUC; None if none ran.
+        chosen: the federated variant with the highest mean AUC; None if none ran, or if none has an AUC.
         score: its mean.
         candidates: number of federated variants.
         comparisons: comparisons with its twins, the strongest of every other kind and the config's reference; each

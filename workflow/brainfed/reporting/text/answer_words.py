@@ -5,7 +5,7 @@ interval. The p values are in the tables of the tests.
 """
 
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.rounding import rounded
+from brainfed.reporting.rounding import EXACT, rounded, signed
 from brainfed.reporting.text.answer import (
     ALONE,
     NO_IMAGING,
@@ -21,7 +21,10 @@ from brainfed.reporting.text.answer import (
 def verdict(answer: Answer) -> str:
     """The answer in one line: the federated estimate, then its difference from learning alone and from pooled data."""
     if answer.chosen is None or answer.score is None:
-        return "No federated method was run"
+        if not answer.candidates:
+            return "No federated method was run"
+        ran = f"all {answer.candidates} federated methods" if answer.candidates > 1 else "the federated method"
+        return f"The AUC of {ran} is undefined in every institution"
     title = answer.chosen.title
     leading = f"{title}, the best of {answer.candidates} federated methods," if answer.candidates > 1 else title
     reached = f"{leading} reaches an AUC of {answer.score}"
@@ -33,7 +36,8 @@ def verdict(answer: Answer) -> str:
     if not beside and answer.comparisons:
         first = answer.comparisons[0]
         beside = [f"{first.difference.as_difference()} beside {first.other.title}"]
-    return f"{reached}: {', '.join(beside)}" if beside else f"{reached}; it has nothing to be compared with"
+    few = f" ({answer.score.counted}, too few for an interval)" if answer.score.few else ""
+    return f"{reached}: {', '.join(beside)}{few}" if beside else f"{reached}{few}; it has nothing to be compared with"
 
 
 def _first(answer: Answer, *roles: str) -> tuple[Comparison, str] | None:
@@ -63,7 +67,7 @@ def graded(found: Interval) -> str:
     losing, gaining = found.low < 0 and low > 0, found.high > 0 and high > 0
     down, up = rounded(abs(found.low), found.digits), rounded(abs(found.high), found.digits)
     if not losing and not gaining:
-        return "no difference"
+        return f"no difference above {10.0**-found.digits:g}"
     if losing and gaining:
         return f"anything between a loss of {down} and a gain of {up}"
     if gaining:
@@ -79,7 +83,12 @@ def sentences(answer: Answer, unread: str = "imaging") -> list[str]:
         unread: what baselines do not read, as `ClassWords.unread`.
     """
     if answer.chosen is None or answer.score is None:
-        return ["No federated method was run in this experiment, so it gives no answer about federation."]
+        if not answer.candidates:
+            return ["No federated method was run in this experiment, so it gives no answer about federation."]
+        return [
+            "The test subjects of an institution lack a class in every run, and without it an AUC has no value. "
+            "The accuracy of every method stands under Results."
+        ]
     said = [_reaches(comparison, answer, unread) + _difference(comparison) for comparison in answer.comparisons]
     twins = {"local": answer.chosen.twin("alone"), "pooled": answer.chosen.twin("pooled")}
     missing = {word: twin.missing for word, twin in twins.items() if twin.missing}
@@ -105,6 +114,11 @@ def _reaches(comparison: Comparison, answer: Answer, unread: str) -> str:
 
 def _difference(comparison: Comparison) -> str:
     found = comparison.difference
-    if not found.known:
-        return f": the federated method differs by {found.as_difference()}, from too few runs for an interval."
+    if found.few or not found.known:
+        return f": the federated method differs by {found.as_difference()}; {found.counted}, too few for an interval."
+    if found.constant:
+        mean = signed(found.mean, found.digits)
+        zero = not round(found.mean, EXACT)
+        said = "there is no difference in any" if zero else f"the federated method differs by {mean} in every one"
+        return f": {said} of {found.counted}."
     return f": the federated method differs by {found.as_difference()}; the data allow {graded(found)}."

@@ -31,8 +31,10 @@ from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
+from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.people import Phenotypes
+from graph_cohort import connectome_inputs
 
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}
@@ -49,6 +51,10 @@ SHORT = {
     "fedsage-plus": FEDERATED,
     "fedni": FEDERATED,
     "fedni-centroids": FEDERATED,
+    "selftrain": {"epochs": 30, "learning_rate": 0.01},
+    "central-gin": {"epochs": 30, "learning_rate": 0.01},
+    "fedavg-gin": {"rounds": 30, "learning_rate": 0.01},
+    "gcfl": {"rounds": 30, "learning_rate": 0.01},
 }
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
 
@@ -78,7 +84,7 @@ def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray]:
     return table.assign(diagnosis=(table["diagnosis"] == "patient").astype("Int8")), features
 
 
-def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.ndarray]:
+def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs | GraphInputs, np.ndarray]:
     """What the method gets, two institutions and four folds, and the true labels."""
     people, features = simulated(seed, effect)
     included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
@@ -108,6 +114,8 @@ def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs, np.nd
         fused = inpainted(inpainter, inputs, settings)
         assert len(fused.parent) > 0
         inputs = replace(inputs, graphs=(), fused=(fused,))
+    if METHODS[name].needs == ("connectomes",):
+        return connectome_inputs(inputs), diagnosis
     return inputs, diagnosis
 
 

@@ -15,7 +15,7 @@ COHORT = {"source": "simulate", "atlas": "twenty", "shards": 1, "simulate": SIMU
 VARIANTS = {
     "selftrain": {"epochs": 3},
     "fedavg-gin": {"rounds": 3},
-    "gcfl-plus": {"rounds": 3, "first_cut": 1, "sequence": 2, "eps1": 1e3, "eps2": 0.0},
+    "gcfl-plus": {"rounds": 3, "first_cut": 1, "sequence": 1, "eps1": 1e3, "eps2": 0.0},
 }
 """Every cluster is cut that can be, after the first round."""
 

@@ -103,7 +103,7 @@ def test_an_edit_of_the_masks_reruns_the_generator_and_the_steps_after_it(projec
 
 
 def test_an_edit_of_the_classifier_on_fused_graphs_reruns_it_alone(project):
-    project.edit("brainfed/samples/fused.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
+    project.edit("brainfed/samples/inpainting/generated_nodes.py", "\n\ndef ", "\n\nUNUSED = 1\n\n\ndef ")
     assert project.planned() == Counter(train_method=3, score_experiment=1)
 
 

@@ -117,5 +117,5 @@ def test_data_sets_of_two_and_three_classes_are_scored_apart(tmp_path_factory):
     auc = pd.read_csv(tables / "methods-runs.tsv", sep="\t").query("metric == 'auc'")
     assert auc.loc[auc["scope"].isin(["institution:TWO", "institution:THREE"]), "value"].notna().all()
     page = (project.folder / "results" / "reports" / "tiny.html").read_text().partition("The config, every default")[0]
-    assert "Test subjects are not pooled" in page and "all test subjects pooled" not in page
+    assert "Test graphs are not pooled" in page and "all test subjects pooled" not in page
     assert "(1 run, too few for an interval)" in page

@@ -31,15 +31,17 @@ print(json.dumps(imported))
 
 def test_a_training_job_imports_nothing_that_it_does_not_use():
     linear = [METHODS[name].entry for name in LINEAR]
-    rest = [method.entry for name, method in METHODS.items() if name not in LINEAR]
+    graphs = [method.entry for method in METHODS.values() if method.needs == ("connectomes",)]
+    rest = [method.entry for name, method in METHODS.items() if name not in LINEAR and method.entry not in graphs]
     generators = [inpainter.train for method in METHODS.values() if (inpainter := inpainter_of(method))]
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTS, SCRIPT, json.dumps([linear, rest, generators])],
+        [sys.executable, "-c", IMPORTS, SCRIPT, json.dumps([linear, rest, generators, graphs])],
         capture_output=True,
         text=True,
         check=True,
     )
-    for_linear, for_methods, for_generators = map(set, json.loads(done.stdout))
+    for_linear, for_methods, for_generators, for_graphs = map(set, json.loads(done.stdout))
     assert "torch" not in for_linear
     assert "torch" in for_methods
     assert not set(UNUSED) & for_generators
+    assert set(UNUSED) & for_graphs <= {"torch_geometric", "networkx"}, "GIN's convolutions, the minimum cut"

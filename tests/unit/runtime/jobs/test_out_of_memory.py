@@ -105,6 +105,6 @@ def test_every_rule_has_a_remedy() -> None:
         "split_subjects",
     }
     # Downloads hold one file at a time; export_bids stands for export_cohort of every cohort and has no job.
-    rest = named - small - {"fetch_abide", "fetch_atlases", "export_bids"}
+    rest = named - small - {"fetch_abide", "fetch_atlases", "fetch_tudatasets", "export_bids"}
     assert {rule for rule in rest if not rule.startswith("draw_")} <= set(REMEDIES)
     assert {key.split()[0] for key in REMEDIES} - named == {"simulate_scans", "draw_"}

@@ -54,6 +54,7 @@ def test_graphs_of_one_node_and_without_edges_stay(tmp_path):
     assert len(data.nodes) == last + 3
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("name", ["PROTEINS", "MUTAG"])
 def test_public_data_sets_are_read_as_they_are(name):
     if "BRAINFED_DATA" not in os.environ:

@@ -118,13 +118,13 @@ def test_who_is_together_stays_together(given_):
 @pytest.mark.parametrize(
     ("clusters", "words"),
     [
-        (CLUSTERS, "3 clusters of 2, 1 and 1 institutions, cut after rounds 2 and 4"),
-        (CLUSTERS[:2], "2 clusters of 2 and 2 institutions, cut after round 2"),
+        (CLUSTERS, "3 clusters of 2, 1 and 1 institutions, cut in rounds 2 and 4"),
+        (CLUSTERS[:2], "2 clusters of 2 and 2 institutions, cut in round 2"),
         (CLUSTERS[:1], "no cluster was cut"),
         (np.tril(np.ones((6, 6), dtype=np.int64)).cumsum(axis=0) % 1, "no cluster was cut"),
         (
             np.minimum(np.arange(6), np.arange(7)[:, None]),
-            "6 clusters of 1 to 1 institutions, cut after 5 rounds from 2 to 6",
+            "6 clusters of 1 to 1 institutions, cut in 5 rounds from 2 to 6",
         ),
     ],
     ids=["two cuts", "one cut", "one round", "no cut", "peeled"],
@@ -148,7 +148,7 @@ def test_the_figure_names_every_institution_and_has_its_finding_as_title(tmp_pat
     draw_clusters([GCFL, PLUS], [cut, whole], str(tmp_path / "two.svg"))
     svg = (tmp_path / "one.svg").read_text()
     assert svg == (tmp_path / "two.svg").read_text()
-    assert "<dc:title>GCFL: 3 clusters of 2, 1 and 1 institutions, cut after rounds 2 and 4; GCFL+: no cluster" in svg
+    assert "<dc:title>GCFL: 3 clusters of 2, 1 and 1 institutions, cut in rounds 2 and 4; GCFL+: no cluster" in svg
     with drawing():
         figure = river_figure([GCFL, PLUS], [read_partitions(cut), read_partitions(whole)])
     left, right = figure.axes

@@ -60,6 +60,10 @@ GCFL = Citation(
     "Xie H, Ma J, Xiong L, Yang C (2021). Federated graph classification over non-IID graphs. Advances in Neural "
     "Information Processing Systems 34, 18839\u201318852."
 )
+TUDATASET = Citation(
+    "Morris C, Kriege NM, Bause F, Kersting K, Mutzel P, Neumann M (2020). TUDataset: a collection of benchmark "
+    "datasets for learning with graphs. ICML workshop Graph Representation Learning and Beyond."
+)
 MICROAGGREGATION = Citation(
     "Domingo-Ferrer J, Torra V (2005). Ordinal, continuous and heterogeneous k-anonymity through microaggregation. "
     "Data Mining and Knowledge Discovery 11, 195\u2013212.",
@@ -103,4 +107,5 @@ def citations(
     sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
     groups = (MICROAGGREGATION,) if "fedni-centroids" in methods else ()
     clusters = (GCFL,) if {"gcfl", "fedavg-gin", "selftrain", "central-gin"} & set(methods) else ()
-    return [*data, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *groups, *clusters, *ALWAYS[1:]]
+    graphs = (TUDATASET,) if "tudataset" in sources else ()
+    return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *groups, *clusters, *ALWAYS[1:]]

@@ -76,6 +76,19 @@ def test_bad_labels_get_a_sentence_before_any_job_and_in_the_check(tmp_path, lab
     assert words in finding.sentence
 
 
+def test_a_misspelt_data_set_is_recognised(tmp_path):
+    write_data_set(tmp_path, "MUTAG", 4)
+    for wrong in ("mutag", "MUTGA"):
+        with pytest.raises(UserError, match=rf"data set {wrong}, found none \(did you mean MUTAG\?\)"):
+            list_cohort("toys", settings(tmp_path, wrong))
+
+
+def test_a_class_without_a_graph_is_refused(tmp_path):
+    write_data_set(tmp_path, "TOY", 6)
+    with pytest.raises(UserError, match="expected a graph of every class in `classes`, found none of 'third'"):
+        list_cohort("toys", settings(tmp_path, "TOY", classes=["first", "second", "third"]))
+
+
 def test_labels_that_are_no_text_get_a_sentence(tmp_path):
     raw = write_data_set(tmp_path, "TOY", 4)
     (raw / "TOY_graph_labels.txt").write_bytes(b"1\n\xff\xfe\n")
@@ -93,7 +106,10 @@ def test_an_absent_file_names_the_command_that_fetches(tmp_path):
     raw = write_data_set(tmp_path, "TOY", 4)
     (raw / "TOY_A.txt").unlink()
     held = settings(tmp_path, "TOY", "GONE")
-    with pytest.raises(UserError, match=r"TOY_A\.txt of the data set TOY, found none; run `snakemake fetch_tudatasets"):
+    with pytest.raises(
+        UserError,
+        match=r"TOY_A\.txt of the data set TOY, found none; fix `tudataset`, or run `snakemake fetch_tudatasets",
+    ):
         list_cohort("toys", held)
     assert len(check_cohort("toys", held).findings) == 2
 

@@ -33,9 +33,16 @@ def graph_rows(tables: Sequence[str | Path], classes: Sequence[str]) -> list[Row
         classes: names of the classes.
 
     Raises:
-        UserError: a label is no integer, or a data set has no graph, one class, or more classes than there are names.
+        UserError: a label is no integer, or a data set has no graph, one class, or more classes than
+            there are names, or a name stands for no graph.
     """
     rows = [row for table in tables for row in _rows(Path(table), classes)]
+    held = {row.cells[str(COLUMNS.diagnosis)] for row in rows}
+    if idle := [name for name in classes if name not in held]:
+        raise UserError(
+            f"{tables[0]}: expected a graph of every class in `classes`, found none of {idle[0]!r}: no data set has so "
+            f"many different labels; remove {'it' if len(idle) == 1 else 'the last ' + str(len(idle))}."
+        )
     return sorted(rows, key=lambda row: row.subject)
 
 

@@ -14,8 +14,8 @@ class TUDatasetSettings:
     )
     names: tuple[str, ...] = setting(
         (),
-        "Names of the data sets, PROTEINS. Each is a site: with `institutions: sites` every one is an institution, "
-        "with node features and classes of its own.",
+        "Names of the data sets, such as PROTEINS. Each is a site: with `institutions: sites` every one is an "
+        "institution, with node features and classes of its own.",
     )
 
     def __post_init__(self) -> None:

@@ -1,12 +1,13 @@
 """Files of data sets in the text format of the TU Dortmund collection; no file is opened."""
 
+import difflib
 from collections.abc import Iterator
 from pathlib import Path
 
 from brainfed.cohort.settings.tudataset import TUDatasetSettings
 from brainfed.runtime.errors import UserError
 
-FETCH = "snakemake fetch_tudatasets"
+FETCH = "snakemake fetch_tudatasets --cores 1"
 NEEDED = ("A", "graph_indicator", "graph_labels")
 OPTIONAL = ("node_labels", "node_attributes")
 
@@ -38,13 +39,24 @@ def missing_graphs(where: str, settings: TUDatasetSettings, fetch: str = "") -> 
         fetch: command that downloads them; empty: `FETCH`.
     """
     if not settings.names:
-        yield UserError(f"{where}: source 'tudataset' needs `tudataset.names`, found none; name a data set, PROTEINS.")
+        yield UserError(
+            f"{where}: source 'tudataset' needs `tudataset.names`, found none; name a data set, such as PROTEINS."
+        )
     for name in settings.names:
         for part in NEEDED:
             path = text_file(settings, name, part)
             if not path.is_file():
                 yield UserError(
-                    f"{where}: expected the file {path} of the data set {name}, found none; run `{fetch or FETCH}` "
-                    "with this config, or fix `tudataset`."
+                    f"{where}: expected the file {path} of the data set {name}, found none{_near(settings, name)}; fix "
+                    f"`tudataset`, or run `{fetch or FETCH}` with this config where there is a network."
                 )
                 break
+
+
+def _near(settings: TUDatasetSettings, name: str) -> str:
+    """A data set of a similar name in the folder; empty if there is none."""
+    folder = Path(settings.folder)
+    present = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    folded = {other.casefold(): other for other in present if other != name}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f" (did you mean {folded[near[0]]}?)" if near else ""

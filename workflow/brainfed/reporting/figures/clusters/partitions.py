@@ -31,7 +31,7 @@ class Partitions:
 
     @property
     def cuts(self) -> list[int]:
-        """Numbers of the rounds after which a cluster was cut, from 1."""
+        """Numbers of the rounds in which a cluster was cut, before their average, from 1."""
         before = np.vstack([np.zeros_like(self.clusters[:1]), self.clusters[:-1]])
         return (np.flatnonzero((before != self.clusters).any(axis=1)) + 1).tolist()
 

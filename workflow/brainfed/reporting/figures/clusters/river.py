@@ -62,7 +62,7 @@ def river_figure(variants: Sequence[ShownVariant], trainings: Sequence[Partition
 
 
 def finding(training: Partitions) -> str:
-    """`3 clusters of 5, 4 and 1 institutions, cut after rounds 21 and 40`; `no cluster was cut`."""
+    """`3 clusters of 5, 4 and 1 institutions, cut in rounds 21 and 40`; `no cluster was cut`."""
     cuts, sizes = [str(number) for number in training.cuts], [str(size) for size in training.sizes]
     if not cuts:
         return "no cluster was cut"
@@ -70,7 +70,7 @@ def finding(training: Partitions) -> str:
     parts = f"of {listed(sizes, 'and')} institutions" if few else f"of {sizes[-1]} to {sizes[0]} institutions"
     rounds = f"round{'s' if len(cuts) > 1 else ''} {listed(cuts, 'and')}"
     when = rounds if len(cuts) <= LISTED else f"{len(cuts)} rounds from {cuts[0]} to {cuts[-1]}"
-    return f"{len(sizes)} clusters {parts}, cut after {when}"
+    return f"{len(sizes)} clusters {parts}, cut in {when}"
 
 
 def bands(training: Partitions) -> list[Band]:

@@ -35,6 +35,7 @@ from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.graphs.connectome.edges import adjacency, matrices, strongest
 from brainfed.graphs.connectome.settings import ConnectomeSettings
+from brainfed.graphs.tudataset.read import joined, read_data_set
 from brainfed.models.gin import GIN, SHARED
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_samples import GraphSamples
@@ -49,21 +50,9 @@ IDLE = 0.1
 
 def read(folder: Path) -> tuple[GraphSamples, np.ndarray]:
     """Graphs with one-hot node labels, or degrees where there are none, and their classes."""
-    stem = folder / "raw" / folder.name
-    edges = np.loadtxt(f"{stem}_A.txt", delimiter=",", dtype=np.int64) - 1
-    graph = np.loadtxt(f"{stem}_graph_indicator.txt", dtype=np.int64) - 1
-    _, classes = np.unique(np.loadtxt(f"{stem}_graph_labels.txt", dtype=np.int64), return_inverse=True)
-    labels = Path(f"{stem}_node_labels.txt")
-    values = np.loadtxt(labels, dtype=np.int64) if labels.exists() else np.bincount(edges[:, 0], minlength=len(graph))
-    _, kinds = np.unique(values, return_inverse=True)
-    start = np.concatenate([[0], np.cumsum(np.bincount(graph))])
-    edges = edges[np.argsort(graph[edges[:, 0]], kind="stable")]
-    own = graph[edges[:, 0]]
-    edge_start = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(classes)))])
-    inside = edges - start[own][:, None]
-    nodes = np.eye(kinds.max() + 1, dtype=np.float32)[kinds]
-    weight = np.ones(len(edges), dtype=np.float32)
-    return GraphSamples(start, nodes, edge_start, inside[:, 0], inside[:, 1], weight), classes
+    labels = np.loadtxt(folder / "raw" / f"{folder.name}_graph_labels.txt", dtype=np.int64)
+    data = read_data_set(folder / "raw", folder.name, len(labels))
+    return GraphSamples(**joined([data])), np.unique(labels, return_inverse=True)[1]
 
 
 def connectomes(density: float) -> tuple[GraphSamples, np.ndarray]:

@@ -158,7 +158,10 @@ def test_a_class_that_an_institution_lacks_stops_nothing():
     inputs = graph_inputs()
     truth = np.where(inputs.institution == 0, 0, diagnosis_of(inputs))
     for name in ("selftrain", "gcfl"):
-        check(with_labels(inputs, truth), outcome_of(name, with_labels(inputs, truth)))
+        outcome = outcome_of(name, with_labels(inputs, truth))
+        check(with_labels(inputs, truth), outcome)
+        tested = np.concatenate([outcome.scores[fold, inputs.tested(fold)] for fold in range(inputs.folds)])
+        np.testing.assert_allclose(tested.sum(axis=1), 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["selftrain", "gcfl-plus"])

@@ -12,7 +12,6 @@ from brainfed.runtime.errors import UserError
 
 COLUMNS = ColumnSettings(subject="subject", site="data set", age="age", sex="sex", diagnosis="class")
 """Columns of these rows."""
-CODES = CodeSettings()
 DIGITS = 5
 """Least number of digits of a graph's number in its id."""
 SUFFIX = "_graph_labels.txt"

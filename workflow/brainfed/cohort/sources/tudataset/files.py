@@ -9,6 +9,7 @@ from brainfed.runtime.errors import UserError
 
 FETCH = "snakemake fetch_tudatasets --cores 1"
 NEEDED = ("A", "graph_indicator", "graph_labels")
+"""Parts that every data set has; a download that lacks one stopped half way."""
 OPTIONAL = ("node_labels", "node_attributes")
 
 

@@ -7,11 +7,9 @@ from pathlib import Path
 
 from torch_geometric.datasets import TUDataset
 
+from brainfed.cohort.sources.tudataset.files import NEEDED
 from brainfed.runtime.disk import full_disk, is_full
 from brainfed.runtime.errors import UserError
-
-NEEDED = ("A", "graph_indicator", "graph_labels")
-"""Parts that every data set has; one that lacks some was left half way."""
 
 logger = logging.getLogger(__name__)
 

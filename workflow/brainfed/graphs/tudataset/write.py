@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from brainfed.cohort.quality.without_scan import coverage_without_scan, quality_without_scan
 from brainfed.graphs.tudataset.contents import contents
 from brainfed.graphs.tudataset.read import joined, read_data_set
 from brainfed.runtime.artefacts import write_arrays, write_table
-
-UNKNOWN = ("timepoints", "volumes", "tr", "header_tr", "mean_fd", "tsnr")
-"""Measures of a scan, which a graph has not."""
-COVERAGE = {"subject": "str", "region": "str", "coverage": "float64"}
 
 
 @dataclass(frozen=True)
@@ -53,25 +49,13 @@ def write_graphs(folders: Mapping[str, str], subjects: Mapping[str, Sequence[str
         for data in data_sets
     ]
     write_arrays(out.graphs, arrays, {"subjects": ids, "data_sets": described, "crossings": []})
-    write_table(out.quality, _quality(ids, arrays))
-    write_table(out.coverage, pd.DataFrame({"subject": [], "region": [], "coverage": []}).astype(COVERAGE))
+    write_table(out.quality, quality_without_scan(ids, _checksums(ids, arrays), {}))
+    write_table(out.coverage, coverage_without_scan())
 
 
-def _quality(ids: Sequence[str], arrays: Mapping[str, NDArray[np.generic]]) -> pd.DataFrame:
-    """One row a graph. Its checksum covers its id: equal graphs are different molecules, not one person twice."""
-    checksums = [
-        hashlib.sha256(subject.encode() + held).hexdigest() for subject, held in zip(ids, contents(arrays), strict=True)
-    ]
-    return pd.DataFrame(
-        {
-            "subject": list(ids),
-            **dict.fromkeys(UNKNOWN, np.nan),
-            "constant_regions": 0,
-            "empty_regions": 0,
-            "runs": 1,
-            "checksum": checksums,
-            "resampled": "",
-            "suspicion": "",
-            "problem": "",
-        }
-    )
+def _checksums(ids: Sequence[str], arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, str]:
+    """Graph -> a checksum that covers its id: equal graphs are different molecules, not one person twice."""
+    return {
+        subject: hashlib.sha256(subject.encode() + held).hexdigest()
+        for subject, held in zip(ids, contents(arrays), strict=True)
+    }

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
 
+from brainfed.cohort.quality.without_scan import coverage_without_scan, quality_without_scan
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.freesurfer import FreeSurferSettings
 from brainfed.cohort.sources.freesurfer.files import stats_folder, stats_names
@@ -19,9 +19,6 @@ from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.errors import UserError
 
 logger = logging.getLogger(__name__)
-
-COVERAGE = {"subject": "str", "region": "str", "coverage": "float64"}
-"""Columns of a coverage table, which is empty for measures: their coverage is unknown."""
 
 
 def write_measures(identities: Mapping[str, str], settings: CohortSettings, out: ShardFiles) -> None:
@@ -43,8 +40,8 @@ def write_measures(identities: Mapping[str, str], settings: CohortSettings, out:
     checksums = {
         subject: hashlib.sha256(row.tobytes()).hexdigest() for subject, row in zip(subjects, measures, strict=True)
     }
-    write_table(out.quality, _quality(sorted(identities), checksums, found.problems))
-    write_table(out.coverage, pd.DataFrame({"subject": [], "region": [], "coverage": []}).astype(COVERAGE))
+    write_table(out.quality, quality_without_scan(sorted(identities), checksums, found.problems))
+    write_table(out.coverage, coverage_without_scan())
     logger.info("%d measures of %d subjects, %d without", len(columns), len(subjects), len(found.problems))
 
 
@@ -103,21 +100,3 @@ def _refuse_phenotypes(table: TextTable, settings: CohortSettings) -> None:
                 f"{table.file}: expected measures alone under `freesurfer.columns`, found {column!r}, which is a "
                 "phenotype under `columns`; narrow the patterns, or name it under `freesurfer.leave_out`."
             )
-
-
-def _quality(subjects: list[str], checksums: Mapping[str, str], problems: Mapping[str, str]) -> pd.DataFrame:
-    """One row a subject in the columns of region series; columns of time and signal are empty."""
-    unknown = dict.fromkeys(("timepoints", "volumes", "tr", "header_tr", "mean_fd", "tsnr"), float("nan"))
-    return pd.DataFrame(
-        {
-            "subject": subjects,
-            **unknown,
-            "constant_regions": 0,
-            "empty_regions": 0,
-            "runs": 1,
-            "checksum": [checksums.get(subject, "") for subject in subjects],
-            "resampled": "",
-            "suspicion": "",
-            "problem": [problems.get(subject, "") for subject in subjects],
-        }
-    )

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from brainfed.federation.privacy import normal
+from brainfed.federation.privacy.weight_noise import normal
 from brainfed.models.gcn import GCN
 from brainfed.models.logistic_regression import LogisticRegression
 from brainfed.models.mlp import MLP

@@ -14,6 +14,8 @@ rule train_method:
         cost="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/cost.json",
         timing="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/timing.json",
         patterns="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/patterns.safetensors",
+        members="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/members.parquet",
+        privacy="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/privacy.json",
     log:
         "logs/{cohort}/methods/{regime}/{variant}/repeat-{repeat}.log",
     benchmark:

@@ -13,7 +13,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble, assemble_graphs
     from brainfed.samples.patterns import named_patterns
-    from brainfed.samples.results import check, history_table, predictions_table
+    from brainfed.samples.results import check, history_table, members_table, predictions_table
 
     params, files = running.params, snakemake.input
     people = {
@@ -44,6 +44,8 @@ with job(snakemake, gpu=True) as running:
     sizes = sizes_of(inputs.institution)
     write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth, params.classes))
     write_table(snakemake.output.history, history_table(inputs, outcome, truth))
+    write_table(snakemake.output.members, members_table(inputs, outcome, truth, params.classes))
+    write_text(snakemake.output.privacy, canonical_json(list(outcome.privacy)) + "\n")
     write_arrays(
         snakemake.output.patterns,
         *named_patterns(outcome, features, params.classes, inputs.subjects),

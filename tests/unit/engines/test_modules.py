@@ -14,7 +14,7 @@ from brainfed.engines.stacked.training import Training
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg

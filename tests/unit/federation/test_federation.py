@@ -13,7 +13,7 @@ from brainfed.federation.aggregation import average, institution_weights
 from brainfed.federation.ledger import Ledger, UndeclaredCrossing
 from brainfed.federation.message import Message
 from brainfed.federation.pace import Pace
-from brainfed.federation.privacy import WeightNoise, normal
+from brainfed.federation.privacy.weight_noise import WeightNoise, normal
 from brainfed.federation.selection import choose
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN

@@ -11,7 +11,7 @@ from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.pace import Pace
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.methods.gcn.fedgcn import METHOD as FEDGCN

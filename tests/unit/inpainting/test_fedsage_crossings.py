@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.inpainting.fedsage import training as fedsage
 from brainfed.inpainting.fedsage.owner import owners_of
 from brainfed.inpainting.fedsage.settings import FedSageSettings

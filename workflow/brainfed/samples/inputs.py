@@ -9,7 +9,7 @@ from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 from brainfed.samples.views import View
 
 UNTESTED = -1
@@ -67,6 +67,11 @@ class Outcome:
         contributions: (n, K, V) of a linear model on V views: the part of every view in the margin of each tested
             subject, but for a constant of the model; NaN for other subjects. None of other models and without views.
         clusters: (T, F, M) number of each institution's cluster after every round; None without clusters.
+        shares: (T, F, M) weight of each institution in the server's mean of a round; None where it is given by the
+            numbers of institutions or subjects.
+        member_scores: (F, n, C) scores, by the final model of the fold, of the subjects that trained in it, NaN
+            elsewhere; for the audit. None where a method gives none.
+        privacy: one row for each institution that trained with differential privacy (`federation.privacy.spending`).
     """
 
     scores: NDArray[np.float64]
@@ -78,3 +83,6 @@ class Outcome:
     patterns: NDArray[np.float32] | None = None
     contributions: NDArray[np.float32] | None = None
     clusters: IntArray | None = None
+    shares: NDArray[np.float64] | None = None
+    member_scores: NDArray[np.float64] | None = None
+    privacy: tuple[dict[str, int | float | str], ...] = ()

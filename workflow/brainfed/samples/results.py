@@ -32,6 +32,10 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
     clusters, each = outcome.clusters, (rounds, inputs.folds, len(inputs.institutions))
     if clusters is not None and clusters.shape != each:
         raise ValueError(f"expected clusters of {each} rounds, folds and institutions, found {clusters.shape}")
+    shares = outcome.shares
+    if shares is not None and shares.shape != each:
+        raise ValueError(f"expected shares of {each} rounds, folds and institutions, found {shares.shape}")
+    _check_members(inputs, outcome)
     parts = outcome.contributions
     if parts is None:
         return
@@ -42,6 +46,18 @@ def check(inputs: LabelledSubjects, outcome: Outcome) -> None:
         raise ValueError(
             f"expected finite contributions {expected_parts} of every tested subject and NaN elsewhere, found "
             f"{parts.shape}"
+        )
+
+
+def _check_members(inputs: LabelledSubjects, outcome: Outcome) -> None:
+    """Check that every training subject has a finite score, if there are such scores, and no other subject has one."""
+    if outcome.member_scores is None:
+        return
+    expected = np.repeat((inputs.labels >= 0)[..., None], inputs.classes, axis=-1)
+    found = outcome.member_scores
+    if found.shape != expected.shape or not np.array_equal(np.isfinite(found), expected):
+        raise ValueError(
+            "expected one finite member score a class for every training subject of every fold, NaN elsewhere"
         )
 
 
@@ -60,8 +76,34 @@ def predictions_table(
         subject, institution, fold, score (of class 1; `score-NAME` for each of more than two classes), kind, label.
     """
     position = np.flatnonzero(inputs.fold >= 0)
-    fold = inputs.fold[position]
-    scores = outcome.scores[fold, position]
+    return _scored(inputs, outcome.scores, outcome.kind, inputs.fold[position], position, truth, classes)
+
+
+def members_table(
+    inputs: LabelledSubjects, outcome: Outcome, truth: IntArray, classes: Sequence[str] = ()
+) -> pd.DataFrame:
+    """One row for each fold and each subject that trained in it; empty where a method scores none.
+
+    Returns:
+        The columns of `predictions_table`; `fold` is the one in which the subject trained.
+    """
+    trained = inputs.labels >= 0 if outcome.member_scores is not None else np.zeros_like(inputs.labels, dtype=bool)
+    fold, position = np.nonzero(trained)
+    scores = outcome.scores if outcome.member_scores is None else outcome.member_scores
+    return _scored(inputs, scores, outcome.kind, fold, position, truth, classes)
+
+
+def _scored(
+    inputs: LabelledSubjects,
+    every: NDArray[np.float64],
+    kind: ScoreKind,
+    fold: IntArray,
+    position: IntArray,
+    truth: IntArray,
+    classes: Sequence[str],
+) -> pd.DataFrame:
+    """A row for each fold and position, with the scores (F, n, C) there."""
+    scores = every[fold, position]
     names = classes or [str(code) for code in range(inputs.classes)]
     columns = score_columns(names)
     if len(names) != inputs.classes:
@@ -72,15 +114,20 @@ def predictions_table(
             "institution": [inputs.institutions[code] for code in inputs.institution[position]],
             "fold": fold.astype(np.int16),
             **dict(zip(columns, scores[:, -len(columns) :].T, strict=True)),
-            "kind": outcome.kind,
+            "kind": kind,
             "label": truth[position].astype(np.int8),
         }
     )
 
 
 def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -> pd.DataFrame:
-    """fold, institution, round, training_loss, test_loss, test_accuracy, cluster (null: none); empty without rounds."""
-    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy", "cluster"]
+    """One row a fold, institution and round; no rows without rounds.
+
+    Returns:
+        fold, institution, round, training_loss, test_loss, test_accuracy, cluster (null: none), weight (of the
+        institution in the server's mean; NaN: not reported).
+    """
+    columns = ["fold", "institution", "round", "training_loss", "test_loss", "test_accuracy", "cluster", "weight"]
     return pd.DataFrame(list(_history(inputs, outcome, truth)), columns=columns).astype(
         {
             "fold": np.int16,
@@ -90,13 +137,14 @@ def history_table(inputs: LabelledSubjects, outcome: Outcome, truth: IntArray) -
             "test_loss": float,
             "test_accuracy": float,
             "cluster": "Int32",
+            "weight": float,
         }
     )
 
 
 def _history(
     inputs: LabelledSubjects, outcome: Outcome, truth: IntArray
-) -> Iterator[tuple[int, str, int, float, float, float, int | None]]:
+) -> Iterator[tuple[int, str, int, float, float, float, int | None, float]]:
     if outcome.round_scores is None or outcome.training_loss is None:
         return
     for fold in range(inputs.folds):
@@ -106,7 +154,8 @@ def _history(
                 loss, accuracy = _fit(scores[fold, tested], truth[tested], outcome.kind)
                 trained = float(outcome.training_loss[index, number, fold])
                 cluster = None if outcome.clusters is None else int(outcome.clusters[index, fold, number])
-                yield fold, name, index + 1, trained, loss, accuracy, cluster
+                weight = np.nan if outcome.shares is None else float(outcome.shares[index, fold, number])
+                yield fold, name, index + 1, trained, loss, accuracy, cluster, weight
 
 
 def _fit(scores: NDArray[np.float64], label: IntArray, kind: ScoreKind) -> tuple[float, float]:

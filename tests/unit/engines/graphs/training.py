@@ -10,7 +10,7 @@ from brainfed.engines.graphs.plain import plain_cohort
 from brainfed.engines.modules import ModuleClients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.schedule import FederationSettings
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg

@@ -13,7 +13,7 @@ from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.parameter_names import wire_name
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.schedule import FederationSettings, Topology
 from brainfed.federation.sharing import record_help, record_pools
 from brainfed.federation.strategies.alone import Alone

@@ -14,7 +14,7 @@ from brainfed.engines.linear.task import Curves, FoldTask
 from brainfed.federation.clients import Arrays
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.krylov import strongest_of_the_best

@@ -9,7 +9,7 @@ from brainfed.engines.linear.design import LinearDesign
 from brainfed.engines.linear.scores import margins, training_losses
 from brainfed.engines.linear.task import Curves, FoldTask
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
 

@@ -26,7 +26,7 @@ from brainfed.engines.stacked.unseen import score_unseen
 from brainfed.federation.aggregation import Weighting
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.schedule import FederationSettings, Topology
 from brainfed.federation.selection import choose
 from brainfed.federation.strategies.alone import Alone

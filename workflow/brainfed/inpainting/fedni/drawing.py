@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.privacy import normal
+from brainfed.federation.privacy.weight_noise import normal
 from brainfed.inpainting.fedni.count_scale import count_scale, foreign_subjects
 from brainfed.inpainting.fedni.institution import Institution, institution_of, normalised
 from brainfed.inpainting.fedni.stacked_modules import StackedModules

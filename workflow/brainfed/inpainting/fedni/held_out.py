@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from brainfed.federation.privacy import normal
+from brainfed.federation.privacy.weight_noise import normal
 from brainfed.inpainting.fedni.institution import Institution, masked_graph
 from brainfed.inpainting.fedni.masking import draw_mask
 from brainfed.inpainting.settings import InpaintingSettings

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from brainfed.federation.privacy import normal
+from brainfed.federation.privacy.weight_noise import normal
 from brainfed.graphs.propagation import dense_block
 from brainfed.inpainting.fedni.adversarial_step import MaskedGraph, Nodes
 from brainfed.inpainting.fedni.losses import Phenotype

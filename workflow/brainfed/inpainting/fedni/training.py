@@ -10,7 +10,7 @@ from dataclasses import asdict
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.wire import Wire
 from brainfed.inpainting.fedni.clients import GENERATOR, InpaintingClients

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from brainfed.federation.privacy import normal
+from brainfed.federation.privacy.weight_noise import normal
 from brainfed.models.fedsage_generator import FeatureGenerator
 from brainfed.runtime.streams import Streams
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.privacy import normal
+from brainfed.federation.privacy.weight_noise import normal
 from brainfed.inpainting.fedni.count_scale import foreign_subjects, hidden_and_visible, odds_ratio
 from brainfed.inpainting.fedsage.owner import hidden_nodes, row_normalised, scaled_members
 from brainfed.inpainting.fedsage.settings import FedSageSettings

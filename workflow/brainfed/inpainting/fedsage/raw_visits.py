@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from brainfed.federation.message import Message
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.inpainting.fedsage.draws import Draws
 from brainfed.inpainting.fedsage.losses import nearest_missing
 from brainfed.inpainting.fedsage.owner import Owner

@@ -17,7 +17,7 @@ from brainfed.federation.clients import Clients
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.strategy import Strategy
 from brainfed.federation.wire import Wire

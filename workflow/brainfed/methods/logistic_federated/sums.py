@@ -16,7 +16,7 @@ from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
-from brainfed.federation.privacy import WeightNoise
+from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.penalty_path import PenaltyPath
 from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton

@@ -105,14 +105,6 @@ def test_the_product_with_the_graph_stands_on_either_side_of_time(inputs, output
     torch.testing.assert_close(block(features, adjacency), torch.relu(block.norm(first)))
 
 
-def test_a_graph_without_symmetry_sends_from_columns_to_rows():
-    network = st_gcn(edge_importance=False)
-    windows, _ = subjects()
-    directed = torch.rand(SUBJECTS, REGIONS, REGIONS, dtype=torch.float64)
-    expected = region_networks.st_gcn(weights_of(network), (2, 1, 2), 2, windows[0].numpy(), directed[0].numpy())
-    np.testing.assert_allclose(network(windows, directed)[0].detach().numpy(), expected, rtol=0, atol=1e-8)
-
-
 @pytest.mark.parametrize("network", NETWORKS)
 def test_the_order_of_regions_matters_to_the_edge_importance_alone(network):
     windows, adjacency = subjects()

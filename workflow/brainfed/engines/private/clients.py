@@ -114,7 +114,8 @@ class PrivateClients:
                 if len(hidden):
                     found = self.probabilities(place, position, hidden)
                     self.curves.probabilities[number, place, position, hidden.numpy()] = found
-        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+        losses = self.curves.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "no subject drawn"
 
     def probabilities(
         self, place: int, position: int, samples: Tensor, teacher: int | None = None
@@ -201,7 +202,7 @@ class PrivateClients:
         if not self.keeps:
             self.optimisers[place][position] = make_optimiser(module, self.schedule)
         module.train()
-        losses = []
+        losses: list[Tensor] = []
         for epoch in range(self.schedule.local_epochs):
             for step in range(self.poisson.steps(count)):
                 moment = Moment(number, epoch, step)
@@ -209,14 +210,17 @@ class PrivateClients:
                 loss = self._step(place, position, samples, moment, self.poisson.rate(count) * count)
                 if len(samples):
                     losses.append(loss / len(samples))
-        if losses and not math.isfinite(sum(losses)):
+        if not losses:
+            return float("nan")
+        mean = float(torch.stack(losses).double().mean())
+        if not math.isfinite(mean):
             raise UserError(
                 f"training of institution {self.names[place]} (fold {fold}, round {number + 1}): expected a finite "
                 "loss, found NaN or an infinite one; lower learning_rate."
             )
-        return float(np.mean(losses)) if losses else float("nan")
+        return mean
 
-    def _step(self, place: int, position: int, samples: Tensor, moment: Moment, expected: float) -> float:
+    def _step(self, place: int, position: int, samples: Tensor, moment: Moment, expected: float) -> Tensor:
         """One local step on `expected` subjects; the summed loss of the drawn ones."""
         module, part = self.modules[place][position], (place, position)
         if self.schedule.private:

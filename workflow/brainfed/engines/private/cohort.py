@@ -113,5 +113,5 @@ class PrivateCohort:
             return Rows(found)
         windows = self.windows_of(place, position, samples, moment)
         owner = torch.repeat_interleave(torch.arange(len(samples)), windows)
-        means = torch.nn.functional.one_hot(owner, len(samples)).T / windows[:, None]
+        means = torch.nn.functional.one_hot(owner, len(samples)).T.double() / windows[:, None]
         return Rows(found, owner.to(like.device), means.to(like))

@@ -36,7 +36,7 @@ def clipped_sum(
     samples: Tensor,
     moment: Moment,
     clip: float,
-) -> tuple[dict[str, Tensor], float]:
+) -> tuple[dict[str, Tensor], Tensor]:
     """Sum over subjects of the clipped gradients, and of the losses.
 
     One subject more or less changes the sum by at most `clip` in L2 norm over all parameters.
@@ -50,23 +50,25 @@ def clipped_sum(
         clip: largest norm.
     """
     total = {name: torch.zeros_like(each) for name, each in module.named_parameters()}
-    like, loss = next(iter(total.values())), 0.0
+    like = next(iter(total.values()))
+    loss = like.new_zeros(())
     for block in cohort.blocks(samples):
         labels = cohort.labels[part][block].to(like.device)
         found = subject_gradients(module, cohort.rows(*part, block, moment, like), labels)
         for name, each in found.weighted_sum(clip_factors(found.norms(), clip)).items():
             total[name] += each
-        loss += float(found.losses.sum())
+        loss = loss + found.losses.sum()
     return total, loss
 
 
 def plain_sum(
     module: torch.nn.Module, cohort: PrivateCohort, part: tuple[int, int], samples: Tensor, moment: Moment
-) -> tuple[dict[str, Tensor], float]:
+) -> tuple[dict[str, Tensor], Tensor]:
     """The sum without clipping, by one backward pass a block; arguments as of `clipped_sum`."""
     named = dict(module.named_parameters())
     total = {name: torch.zeros_like(each) for name, each in named.items()}
-    like, loss = next(iter(total.values())), 0.0
+    like = next(iter(total.values()))
+    loss = like.new_zeros(())
     for block in cohort.blocks(samples):
         labels = cohort.labels[part][block].to(like.device)
         rows = cohort.rows(*part, block, moment, like)
@@ -74,7 +76,7 @@ def plain_sum(
         summed = rows.of_subjects(losses).sum()
         for name, each in zip(named, torch.autograd.grad(summed, tuple(named.values())), strict=True):
             total[name] += each
-        loss += float(summed.detach())
+        loss = loss + summed.detach()
     return total, loss
 
 

@@ -125,13 +125,10 @@ class SeriesTraining:
     @cached_property
     def axes(self) -> Mapping[str, int]:
         """Sizes of axes that the ledger knows."""
-        settings = self.settings
-        stgcn = isinstance(settings, STGCNSettings)
-        return {
-            "regions": self.inputs.regions,
-            "classes": self.inputs.classes,
-            "channels": settings.channels if stgcn else settings.hidden,
-        } | ({"kernel": settings.kernel} if stgcn else {"taps": 1})
+        known = {"regions": self.inputs.regions, "classes": self.inputs.classes}
+        if isinstance(self.settings, STGCNSettings):
+            return known | {"channels": self.settings.channels, "kernel": self.settings.kernel}
+        return known | {"channels": self.settings.hidden, "taps": 1}
 
     def record_crossings(self, ledger: Ledger) -> None:
         """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""

@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from brainfed.evaluation.audit.audit import audit
+from brainfed.evaluation.audit.shadow_runs import shadow_runs
 from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.results import check, members_table
+from brainfed.samples.results import check, members_table, predictions_table
 from fused_inputs import with_fused
 from graph_cohort import connectome_inputs
 from method_inputs import diagnosis_of, method_inputs
@@ -107,14 +110,37 @@ def test_every_method_is_tried():
     assert {key for key, _ in SHORT.values()} == set(METHODS)
 
 
+def overfitted(inputs):
+    method = METHODS["ridge"]
+    return resolve(method.entry)(inputs, method.settings(**method.variants["ridge-overfitted"]), Run())
+
+
 def test_a_method_that_learns_its_subjects_by_heart_knows_them():
     """With next to no penalty and more features than subjects the margin of each training subject is 1."""
     inputs = method_inputs(60, 200)
-    method = METHODS["ridge"]
-    outcome = resolve(method.entry)(inputs, method.settings(training="central", alphas=(1e-6,)), Run())
-    truth = diagnosis_of(inputs)
+    outcome, truth = overfitted(inputs), diagnosis_of(inputs)
     for fold in range(inputs.folds):
-        taught = inputs.training(fold)
+        taught, tested = inputs.training(fold), inputs.tested(fold)
         np.testing.assert_allclose(outcome.member_scores[fold, taught, truth[taught]], 1, atol=1e-4)
-        tested = inputs.tested(fold)
         assert np.abs(outcome.scores[fold, tested, truth[tested]] - 1).mean() > 0.1
+
+
+def test_the_audit_finds_the_training_subjects_of_an_overfitted_model_and_not_those_of_one_feature():
+    """Real models of three repeats; 200 features name every subject, its head motion alone hardly any."""
+    plain, found = method_inputs(60, 200, effect=0.0), {}
+    truth = diagnosis_of(plain)
+    for name, train in (("overfitted", overfitted), ("motion", lambda inputs: outcome_of("motion", inputs))):
+        tables = ([], [])
+        for repeat in range(3):
+            drawn = method_inputs(60, 200, features=plain.features[0], diagnosis=truth, seed=repeat)
+            inputs = replace(drawn, phenotypes=plain.phenotypes)
+            for held, table in zip(tables, (predictions_table, members_table), strict=True):
+                held.append(table(inputs, train(inputs), truth).assign(repeat=repeat))
+        found[name] = dict(audit(shadow_runs(*map(pd.concat, tables), {})))
+    for attack in ("lira", "loss"):
+        assert found["overfitted"][attack].auc > 0.9
+        assert found["overfitted"][attack].tpr > 0.5
+        assert abs(found["motion"][attack].auc - 0.5) < 0.1
+        for controls in found.values():
+            others = controls[f"{attack}-others"]
+            assert others.auc_low < 0.5 < others.auc_high

@@ -52,6 +52,7 @@ class Method:
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
+        on_request: those of them that an experiment has only if it names them.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Method:
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    on_request: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse two kinds of samples: graphs, region series, and rows of features.

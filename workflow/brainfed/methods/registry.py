@@ -53,6 +53,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
     }
 )
 
+ON_REQUEST = frozenset(name for method in METHODS.values() for name in method.on_request)
+"""Shipped variants that an experiment has only if it names them."""
+
 SHIPPED_VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         variant: {"method": method.name, **settings}

@@ -168,6 +168,8 @@ def _without_sites(view: ViewSettings) -> ViewSettings:
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     """The reference of tangent features; hidden scans enter none, and an unseen site can be scored by other models."""
+    if settings.reference == "identity":
+        return settings.reference
     hidden = regime.unseen or regime.partial or regime.protocol == "inductive"
     moved = (settings.reference == "all" and hidden) or (settings.tangent and regime.unseen)
     return "training" if moved else settings.reference

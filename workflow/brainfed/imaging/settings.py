@@ -66,7 +66,8 @@ class OneViewSettings:
     @property
     def fitted(self) -> bool:
         """Whether training subjects fit the features, so that every fold has its own."""
-        return (self.tangent and self.reference not in ("all", "identity")) or self.harmonise != "none" or self.reads_labels
+        fitted_reference = self.tangent and self.reference in ("institution", "training")
+        return fitted_reference or self.harmonise != "none" or self.reads_labels
 
     @property
     def kinds(self) -> frozenset[str]:

@@ -1,0 +1,60 @@
+"""Settings of differential privacy, and their limits.
+
+The unit of protection is one subject of one institution: neighbouring data sets differ by one subject more or less.
+All scans or windows of a subject count as one.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.settings import setting
+
+UNIT = "subject"
+
+Calibration = Literal["none", "paper", "classical", "accountant"]
+
+
+@dataclass(frozen=True)
+class PrivacySettings:
+    """Differentially private local training (Abadi et al. 2016)."""
+
+    privacy: Calibration = setting(
+        "none",
+        "How the noise on clipped gradients is set. none: neither clipping nor noise. accountant: the least noise with "
+        "which the whole training spends at most `epsilon` at each institution. classical: sqrt(2 log(1.25 / delta)) / "
+        "epsilon, proven for one release and epsilon below 1. paper: sqrt(2 log(1.25 / delta) / epsilon), as FGLBC "
+        "prints it. privacy.json has the epsilon that is really spent.",
+    )
+    epsilon: float = setting(10.0, "Privacy budget of an institution.", minimum=0)
+    delta: float = setting(
+        1e-5, "Probability that the guarantee fails; below 1 / training subjects of any institution.", minimum=0
+    )
+    clip: float = setting(1.0, "Largest L2 norm C of one subject's gradient; noise is relative to it.", minimum=0)
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon: expected a number above 0, found {self.epsilon:g}; privacy: none spends none")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta: expected a number above 0 and below 1, found {self.delta:g}; 1e-5 is usual")
+        if not self.clip > 0:
+            raise ValueError(
+                f"clip: expected a norm above 0, found {self.clip:g}; privacy: none trains without clipping"
+            )
+
+    @property
+    def private(self) -> bool:
+        """Whether gradients are clipped and noise is added."""
+        return self.privacy != "none"
+
+    def require_small_delta(self, institution: str, subjects: int) -> None:
+        """Refuse a delta that allows to publish one of the `subjects` training subjects of an institution.
+
+        Raises:
+            UserError: delta is at least 1 / subjects.
+        """
+        if self.private and subjects and self.delta * subjects >= 1:
+            raise UserError(
+                f"delta of institution {institution}: expected less than 1 / {subjects} training subjects = "
+                f"{1 / subjects:g}, found {self.delta:g}; lower delta."
+            )

@@ -14,6 +14,7 @@ from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
 from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
+from brainfed.methods.private_linear import fedtangent_dp, ridge_dp
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -41,6 +42,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             central_gin,
             fedavg_gin,
             gcfl,
+            ridge_dp,
+            fedtangent_dp,
         )
     }
 )

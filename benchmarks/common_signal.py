@@ -20,7 +20,7 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 
 STRENGTH, SPREAD_OF_SUBJECTS, SPREAD_OF_SITES = 0.8, 0.35, 0.15
 """Median strength of the signal beside a region's own, and standard deviations of its logarithm."""

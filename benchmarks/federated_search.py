@@ -38,7 +38,7 @@ from brainfed.runtime.settings import restore
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
-from brainfed.samples.people import read_people
+from brainfed.samples.reading.people import read_people
 from brainfed.samples.results import check, predictions_table
 
 FloatArray = NDArray[np.float64]

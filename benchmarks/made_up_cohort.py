@@ -12,7 +12,7 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 
 ABIDE_SUBJECTS, CC200_FEATURES, INSTITUTIONS, FOLDS = 1035, 19_900, 5, 5
 SOURCES = 30

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from brainfed.graphs.graph import Graph
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import IntArray, MethodInputs
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 
 NEIGHBOURS = 3
 

@@ -11,8 +11,8 @@ with job(snakemake) as running:
     from brainfed.graphs.settings import GraphSettings
     from brainfed.runtime.artefacts import canonical_json, write_arrays, write_text
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.aligned import read_features
-    from brainfed.samples.people import phenotypes_of, read_people
+    from brainfed.samples.reading.aligned import read_features
+    from brainfed.samples.reading.people import phenotypes_of, read_people
 
     files, params = snakemake.input, running.params
     people = read_people(files.split, files.participants).drop(columns="diagnosis")

@@ -10,7 +10,7 @@ with job(snakemake) as running:
     from brainfed.imaging.tangent.reference import tangent_ledger
     from brainfed.imaging.tangent.vectors import tangent_of_fold
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
-    from brainfed.samples.aligned import read_features
+    from brainfed.samples.reading.aligned import read_features
 
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)

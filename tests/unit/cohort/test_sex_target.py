@@ -25,7 +25,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.assemble import assemble
 from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
-from brainfed.samples.people import phenotypes_of, read_people
+from brainfed.samples.reading.people import phenotypes_of, read_people
 
 COUNT = 240
 SITES = tuple(enumerate("aabbcc"))

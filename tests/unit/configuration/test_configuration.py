@@ -309,6 +309,19 @@ def test_a_chain_of_configs_ends_in_the_topmost(base):
     assert (plan.project.project, plan.project.seed, plan.project.threads) == ("study", 2, 3)
 
 
+def test_of_several_configs_each_lies_over_the_one_before(base):
+    (base / "first.yaml").write_text("extends: base.yaml\nseed: 1\nthreads: 3\n")
+    (base / "second.yaml").write_text("seed: 2\nsplit: {repeats: 4}\n")
+    merged = extended({"extends": ["first.yaml", "second.yaml"], "threads": 5})
+    assert (merged["seed"], merged["threads"], merged["project"]) == (2, 5, "study")
+    assert merged["split"] == {"count": 2, "folds": 3, "repeats": 4}
+
+
+@pytest.mark.parametrize("named", [[], 3, ["base.yaml", 3], ""])
+def test_extends_needs_paths(base, named):
+    assert_says(complaint({"extends": named}), "`extends`", "a list of paths")
+
+
 def test_an_error_in_an_extended_config_is_found(base):
     (base / "base.yaml").write_text(CONFIG.replace("folds: 3", "folds: 1"))
     assert_says(complaint({"extends": "base.yaml"}), "split.folds", "at least 2")

@@ -7,7 +7,7 @@ from brainfed.imaging.settings import ViewSettings
 from brainfed.imaging.views import join_views
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.errors import UserError
-from brainfed.samples.aligned import read_features
+from brainfed.samples.reading.aligned import read_features
 from brainfed.samples.views import read_views
 
 REFERENCE = {"stage": "features", "name": "tangent-reference", "direction": "upload", "bytes": 8}

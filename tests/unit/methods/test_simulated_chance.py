@@ -33,7 +33,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.inputs import MethodInputs
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 from graph_cohort import connectome_inputs
 
 COHORTS = 12

@@ -27,22 +27,31 @@ def load_plan(config: Mapping[str, Any], files: Iterable[str | Path] = ()) -> Pl
 
 
 def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The config laid over the one that its key `extends` names (a path from the working directory).
+    """The config laid over those that its key `extends` names (paths from the working directory), the last on top.
 
     Raises:
-        UserError: that file does not exist, holds no keys, or extends itself by way of `above`.
+        UserError: such a file does not exist, holds no keys, or extends itself by way of `above`; or no path is named.
     """
     own = {key: value for key, value in config.items() if key != "extends"}
     if "extends" not in config:
         return own
-    path = Path(str(config["extends"]))
-    if path.resolve() in above:
-        raise UserError(f"config: `extends` leads from {path} back to itself; remove it in one of the files.")
-    if not path.is_file():
-        raise UserError(
-            f"config: `extends`: {path}: expected a config here, found no file; give its path from {Path.cwd()}."
-        )
-    return overlay(extended(read_config(path), (*above, path.resolve())), own)
+    base: dict[str, Any] = {}
+    for path in _paths(config["extends"]):
+        if path.resolve() in above:
+            raise UserError(f"config: `extends` leads from {path} back to itself; remove it in one of the files.")
+        if not path.is_file():
+            raise UserError(
+                f"config: `extends`: {path}: expected a config here, found no file; give its path from {Path.cwd()}."
+            )
+        base = overlay(base, extended(read_config(path), (*above, path.resolve())))
+    return overlay(base, own)
+
+
+def _paths(named: Any) -> list[Path]:
+    each = named if isinstance(named, list) else [named]
+    if not each or not all(isinstance(path, str) and path for path in each):
+        raise UserError(f"config: `extends`: expected a path or a list of paths, found {named!r}; name another config.")
+    return [Path(path) for path in each]
 
 
 def read_config(path: Path) -> Mapping[str, Any]:

@@ -33,7 +33,11 @@ def schema() -> str:
     definitions = adapter(ProjectSettings).json_schema()["$defs"]
     project = definitions.pop("ProjectSettings")
     properties = project["properties"]
-    properties["extends"] = {"description": EXTENDS, "title": "Extends", "type": "string"}
+    properties["extends"] = {
+        "description": EXTENDS,
+        "title": "Extends",
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+    }
     properties["variants"]["additionalProperties"] = _variant_schema()
     definitions["CohortSettings"]["required"] = []
     for key in ("cohorts", "variants", "experiments"):
@@ -58,7 +62,7 @@ def _variant_schema() -> dict[str, Any]:
 
 def manual() -> str:
     """The page that lists every key, its type, its default and its meaning."""
-    extends = f"| `extends` | text | none | {EXTENDS} |"
+    extends = f"| `extends` | text or list | none | {EXTENDS} |"
     sections = [_section("The project", "", ProjectSettings, extends)]
     hints = type_hints(ProjectSettings)
     for field in fields(ProjectSettings):

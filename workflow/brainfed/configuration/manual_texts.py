@@ -1,8 +1,8 @@
 """Text of `config/README.md` around the tables of keys."""
 
 EXTENDS = (
-    "Another config (a path from the working directory) that this one is laid over, key by key; lists are replaced, "
-    "and null takes away a cohort, a variant or an experiment."
+    "Another config (a path from the working directory) that this one is laid over, key by key, or a list of them, "
+    "each laid over the one before; lists are replaced, and null takes away a cohort, a variant or an experiment."
 )
 
 PREAMBLE = """\

@@ -10,12 +10,13 @@ import pandas as pd
 from brainfed.inpainting.fusing.fused import read_fused
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.streams import Streams
-from brainfed.samples.aligned import read_features, read_graph
 from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.graph_samples import read_graph_samples
 from brainfed.samples.inputs import IntArray, MethodInputs
 from brainfed.samples.labelled_subjects import hidden_labels
-from brainfed.samples.people import phenotypes_of, read_people
+from brainfed.samples.reading.aligned import read_features, read_graph
+from brainfed.samples.reading.people import phenotypes_of, read_people
+from brainfed.samples.series_inputs import SeriesInputs, read_series
 from brainfed.samples.views import read_views
 
 
@@ -111,6 +112,38 @@ def assemble_graphs(
     graphs = tuple(read_graph_samples(path, tuple(people["subject"])) for path in connectomes)
     shapes = _shapes(people, read_arrays(connectomes[0], []).metadata.get("data_sets", []))
     inputs = GraphInputs(**_columns(people, truth), graphs=graphs, shapes=shapes, streams=streams, classes=classes)
+    return inputs, truth
+
+
+def assemble_series(
+    *,
+    split: Path | str,
+    participants: Path | str,
+    series: Path | str,
+    labels: str,
+    streams: Streams,
+    classes: int = 2,
+) -> tuple[SeriesInputs, IntArray]:
+    """Build the inputs of a method whose samples are region series, and separately the labels for the scores.
+
+    Args:
+        split: subject, institution, fold.
+        participants: the phenotype artefact.
+        series: the file of all subjects; all folds share it.
+        labels: `true` or `permuted`.
+        streams: random streams of the repeat.
+        classes: number of classes C.
+
+    Returns:
+        The inputs of the labelled subjects, with label -1 where tested, and the (n,) labels.
+
+    Raises:
+        UserError: a subject has no series, or a series is damaged.
+    """
+    people = _labelled(read_people(split, participants))
+    truth = true_labels(people, labels, streams)
+    start, values = read_series(series, tuple(people["subject"]))
+    inputs = SeriesInputs(**_columns(people, truth), start=start, series=values, streams=streams, classes=classes)
     return inputs, truth
 
 

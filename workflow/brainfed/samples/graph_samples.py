@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.mapped import map_array
+from brainfed.samples.reading.ragged import chosen_rows
 
 IntArray = NDArray[np.int64]
 Float32 = NDArray[np.float32]
@@ -53,8 +54,8 @@ class GraphSamples:
 
     def of(self, subjects: IntArray) -> "GraphSamples":
         """The graphs at these positions, in that order."""
-        node_start, nodes = _selected(self.node_start, subjects)
-        edge_start, edges = _selected(self.edge_start, subjects)
+        node_start, nodes = chosen_rows(self.node_start, subjects)
+        edge_start, edges = chosen_rows(self.edge_start, subjects)
         return GraphSamples(
             node_start, self.nodes[nodes], edge_start, self.source[edges], self.target[edges], self.weight[edges]
         )
@@ -106,17 +107,6 @@ def check_graph_samples(graphs: GraphSamples, subjects: Sequence[str], where: st
     if problem:
         raise UserError(f"{where}: expected graphs of {len(subjects)} subjects, found {problem}; make them again.")
     _check(graphs, subjects, where, "mend this graph")
-
-
-def _selected(start: IntArray, subjects: IntArray) -> tuple[IntArray, IntArray | slice]:
-    """Starts of the chosen graphs' parts, and the positions of these parts: a slice where they are neighbours."""
-    counts = np.diff(start)[subjects]
-    chosen = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    if len(subjects) and np.array_equal(subjects, np.arange(subjects[0], subjects[0] + len(subjects))):
-        first = int(start[subjects[0]])
-        return chosen, slice(first, first + int(chosen[-1]))
-    shift = np.repeat(start[:-1][subjects] - chosen[:-1], counts)
-    return chosen, np.arange(chosen[-1]) + shift
 
 
 def _misfit(arrays: dict[str, NDArray[np.generic]], subjects: int) -> str:

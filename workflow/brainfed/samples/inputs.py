@@ -9,7 +9,7 @@ from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.labelled_subjects import LabelledSubjects
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 from brainfed.samples.views import View
 
 UNTESTED = -1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.samples.inputs import GENERATED, FloatArray, IntArray, MethodInputs, Outcome
-from brainfed.samples.people import Phenotypes
+from brainfed.samples.reading.people import Phenotypes
 
 
 def with_generated(inputs: MethodInputs) -> MethodInputs:

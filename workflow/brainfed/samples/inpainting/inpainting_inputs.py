@@ -13,8 +13,8 @@ from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
-from brainfed.samples.aligned import read_features, read_graph
-from brainfed.samples.people import phenotypes_of, read_people
+from brainfed.samples.reading.aligned import read_features, read_graph
+from brainfed.samples.reading.people import phenotypes_of, read_people
 
 
 def inpainting_inputs(

@@ -1,0 +1,122 @@
+"""The spatio-temporal graph convolutional network of FGLBC (Chen and Su 2024, eq. 4 and 5; Gadgil et al. 2020)."""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import conv2d, pad, relu
+
+from brainfed.models.region_graph import EdgeImportance, matrix, normalisation, start
+from brainfed.runtime.streams import Streams
+
+
+class STGCN(nn.Module):
+    """Blocks of spatial and temporal convolution -> mean over time and regions -> FC(channels, C).
+
+    All layers see one subject at a time: no logit depends on the other subjects of a batch, and each subject has a
+    gradient of its own. The paper's sigmoid is the softmax of two logits.
+
+    Args:
+        regions: R.
+        classes: C.
+        channels: of every block; the input has one.
+        kernel: time points of a temporal convolution, an odd number.
+        strides: time points from one output to the next, one a block.
+        edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
+    """
+
+    def __init__(
+        self,
+        regions: int,
+        classes: int,
+        channels: int = 64,
+        kernel: int = 11,
+        strides: tuple[int, ...] = (1, 1, 1),
+        *,
+        edge_importance: bool = True,
+    ) -> None:
+        super().__init__()
+        self.importance = EdgeImportance(regions) if edge_importance else None
+        widths = [1] + [channels] * len(strides)
+        blocks = (Block(*width, kernel, stride) for width, stride in zip(pairwise(widths), strides, strict=True))
+        self.blocks = nn.ModuleList(blocks)
+        self.readout = nn.Linear(channels, classes)
+
+    def forward(self, windows: Tensor, adjacency: Tensor) -> Tensor:
+        """Logits (B, C) of B subjects.
+
+        Args:
+            windows: (B, T, R) z-scored series; T may differ from call to call.
+            adjacency: (B, R, R) Lambda^-1/2 (A + I) Lambda^-1/2 of each subject.
+        """
+        if self.importance is not None:
+            adjacency = self.importance(adjacency)
+        hidden = windows[:, None]
+        for block in self.blocks:
+            hidden = block(hidden, adjacency)
+        logits: Tensor = self.readout(hidden.mean(dim=(2, 3)))
+        return logits
+
+    def start(self, streams: Streams, fold: int, place: int = 0) -> None:  # noqa: ARG002
+        """Set the initial weights, the same for every institution of a fold."""
+        start(self, streams, fold)
+
+
+class Block(nn.Module):
+    """relu(GroupNorm(temporal(spatial(f)))), plus f before the ReLU where channels and time points stay as they are.
+
+    Spatial is eq. 5, P f_t W_SG at every time t, and temporal a convolution over time with zeros around the window.
+    Without a nonlinearity between them they are one convolution over a node's neighbourhood in space and time, as
+    eq. 4 has it. So the product with P, which takes most of the operations, may stand before the kernels or after
+    them; it stands where there are fewer columns (channels x time points).
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
+        super().__init__()
+        self.inputs, self.outputs, self.stride = inputs, outputs, stride
+        self.kernels = Kernels(inputs, outputs, kernel, stride)
+        self.norm = normalisation(outputs)
+
+    def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
+        """(B, outputs, ceil(T / stride), R) from features (B, inputs, T, R) and P (B, R, R)."""
+        time = features.shape[2]
+        if self.inputs * time <= self.outputs * -(-time // self.stride):
+            found = self.kernels(propagated(features, adjacency))
+        else:
+            found = propagated(self.kernels(features), adjacency)
+        found = self.norm(found)
+        return relu(found + features) if self.inputs == self.outputs and self.stride == 1 else relu(found)
+
+
+class Kernels(nn.Module):
+    """W_SG of eq. 5, then the temporal kernel, in one convolution."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
+        if kernel % 2 == 0:
+            raise ValueError(f"expected an odd number of time points, found {kernel=}")
+        super().__init__()
+        self.stride = stride
+        self.spatial = matrix(outputs, inputs)
+        self.temporal = matrix(outputs, outputs, kernel)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(B, outputs, ceil(T / stride), R) from (B, inputs, T, R)."""
+        return convolved(features, torch.einsum("omk,mi->oik", self.temporal, self.spatial), self.stride)
+
+
+def propagated(features: Tensor, adjacency: Tensor) -> Tensor:
+    """P f_t for every channel and time, features (B, c, T, R), P (B, R, R)."""
+    return torch.bmm(features.flatten(1, 2), adjacency.mT).view(features.shape)
+
+
+def convolved(features: Tensor, kernel: Tensor, stride: int) -> Tensor:
+    """(B, c', ceil(T / stride), R): features (B, c, T, R) convolved over time with a kernel (c', c, k)."""
+    outputs, inputs, taps = kernel.shape
+    if inputs > 1:
+        return conv2d(features, kernel[..., None], stride=(stride, 1), padding=(taps // 2, 0))
+    # oneDNN is slow on a single channel.
+    padded = pad(features[:, 0], (0, 0, taps // 2, taps // 2))
+    last = padded.shape[1] - taps + 1
+    shifted = torch.stack([padded[:, tap : tap + last : stride] for tap in range(taps)], dim=1)
+    weights = kernel.mT.reshape(1, outputs, taps).expand(len(shifted), -1, -1)
+    return torch.bmm(weights, shifted.flatten(2)).view(len(shifted), outputs, *shifted.shape[2:])

@@ -330,6 +330,21 @@ def test_tangent_features_of_everybody_have_neither_split_nor_folds_where_tested
     assert (hidden.by_fold, hidden.settings.reference) == (True, "training")
 
 
+@pytest.mark.parametrize(
+    "regime",
+    [
+        {},
+        {"protocol": "inductive"},
+        {"split": {"held_back": 0.1}},
+        {"split": {"validation": "leave_one_site_out", "repeats": 1}},
+    ],
+)
+def test_tangent_features_at_the_identity_have_neither_split_nor_folds_in_any_regime(regime):
+    features = {"features": {"connectivity": "tangent", "reference": "identity"}}
+    found = variant(plan(**features, **regime), "first").stages["features"]
+    assert (found.split, found.by_fold, found.settings.reference) == ("", False, "identity")
+
+
 def test_tangent_features_are_named_by_their_split_and_have_folds():
     tangent = {"features": {"connectivity": "tangent"}}
     three = variant(plan(**tangent), "first")

@@ -45,6 +45,7 @@ class Method:
             `fused`; or `connectomes` alone, or `series` alone); the stages before these follow.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
+        own_features: whether it refuses features that depend on other subjects, as their fit has no privacy.
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
         without_patterns: settings under which it leaves none.
         clusters: whether its server parts the institutions into clusters (`Outcome.clusters`).
@@ -65,6 +66,7 @@ class Method:
     needs: tuple[str, ...] = ("features",)
     options: Mapping[str, Any] = field(default_factory=dict)
     views: bool = False
+    own_features: bool = False
     patterns: bool = False
     without_patterns: Mapping[str, Any] = field(default_factory=dict)
     clusters: bool = False

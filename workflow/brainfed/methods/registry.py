@@ -15,6 +15,7 @@ from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
 from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
+from brainfed.methods.private_linear import fedtangent_dp, ridge_dp
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -49,6 +50,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             fedavg_stgcn,
             fedgnn,
             fglbc,
+            ridge_dp,
+            fedtangent_dp,
         )
     }
 )

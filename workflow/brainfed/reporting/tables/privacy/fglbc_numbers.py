@@ -59,7 +59,7 @@ def printed_accuracies(outline: ExperimentOutline, variant: ShownVariant) -> tup
     paper leaves it out.
     """
     budgets = BUDGETS.get(variant.method, {})
-    epsilon, count = variant.setting("epsilon"), outline.split.get("count")
+    epsilon, count = variant.setting("epsilon"), int(outline.split.get("count", 0))
     if variant.setting("privacy") not in ("paper", "accountant") or outline.split["institutions"] != "random":
         return (None,) * len(DATA)
     if count == INSTITUTIONS:

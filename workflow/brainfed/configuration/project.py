@@ -7,6 +7,7 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.series.settings import SeriesSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.runtime.settings import setting
@@ -87,6 +88,9 @@ class ProjectSettings:
     features: FeatureSettings = setting(factory=FeatureSettings, description="Imaging features.")
     connectomes: ConnectomeSettings = setting(
         factory=ConnectomeSettings, description="Connectomes as graphs, for methods whose samples are graphs."
+    )
+    series: SeriesSettings = setting(
+        factory=SeriesSettings, description="Region series, for methods whose samples are series."
     )
     graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")
     inpainting: InpaintingSettings = setting(

@@ -8,6 +8,7 @@ from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
+from brainfed.methods.fglbc import fedavg_stgcn, fedgnn, fglbc, gnn_central, gnn_local, stgcn_central, stgcn_local
 from brainfed.methods.gcfl import central_gin, fedavg_gin, gcfl, selftrain
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
 from brainfed.methods.linear import logistic, ridge, svm
@@ -41,6 +42,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             central_gin,
             fedavg_gin,
             gcfl,
+            stgcn_local,
+            stgcn_central,
+            gnn_local,
+            gnn_central,
+            fedavg_stgcn,
+            fedgnn,
+            fglbc,
         )
     }
 )

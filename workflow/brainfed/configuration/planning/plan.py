@@ -150,6 +150,12 @@ def _experiment(
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
     """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
+        if variant.stage("series") is not None and "connectivity" not in cohort.kinds:
+            raise UserError(
+                f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
+                f"{cohort.source!r} and which has no region series, found {variant.name!r} of method "
+                f"{variant.method.name!r}, which reads them; leave it out, or name other `cohorts` in the experiment."
+            )
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
             measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
@@ -197,6 +203,8 @@ def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -
     method = METHODS[str(definition["method"])]
     if any(cohort.kind == "graphs" for cohort in cohorts):
         return takes_graphs(method)
+    if "series" in method.needs:
+        return all("connectivity" in cohort.kinds for cohort in cohorts)
     of_method = FEATURES.of_method(method)
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)

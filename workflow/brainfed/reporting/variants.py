@@ -13,7 +13,14 @@ FAMILY_TITLES = {
     "graph": "networks, no federation",
     "federated": "federated",
 }
-TITLES = {"fedprox-gin": "FedProx GIN"}
+TITLES = {
+    "fedprox-gin": "FedProx GIN",
+    "fedavg-dp": "FedAvg + DP",
+    "fedavg-no-dp": "FedAvg, no DP",
+    "fedgnn-dp": "FedGNN + DP",
+    "fedgnn-no-dp": "FedGNN, no DP",
+    "fglbc-no-dp": "FGLBC, no DP",
+}
 """Shipped variant that is not called after its method -> its title."""
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""

@@ -41,6 +41,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
             "confusion": f"{tables}-confusion.tsv",
+            "audit": f"{tables}-audit.tsv",
             **{name: f"{tables}-{name}.tsv" for name in (*explained, *clustered)},
         },
         "figures": _figures(cohort, experiment),

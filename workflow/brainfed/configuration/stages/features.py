@@ -45,9 +45,15 @@ class Features(StageKind):
         """Without the settings of an unused selection or harmonisation; of several views nothing else.
 
         Raises:
-            UserError: there are several views, and the method reads one.
+            UserError: there are several views, and the method reads one; or other subjects enter the features of a
+                private method.
         """
         del above
+        if method.own_features and (fit := _fit_to_others(settings)):
+            raise UserError(
+                f"{where}.features: expected features of each subject alone, as method {method.name!r} protects no fit "
+                f"to other subjects, found {fit}; leave it out{' or choose identity' * fit.startswith('reference')}."
+            )
         if settings.views:
             if not method.views:
                 raise UserError(
@@ -148,6 +154,15 @@ def width(features: Stage, regions: int) -> int:
     return min(settings.selected, connections) if settings.reads_labels else connections
 
 
+def _fit_to_others(settings: OneViewSettings) -> str:
+    """The setting under which other subjects enter the features of a subject; empty without one."""
+    if settings.tangent and settings.reference != "identity":
+        return f"reference: {settings.reference}"
+    if settings.harmonise != "none":
+        return f"harmonise: {settings.harmonise}"
+    return f"selection: {settings.selection}" if settings.reads_labels else ""
+
+
 def _scaling(view: ViewSettings) -> dict[str, Any]:
     """The settings of a view beside those of its features that differ from the defaults."""
     usual, values = asdict(ViewSettings()), asdict(view)
@@ -168,6 +183,8 @@ def _without_sites(view: ViewSettings) -> ViewSettings:
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     """The reference of tangent features; hidden scans enter none, and an unseen site can be scored by other models."""
+    if settings.reference == "identity":
+        return settings.reference
     hidden = regime.unseen or regime.partial or regime.protocol == "inductive"
     moved = (settings.reference == "all" and hidden) or (settings.tangent and regime.unseen)
     return "training" if moved else settings.reference

@@ -1,0 +1,63 @@
+"""Settings of private methods on rows of features.
+
+Neighbouring data sets differ by one subject of one institution, and a server that is not trusted sees every message of
+an institution. Whatever subjects enter is paid for: beside gradients also means and z-scores over training subjects,
+selected columns and references. The rows are therefore made from each subject alone. The numbers of training subjects
+are public, as they are for DP-SGD.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.federation.privacy.settings import Calibration, PrivacySettings
+from brainfed.runtime.settings import setting
+
+OF_PRIVACY = ("privacy", "epsilon", "delta", "clip")
+"""Settings that no twin has, because its training is not private."""
+
+PRIVACY: str = PrivacySettings.__dataclass_fields__["privacy"].metadata["description"]
+
+
+@dataclass(frozen=True)
+class PrivateRowSettings(PrivacySettings):
+    """Privacy, and rows that are made from each subject alone."""
+
+    privacy: Calibration = setting("accountant", PRIVACY)
+    centre: Literal["none", "subject"] = setting(
+        "subject",
+        "subject: subtract from each subject's features their mean. Rows are then divided by their norm. Both read one "
+        "subject alone and cost no privacy; means and z-scores over training subjects would.",
+    )
+
+
+@dataclass(frozen=True)
+class PrivateRidgeSettings(PrivateRowSettings):
+    """Gradient steps of the squared loss; few steps from zero are a strong penalty."""
+
+    rounds: int = setting(
+        20,
+        "Gradient steps, each from one noised sum over all training subjects. A step of size s in each of T rounds "
+        "acts as a penalty of n / (s T) on n training subjects of norm 1.",
+        minimum=1,
+    )
+    learning_rate: float = setting(
+        1.5, "Size of a step on the mean loss; below 2 no step diverges, as rows have norm 1.", minimum=0, maximum=2
+    )
+    balance: Literal["classes", "none"] = setting(
+        "classes",
+        "classes: every class has the same weight in all, by noised counts of one more round; the most frequent class "
+        "has the smaller weights. none: the score of few steps follows the most frequent class.",
+    )
+
+
+STEPS = (*OF_PRIVACY, "rounds", "learning_rate", "balance", "centre")
+"""Settings of private ridge that no twin has."""
+
+RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
+    "class-counts": ("classes",),
+    "class-weights": ("classes",),
+    "gradient": ("models", "features"),
+    "weights": ("models", "features"),
+}
+"""Noised sums of an institution, and the server's answers to all."""

@@ -41,7 +41,11 @@ def text_size(text: str, size: float) -> tuple[float, float]:
 
 
 def label_places(
-    points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], radii: Sequence[float], frame: Box
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    radii: Sequence[float],
+    frame: Box,
+    others: Sequence[Box] = (),
 ) -> list[Box]:
     """The place of each label: the nearest free one inside the frame.
 
@@ -50,11 +54,12 @@ def label_places(
         sizes: width and height of the labels.
         radii: of the markers.
         frame: where labels may lie.
+        others: what no label may cover, beside the markers.
 
     Raises:
         ValueError: the frame has no room left.
     """
-    taken = [Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True)]
+    taken = [*others, *(Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True))]
     found: list[Box] = []
     for point, size, radius in zip(points, sizes, radii, strict=True):
         free = (

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.figures.style import (
@@ -23,10 +24,12 @@ from brainfed.reporting.rounding import rounded
 from brainfed.reporting.tables.audit import ATTACK_TITLES, Leak, read_leaks
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES, ShownVariant
 
-HEIGHT, LABEL = 5.6, 7.2
+HEIGHT, LABEL = 5.8, 7.2
 """Inches of the figure, points of a label."""
-LEFT, BOTTOM, RIGHT, TOP = 0.07, 0.165, 0.99, 0.925
+LEFT, BOTTOM, RIGHT, TOP = 0.07, 0.175, 0.99, 0.92
 """Edges of the axes, as shares of the figure."""
+CHANCE = Box(0, 0, 32, 9)
+"""Place of the word beside the line at 0.5, from the line's lower end."""
 SHOWN_BYTES = {0: "nothing", 10**3: "1 kB", 10**6: "1 MB", 10**9: "1 GB"}
 LINED = 9.0
 """A label farther from its mark than this has a line to it."""
@@ -47,12 +50,12 @@ def leakage_figure(attack: str, leaks: Sequence[Leak]) -> Figure:
     _limits(axes, leaks)
     axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.annotate(
-        "chance", (0.5, 1), (3, -3), xycoords=("data", "axes fraction"), textcoords="offset points", color=FAINT,
-        fontsize=7, va="top",
+        "chance", (0.5, 0), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points", color=FAINT,
+        fontsize=7, va="bottom",
     )  # fmt: skip
     for leak in leaks:
-        axes.plot([leak.low, leak.high], [leak.score] * 2, color=leak.variant.colour, linewidth=0.8, alpha=0.35)
-    for leak in leaks:
+        axes.plot([leak.low, leak.high], [leak.score] * 2, color=leak.variant.colour, linewidth=0.8, alpha=0.3)
+    for leak in sorted(leaks, key=lambda leak: -leak.sent):
         axes.plot(
             leak.auc, leak.score, "o", markersize=2 * radius(leak.sent), color=leak.variant.colour, alpha=0.85,
             markerfacecolor=leak.variant.colour if leak.sent else "white", markeredgewidth=0.8,
@@ -91,7 +94,9 @@ def _label(axes: Axes, leaks: Sequence[Leak]) -> None:
     ]
     sizes = [text_size(leak.variant.title, LABEL) for leak in leaks]
     radii = [radius(leak.sent) for leak in leaks]
-    places = label_places(points, sizes, radii, Box(0, 0, width, height))
+    line = width * (0.5 - left) / (right - left)
+    word = Box(line, CHANCE.bottom, line + CHANCE.right, CHANCE.top)
+    places = label_places(points, sizes, radii, Box(0, 0, width, height), [word])
     for leak, point, place, own in zip(leaks, points, places, radii, strict=True):
         end = place.nearest(*point)
         if np.hypot(end[0] - point[0], end[1] - point[1]) > own + LINED:
@@ -99,9 +104,10 @@ def _label(axes: Axes, leaks: Sequence[Leak]) -> None:
                 "", point, end, xycoords="axes points", textcoords="axes points",
                 arrowprops={"arrowstyle": "-", "color": leak.variant.colour, "linewidth": 0.5, "alpha": 0.6},
             )  # fmt: skip
+    for leak, place in zip(leaks, places, strict=True):
         axes.annotate(
             leak.variant.title, (place.left, (place.bottom + place.top) / 2), xycoords="axes points", va="center",
-            fontsize=LABEL, color=leak.variant.colour,
+            fontsize=LABEL, color=leak.variant.colour, path_effects=[withStroke(linewidth=1.6, foreground="white")],
         )  # fmt: skip
 
 
@@ -112,7 +118,7 @@ def _finding(leaks: Sequence[Leak]) -> str:
     which = "federated method" if federated else "method"
     return (
         f"The best-scoring {which}, {best.variant.title}, reveals its training subjects to an attack with an AUC of "
-        f"{rounded(best.auc, 2)} [{rounded(best.low, 2)}, {rounded(best.high, 2)}]"
+        f"{rounded(best.auc, 2)}"
     )
 
 
@@ -131,8 +137,8 @@ def _key(figure: Figure, leaks: Sequence[Leak]) -> None:
         )
         for sent, words in SHOWN_BYTES.items()
     ]  # fmt: skip
-    for handles, x, title in ((families, LEFT, "method"), (sizes, 0.56, "bytes that cross institutions in one run")):
+    for handles, x, title in ((families, LEFT, "method"), (sizes, 0.6, "bytes that cross institutions in one run")):
         figure.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(x, 0.0), ncols=4, title=title, title_fontsize=7.5,
+            handles=handles, loc="lower left", bbox_to_anchor=(x, 0.008), ncols=4, title=title, title_fontsize=7.5,
             alignment="left", columnspacing=1.2, handletextpad=0.6, borderaxespad=0.2, fontsize=7.5,
         )  # fmt: skip

@@ -39,7 +39,9 @@ class STGCNSettings(SeriesNetworkSettings):
         (1, 1, 1), "Temporal stride of each block; their number is that of the blocks. Larger ones are faster."
     )
     edge_importance: bool = setting(
-        True, "Whether every block learns a factor for each edge; these are most of the weights, and all get noise."
+        True,
+        "Whether a factor for each edge is learnt, the same in all blocks. Without it no weight tells one region from "
+        "another; with it these are most of the weights, and all get noise.",
     )
 
     def __post_init__(self) -> None:

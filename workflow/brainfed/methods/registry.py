@@ -14,7 +14,7 @@ from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
 from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
-from brainfed.methods.private_linear import fedtangent_dp, ridge_dp
+from brainfed.methods.private_linear import fedmlp_dp, fedtangent_dp, logistic_dp, ridge_dp
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -44,6 +44,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             gcfl,
             ridge_dp,
             fedtangent_dp,
+            logistic_dp,
+            fedmlp_dp,
         )
     }
 )

@@ -8,6 +8,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
 from brainfed.federation.wire import Wire
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.streams import Streams
@@ -117,6 +118,7 @@ SERVERS = {
     "partial": (("body",), lambda clients: FedAvg(CODES, clients.start())),
     "of one's own": (("body",), lambda _: OwnMessages(neighbours)),
     "clusters": (("body",), lambda _: OwnMessages(clusters)),
+    "similarity": (("body", "head"), lambda clients: SimilarityWeighted(CODES, clients.start())),
     "logits": (("logits",), lambda _: OwnMessages(pooled)),
     "gradients": (("gradient",), lambda _: Descent()),
 }

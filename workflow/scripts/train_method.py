@@ -11,7 +11,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.jobs.checkpoints import inputs_digest
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
-    from brainfed.samples.assemble import assemble, assemble_graphs
+    from brainfed.samples.assemble import assemble, assemble_graphs, assemble_series
     from brainfed.samples.patterns import named_patterns
     from brainfed.samples.results import check, history_table, members_table, predictions_table
 
@@ -26,6 +26,8 @@ with job(snakemake, gpu=True) as running:
     features, connectomes = files.get("features", []), files.get("connectomes", [])
     if connectomes:
         inputs, truth = assemble_graphs(connectomes=connectomes, **people)
+    elif series := files.get("series", []):
+        inputs, truth = assemble_series(series=series[0], **people)
     else:
         graphs, fused = files.get("graphs", []), files.get("fused", [])
         inputs, truth = assemble(features=features, graphs=graphs, fused=fused, **people)

@@ -457,6 +457,14 @@ def test_a_sweep_becomes_one_variant_a_value_with_a_readable_name(definition, ex
     assert found == ["ridge-central", *expected]
 
 
+def test_the_overfitted_control_is_in_no_experiment_that_does_not_name_it():
+    unnamed = plan(experiments={"methods": {"variants": []}})
+    assert "ridge-central" in {one.name for one in unnamed.experiments["methods"].variants}
+    assert "ridge-overfitted" not in {one.name for one in unnamed.experiments["methods"].variants}
+    named = plan(experiments={"methods": {"variants": ["ridge-central", "ridge-overfitted"]}})
+    assert variant(named, "ridge-overfitted").settings["alphas"] == (1e-6,)
+
+
 def test_a_sweep_sets_what_its_name_says():
     planned = plan(
         variants={"wide": {"method": "fedgcn", "rounds": [1, 2], "graph": {"k": [3, 4]}}},

@@ -21,6 +21,7 @@ from brainfed.runtime.artefacts import (
     write_tsv,
 )
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.mapped import array_shapes
 
 shapes = arrays_of.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4)
 dtypes = st.sampled_from([np.float32, np.float64, np.int64, np.int8, np.bool_])
@@ -138,3 +139,14 @@ def test_the_bytes_are_on_the_disk_before_the_name_exists(tmp_path: Path, monkey
     monkeypatch.setattr(os, "fsync", watch)
     write_text(tmp_path / "f.txt", "whole")
     assert synchronised == [5]
+
+
+def test_shapes_of_arrays_are_read_from_the_header(tmp_path):
+    path = tmp_path / "arrays.safetensors"
+    write_arrays(path, {"b": np.zeros((3, 2), dtype=np.float32), "a": np.zeros(0, dtype=np.int64)}, {"subjects": []})
+    assert array_shapes(path) == {"a": (0,), "b": (3, 2)}
+    write_arrays(path, {}, {"atlas": "x"})
+    assert array_shapes(path) == {}
+    path.write_bytes(b"no header")
+    with pytest.raises(UserError, match="not a whole safetensors file"):
+        array_shapes(path)

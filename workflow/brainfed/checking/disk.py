@@ -16,7 +16,8 @@ FLOAT = 4
 def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
     """Bytes of series and of stages with many numbers (as many as there may be) of the experiments that always run."""
     sites, subjects = len(checked.sites), len(checked.people)
-    total = sum(person.timepoints for person in checked.people) * checked.regions
+    series = sum(person.timepoints for person in checked.people) * checked.regions
+    total = series
     counted: set[str] = set()
     for experiment in experiments:
         folds = _folds(experiment.split, sites)
@@ -25,6 +26,7 @@ def needed_bytes(checked: Checked, experiments: Sequence[Experiment]) -> int:
                 counted.add(stage.name)
                 parts = (experiment.repeats if stage.split else 1) * (folds if stage.by_fold else 1)
                 total += math.ceil(stage.kind.numbers(stage, subjects, checked.regions)) * parts
+                total += series if stage.kind.holds_series else 0
                 total += math.ceil(stage.kind.numbers_of_all_parts(stage, subjects, checked.regions))
     return FLOAT * total
 

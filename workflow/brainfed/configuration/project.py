@@ -7,6 +7,7 @@ from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.graphs.settings import GraphSettings
+from brainfed.imaging.series.settings import SeriesSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.runtime.settings import setting
@@ -54,8 +55,9 @@ class ExperimentSettings:
     )
     paper: str = setting(
         "",
-        "What of a paper stands beside it: `table5`, `fig8` of FedNI's; `gcfl` for Tables 3 and 4 of GCFL's, where the "
-        "cohort is called after a data set or group there, such as `proteins` or `mix`.",
+        "What of a paper stands beside it: `table5`, `fig8` of FedNI's; `fglbc` for Tables 1 to 3 of FGLBC's, of other "
+        "data; `gcfl` for Tables 3 and 4 of GCFL's, where the cohort is called after a data set or group there, such "
+        "as `proteins` or `mix`.",
     )
 
 
@@ -87,6 +89,9 @@ class ProjectSettings:
     features: FeatureSettings = setting(factory=FeatureSettings, description="Imaging features.")
     connectomes: ConnectomeSettings = setting(
         factory=ConnectomeSettings, description="Connectomes as graphs, for methods whose samples are graphs."
+    )
+    series: SeriesSettings = setting(
+        factory=SeriesSettings, description="Region series, for methods whose samples are series."
     )
     graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")
     inpainting: InpaintingSettings = setting(

@@ -35,13 +35,14 @@ class Method:
         title: its name in tables and figures.
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         entry: `module:function` of its training side,
-            `(MethodInputs, settings, Run) -> Outcome`; `GraphInputs` if it needs `connectomes`.
+            `(MethodInputs, settings, Run) -> Outcome`; `GraphInputs` if it needs `connectomes`, `SeriesInputs` if it
+            needs `series`.
         family: its group in the report.
         topology: `local`, one model an institution; `federated`; `central`, on pooled data; `setting`, the value of
             its setting `training`.
         twins: for a federated method, the same or the nearest model trained locally and on pooled data.
         needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
-            `fused`; or `connectomes` alone); the stages before these follow.
+            `fused`; or `connectomes` alone, or `series` alone); the stages before these follow.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
         own_features: whether it refuses features that depend on other subjects, as their fit has no privacy.
@@ -52,6 +53,7 @@ class Method:
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
+        on_request: those of them that an experiment has only if it names them.
     """
 
     name: str
@@ -71,12 +73,14 @@ class Method:
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    on_request: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse two kinds of samples: graphs, and rows of features.
+        """Refuse two kinds of samples: graphs, region series, and rows of features.
 
         Raises:
-            ValueError: it needs connectomes and another stage.
+            ValueError: it needs connectomes, or series, and another stage.
         """
-        if "connectomes" in self.needs and len(self.needs) > 1:
-            raise ValueError(f"{self.name}: expected connectomes alone among the stages it needs, found {self.needs}")
+        for alone in ("connectomes", "series"):
+            if alone in self.needs and len(self.needs) > 1:
+                raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")

@@ -8,6 +8,7 @@ from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
+from brainfed.methods.fglbc import fedavg_stgcn, fedgnn, fglbc, gnn_central, gnn_local, stgcn_central, stgcn_local
 from brainfed.methods.gcfl import central_gin, fedavg_gin, gcfl, selftrain
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
 from brainfed.methods.linear import logistic, ridge, svm
@@ -42,6 +43,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             central_gin,
             fedavg_gin,
             gcfl,
+            stgcn_local,
+            stgcn_central,
+            gnn_local,
+            gnn_central,
+            fedavg_stgcn,
+            fedgnn,
+            fglbc,
             ridge_dp,
             fedtangent_dp,
             logistic_dp,
@@ -49,6 +57,9 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         )
     }
 )
+
+ON_REQUEST = frozenset(name for method in METHODS.values() for name in method.on_request)
+"""Shipped variants that an experiment has only if it names them."""
 
 SHIPPED_VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {

@@ -41,7 +41,7 @@ class RegionGNN(nn.Module):
         self.readout = nn.Linear(hidden, classes)
 
     def forward(self, windows: Tensor, adjacency: Tensor) -> Tensor:
-        """Logits (B, C) from windows (B, T, R) and normalised adjacencies (B, R, R) of B subjects."""
+        """Logits (B, C) from windows (B, T, R) and symmetric normalised adjacencies (B, R, R) of B subjects."""
         if self.importance is not None:
             adjacency = self.importance(adjacency)
         hidden = windows
@@ -67,5 +67,5 @@ class GraphConvolution(nn.Module):
     def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
         """(B, outputs, R) from features (B, inputs, R) and P (B, R, R)."""
         if self.inputs <= self.outputs:
-            return relu(self.norm(self.channels(torch.bmm(features, adjacency.mT))))
-        return relu(self.norm(torch.bmm(self.channels(features), adjacency.mT)))
+            return relu(self.norm(self.channels(torch.bmm(features, adjacency))))
+        return relu(self.norm(torch.bmm(self.channels(features), adjacency)))

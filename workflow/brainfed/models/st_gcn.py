@@ -47,7 +47,7 @@ class STGCN(nn.Module):
 
         Args:
             windows: (B, T, R) z-scored series; T may differ from call to call.
-            adjacency: (B, R, R) Lambda^-1/2 (A + I) Lambda^-1/2 of each subject.
+            adjacency: (B, R, R) P = Lambda^-1/2 (A + I) Lambda^-1/2 of each subject, symmetric.
         """
         if self.importance is not None:
             adjacency = self.importance(adjacency)
@@ -105,8 +105,8 @@ class Kernels(nn.Module):
 
 
 def propagated(features: Tensor, adjacency: Tensor) -> Tensor:
-    """P f_t for every channel and time, features (B, c, T, R), P (B, R, R)."""
-    return torch.bmm(features.flatten(1, 2), adjacency.mT).view(features.shape)
+    """P f_t for every channel and time, features (B, c, T, R), symmetric P (B, R, R)."""
+    return torch.bmm(features.flatten(1, 2), adjacency).view(features.shape)
 
 
 def convolved(features: Tensor, kernel: Tensor, stride: int) -> Tensor:

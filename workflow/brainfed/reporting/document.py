@@ -70,6 +70,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
         families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
         fewest=FEWEST,
+        audited=any(experiment.audit for chapter in chapters for experiment in chapter.experiments),
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),

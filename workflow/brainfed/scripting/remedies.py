@@ -24,6 +24,7 @@ REMEDIES: Mapping[str, str] = {
     "export_cohort": SHARDS,
     "build_connectomes": REGIONS,
     "build_fitted_connectomes": REGIONS,
+    "join_series": REGIONS,
     "read_graphs": "fewer data sets (`tudataset.names`)",
     "build_graph": FEATURES + ", or a smaller `graph.embedding_dimensions`",
     "train_generator": FEATURES + ", or fewer institutions (`split.count`), each of which has its own generator",
@@ -33,6 +34,7 @@ REMEDIES: Mapping[str, str] = {
     "train_method": FEATURES + ", smaller `hidden` layers where the method has them, or fewer institutions",
     "score_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
     "score_institutions": "fewer variants in the experiment, or fewer `split.repeats`",
+    "audit_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
     "draw_": "fewer variants in the experiment",
     "write_report": "fewer experiments in the config",
 }

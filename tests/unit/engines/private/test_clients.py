@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from brainfed.engines.private.clients import PrivateClients
+from brainfed.engines.private.poisson import Poisson
 from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.spending import spending_row
 from brainfed.runtime.errors import UserError
@@ -168,6 +169,15 @@ def test_an_institution_of_one_subject_trains():
     found = train(clients_of(data, "logistic", schedule(**PRIVACY)))
     assert found.spendings()[0].sampling_rate == 1
     assert found.steps_taken[0].tolist() == [ROUNDS * 2, ROUNDS * 2]
+
+
+def test_a_round_that_draws_nobody_goes_on(monkeypatch):
+    clients = clients_of(made_up(), "logistic", schedule(**PRIVACY))
+    monkeypatch.setattr(Poisson, "draw", lambda *_: torch.zeros(0, dtype=torch.int64))
+    train(clients)
+    assert np.isnan(clients.curves.losses).all()
+    assert clients.score(0) == "no subject drawn"
+    assert clients.steps_taken[0, 0] == 2 * ROUNDS
 
 
 def test_labels_without_training_change_nothing():

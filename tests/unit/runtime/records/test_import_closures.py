@@ -43,6 +43,7 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("read_measures", WRITES | MEASURES | {"morphometry/measures"}),
         ("compute_morphometry", set()),
         ("build_connectomes", set()),
+        ("join_series", {f"series/{name}" for name in ("joined", "settings", "files", "standardise", "region_signal")}),
         ("include_subjects", set()),
         ("list_issues", set()),
         ("measure_quality", COMPARES),

@@ -20,7 +20,7 @@ from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.resolving import with_parents
 from brainfed.configuration.stages.stage import Stage, stage_name
 from brainfed.configuration.validation import nearest, validate
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.methods.registry import METHODS, ON_REQUEST, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
 YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
@@ -150,6 +150,12 @@ def _experiment(
 def _refuse_other_kind(where: str, name: str, cohort: CohortSettings, variants: Sequence[Variant]) -> None:
     """Reject features of another kind: series give no cortical thickness, FreeSurfer's tables no correlations."""
     for variant in variants:
+        if variant.stage("series") is not None and "connectivity" not in cohort.kinds:
+            raise UserError(
+                f"{where}: expected variants with {cohort.kind} features for cohort {name!r}, whose source is "
+                f"{cohort.source!r} and which has no region series, found {variant.name!r} of method "
+                f"{variant.method.name!r}, which reads them; leave it out, or name other `cohorts` in the experiment."
+            )
         features = variant.stage("features")
         for kind in sorted(features.settings.kinds - cohort.kinds) if features is not None else ():
             measured = f", set cohorts.{name}.freesurfer.tables" if kind == "morphometry" else ""
@@ -185,6 +191,7 @@ def _shipped(definitions: Definitions, regime: Regime, cohorts: Collection[Cohor
         name
         for name, members in definitions.members.items()
         if name in SHIPPED_VARIANTS
+        and name not in ON_REQUEST
         and all(
             is_allowed(definitions.single[member], regime) and _reads(definitions.single[member], cohorts)
             for member in members
@@ -197,6 +204,8 @@ def _reads(definition: Mapping[str, Any], cohorts: Collection[CohortSettings]) -
     method = METHODS[str(definition["method"])]
     if any(cohort.kind == "graphs" for cohort in cohorts):
         return takes_graphs(method)
+    if "series" in method.needs:
+        return all("connectivity" in cohort.kinds for cohort in cohorts)
     of_method = FEATURES.of_method(method)
     kind = {**of_method, **(definition.get("features") or {})}.get("kind")
     return kind is None or all(kind in cohort.kinds for cohort in cohorts)

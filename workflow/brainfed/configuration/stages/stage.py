@@ -78,6 +78,7 @@ class StageKind(ABC):
         file: path of one part in the folder of a repeat.
         further: other folders under `results/{cohort}` with folders of its stages.
         timed: whether its job writes a timing file next to the artefact.
+        holds_series: whether a part holds the region series of all subjects, in all their time points.
         shown: key of its artefacts in a report's outline; empty: they are not shown.
         records: further files of a part that a report reads: name in the outline -> file.
         reads: phrase of the manual for a method that reads it; `{kind}` becomes a link to the settings of that kind.
@@ -92,6 +93,7 @@ class StageKind(ABC):
     file: str = "{part}.safetensors"
     further: tuple[str, ...] = ()
     timed: bool = True
+    holds_series: bool = False
     shown: str = ""
     records: Mapping[str, str] = NOTHING
     reads: str = ""

@@ -114,7 +114,8 @@ class PrivateClients:
                 if len(hidden):
                     found = self.probabilities(place, position, hidden)
                     self.curves.probabilities[number, place, position, hidden.numpy()] = found
-        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+        losses = self.curves.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "no subject drawn"
 
     def probabilities(
         self, place: int, position: int, samples: Tensor, teacher: int | None = None

@@ -14,18 +14,19 @@ UNIT = "subject"
 
 Calibration = Literal["none", "paper", "classical", "accountant"]
 
+PRIVACY_DESCRIPTION = (
+    "How the noise on clipped gradients is set. none: neither clipping nor noise. accountant: the least noise with "
+    "which the whole training spends at most `epsilon` at each institution. classical: sqrt(2 log(1.25 / delta)) / "
+    "epsilon, proven for one release and epsilon below 1. paper: sqrt(2 log(1.25 / delta) / epsilon), as FGLBC "
+    "prints it. privacy.json has the epsilon that is really spent."
+)
+
 
 @dataclass(frozen=True)
 class PrivacySettings:
     """Differentially private local training (Abadi et al. 2016)."""
 
-    privacy: Calibration = setting(
-        "none",
-        "How the noise on clipped gradients is set. none: neither clipping nor noise. accountant: the least noise with "
-        "which the whole training spends at most `epsilon` at each institution. classical: sqrt(2 log(1.25 / delta)) / "
-        "epsilon, proven for one release and epsilon below 1. paper: sqrt(2 log(1.25 / delta) / epsilon), as FGLBC "
-        "prints it. privacy.json has the epsilon that is really spent.",
-    )
+    privacy: Calibration = setting("none", PRIVACY_DESCRIPTION)
     epsilon: float = setting(10.0, "Privacy budget of an institution.", minimum=0)
     delta: float = setting(
         1e-5, "Probability that the guarantee fails; below 1 / training subjects of any institution.", minimum=0

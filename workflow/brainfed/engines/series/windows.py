@@ -1,0 +1,82 @@
+"""Windows of region series and the subjects' spatial graphs, as a network of FGLBC reads them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.private.poisson import Moment
+from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
+from brainfed.samples.labelled_subjects import IntArray
+from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.windows import test_offsets, training_offset, window
+
+Float32 = NDArray[np.float32]
+
+
+class SeriesWindows:
+    """Rows of a network: one random window of each subject in training, windows that cover the series to score.
+
+    Args:
+        inputs: region series of the repeat.
+        members: (M,) positions of each institution's subjects.
+        length: time points of a window.
+        means: (M, F) indices into `adjacencies` of the graph that an institution's subjects share in a fold; empty:
+            every subject has its own.
+        adjacencies: of `means`, (k, R, R) normalised.
+    """
+
+    def __init__(
+        self,
+        inputs: SeriesInputs,
+        members: Sequence[IntArray],
+        length: int,
+        means: IntArray | None = None,
+        adjacencies: Float32 | None = None,
+    ) -> None:
+        self.inputs, self.members, self.length = inputs, members, length
+        own = adjacencies is None
+        count = len(inputs.subjects)
+        every = np.stack([normalised_adjacency(inputs.subject(at)) for at in range(count)]) if own else adjacencies
+        self._adjacencies, self._means = torch.from_numpy(every), means
+
+    def arguments(self, place: int, position: int, samples: Tensor, moment: Moment | None) -> tuple[Tensor, Tensor]:
+        """Windows (rows, T, R) and adjacencies (rows, R, R); see `engines.private.cohort.Arguments`."""
+        owners = [int(each) for each in self.members[place][samples.numpy()]]
+        cut = [(owner, offset) for owner in owners for offset in self._offsets(place, position, owner, moment)]
+        found = np.stack([window(self.inputs.subject(owner), self.length, offset) for owner, offset in cut])
+        if self._means is None:
+            return torch.from_numpy(found), self._adjacencies[[owner for owner, _ in cut]]
+        shared = self._adjacencies[int(self._means[place, position])]
+        return torch.from_numpy(found), shared.expand(len(cut), -1, -1)
+
+    def windows_of(self, place: int, position: int, samples: Tensor, moment: Moment | None) -> Tensor:
+        """(b,) numbers of windows of each sample."""
+        own = self.members[place][samples.numpy()]
+        return torch.tensor([len(self._offsets(place, position, int(each), moment)) for each in own])
+
+    def _offsets(self, place: int, position: int, owner: int, moment: Moment | None) -> tuple[int, ...]:
+        timepoints = int(self.inputs.lengths[owner])
+        if moment is None:
+            return test_offsets(timepoints, self.length)
+        key = (place, position, self.inputs.subjects[owner], *moment)
+        return (training_offset(self.inputs.streams, timepoints, self.length, *key),)
+
+
+def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray]) -> Float32:
+    """(k F, R, R) normalised mean correlations of the training subjects of k pools in every fold, folds innermost.
+
+    A pool without training subjects in a fold has the identity, a graph without edges.
+    """
+    found = []
+    for own in pools:
+        matrices = {int(each): positive_correlations(inputs.subject(int(each))) for each in own}
+        for fold in range(inputs.folds):
+            trained = own[inputs.training(fold)[own]]
+            mean = (
+                np.mean([matrices[int(each)] for each in trained], axis=0) if len(trained) else np.eye(inputs.regions)
+            )
+            found.append(normalised(mean))
+    return np.stack(found)

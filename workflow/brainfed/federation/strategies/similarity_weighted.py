@@ -1,0 +1,187 @@
+"""Similarity-weighted aggregation (Chen and Su 2024, SWA, eq. 6).
+
+    S(j) = max(cos(h_j, h_global), 0),   alpha = softmax(tau S),   w_global <- w_global + sum_j alpha_j w_j
+
+h are the scores of a principal component analysis of the institutions' and the global weights. Taken literally, the
+weights double in every round. Here w_j is an institution's update w_j - w_global, and w_global the update that the
+server made a round before. With sum_j alpha_j = 1 the new model is the mean sum_j alpha_j w_j of the weights.
+
+The analysis is not centred: centred vectors sum to zero, so that the institutions' scores together oppose the global
+ones, and most cosines are clipped to zero. With all components the cosines are those of the updates themselves.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.aggregation import average
+from brainfed.federation.message import Message
+from brainfed.runtime.errors import UserError
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-7
+"""Share of a vector's norm below which its scores are rounding."""
+
+
+class SimilarityWeighted:
+    """One shared model: the mean of the replies, weighted by their similarity to what the server did last.
+
+    All institutions with training samples weigh the same in the first round, and after a round that changed nothing.
+
+    Args:
+        institutions: codes in ascending order.
+        start: shared tensors of the initial model, name -> (F, ...).
+        tau: of the softmax; at 0 all weigh the same, the larger the more the most similar one.
+        components: of the principal component analysis, the largest first; None: all.
+        literal: whether the formula holds as it is printed, with centred weights in place of updates.
+        choose: round number -> institutions that train in it; by default all.
+    """
+
+    def __init__(
+        self,
+        institutions: tuple[int, ...],
+        start: Mapping[str, Tensor],
+        tau: float = 10.0,
+        components: int | None = None,
+        *,
+        literal: bool = False,
+        choose: Callable[[int], tuple[int, ...]] | None = None,
+    ) -> None:
+        if components is not None and components < 1:
+            raise ValueError(f"expected at least one component, found {components=}")
+        self.institutions, self.tau, self.components, self.literal = institutions, tau, components, literal
+        self.tensors = {name: tensor.clone() for name, tensor in start.items()}
+        self.previous = {name: tensor.clone() for name, tensor in start.items()}
+        """The model a round before."""
+        self._choose, self._folds = choose, len(next(iter(start.values())))
+        self._shares: list[FloatArray] = []
+
+    @property
+    def shares(self) -> FloatArray:
+        """(T, F, M) alpha of each round until now, also of a resumed training; 0 where an institution took no part."""
+        return np.array(self._shares).reshape(-1, self._folds, len(self.institutions))
+
+    def choose(self, number: int) -> tuple[int, ...]:
+        """The institutions drawn for this round."""
+        return self.institutions if self._choose is None else self._choose(number)
+
+    @torch.no_grad()
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """Weigh and average the replies, every fold for itself; a fold without contributions keeps its model.
+
+        Raises:
+            UserError: the weights of an institution are not finite.
+        """
+        shares = np.zeros((self._folds, len(self.institutions)))
+        for fold in range(self._folds):
+            places = [
+                place
+                for place, code in enumerate(self.institutions)
+                if code in replies and replies[code].samples[fold] > 0
+            ]
+            if places:
+                rows = [self._rows(number, fold, place, replies[self.institutions[place]]) for place in places]
+                similarity = similarities(self._products(fold, rows), self.components)
+                shares[fold, places] = similarity_weights(similarity, self.tau)
+        self._shares.append(shares)
+        self._average(replies, shares)
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The model to all institutions; nothing before the first round."""
+        if number == 0:
+            return {}
+        message = Message(self.tensors)
+        return dict.fromkeys(self.institutions, message)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The model, the one before, and the shares of all rounds."""
+        models = {"model": self.tensors, "previous": self.previous}
+        arrays = {
+            f"{which}/{name}": tensor.cpu().numpy()
+            for which, tensors in models.items()
+            for name, tensor in tensors.items()
+        }
+        return {"shares": self.shares, **arrays}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        for which, tensors in {"model": self.tensors, "previous": self.previous}.items():
+            for name, tensor in tensors.items():
+                tensor.copy_(torch.from_numpy(arrays[f"{which}/{name}"]))
+        self._shares = list(arrays["shares"].copy())
+
+    def _rows(self, number: int, fold: int, place: int, reply: Message) -> list[Tensor]:
+        """The weights of an institution in a fold, (P,) a tensor in float64."""
+        rows = [reply.tensors[name][fold].flatten().double() for name in self.tensors]
+        if not all(row.isfinite().all() for row in rows):
+            remedy = "choose the reading of updates, under which weights do not double" if self.literal else ""
+            raise UserError(
+                f"training of institution {self.institutions[place]} (fold {fold}, round {number + 1}): expected "
+                f"finite weights, found NaN or infinite ones; {remedy or 'lower learning_rate'}"
+            )
+        return rows
+
+    def _products(self, fold: int, every: Sequence[Sequence[Tensor]]) -> FloatArray:
+        """(m + 1, m + 1) inner products of what the analysis reads of m institutions, and of the server last."""
+        total = torch.zeros(len(every) + 1, len(every) + 1, dtype=torch.float64)
+        for (name, tensor), *own in zip(self.tensors.items(), *every, strict=True):
+            weights, sent = torch.stack(own), tensor[fold].flatten().double()
+            if self.literal:
+                rows = torch.cat([weights, sent[None]])
+                rows = rows - rows.mean(dim=0)
+            else:
+                rows = torch.cat([weights - sent, (sent - self.previous[name][fold].flatten().double())[None]])
+            total += (rows @ rows.T).cpu()
+        found: FloatArray = total.numpy()
+        return found
+
+    def _average(self, replies: Mapping[int, Message], shares: FloatArray) -> None:
+        places = [place for place, code in enumerate(self.institutions) if code in replies]
+        weights = torch.from_numpy(shares[:, places].T.copy())
+        means = average([replies[self.institutions[place]].tensors for place in places], weights)
+        kept = torch.from_numpy(shares.sum(axis=1) == 0)
+        for name, mean in means.items():
+            if self.literal:
+                mean += self.tensors[name]
+            mean[kept] = self.tensors[name][kept]
+        self.previous, self.tensors = self.tensors, means
+
+
+def similarities(products: FloatArray, components: int | None = None) -> FloatArray:
+    """(m,) max(cos(h_j, h_global), 0) from the inner products (m + 1, m + 1) of the vectors, the global one last.
+
+    The scores h of all vectors are the columns of the eigenvectors, by the roots of the eigenvalues, of the products;
+    those of all components have the same inner products as the vectors. A vector of zeros has the cosine 0, and so has
+    one without a share in the components.
+    """
+    lengths = norms = np.sqrt(np.diagonal(products))
+    if components is not None:
+        values, vectors = np.linalg.eigh(products)
+        scores = (vectors * np.sqrt(values.clip(min=0)))[:, ::-1][:, :components]
+        products = scores @ scores.T
+        norms = np.sqrt(np.diagonal(products))
+    known = (lengths > 0) & (norms > ROUNDING * lengths)
+    cosines = np.zeros(len(products) - 1)
+    np.divide(products[:-1, -1], norms[:-1] * norms[-1], out=cosines, where=known[:-1] & known[-1])
+    return np.asarray(cosines.clip(0, 1))
+
+
+def similarity_weights(similarity: FloatArray, tau: float) -> FloatArray:
+    """(m,) softmax(tau S), S (m,)."""
+    raw = np.exp(tau * (similarity - similarity.max()))
+    return np.asarray(raw / raw.sum())
+
+
+def entropy(shares: FloatArray) -> FloatArray:
+    """-sum_j alpha_j log alpha_j over the last axis of shares (..., M), in nats; NaN where nobody took part.
+
+    The logarithm of the number of institutions that took part, where all weigh the same.
+    """
+    logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
+    found = -(shares * logarithms).sum(axis=-1)
+    return np.where(shares.sum(axis=-1) > 0, found, np.nan)

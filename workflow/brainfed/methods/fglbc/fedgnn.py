@@ -1,0 +1,36 @@
+"""FedGNN + DP: a graph network without convolution over time, under the same private training (Chen and Su 2024)."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.fglbc.settings import (
+    MEAN_ADJACENCY,
+    REGION_GNN_TENSORS,
+    FederatedSubjectSettings,
+    RegionGNNSettings,
+)
+from brainfed.methods.method import Method, Twins
+
+
+@dataclass(frozen=True)
+class FedGNNSettings(RegionGNNSettings, FederatedSubjectSettings):
+    """The network's settings and the federation's."""
+
+
+METHOD = Method(
+    name="fedgnn",
+    title="FedGNN",
+    settings=FedGNNSettings,
+    entry="brainfed.methods.fglbc.train:train_fedgnn",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "gnn-local",
+        "gnn-central",
+        "The twins train without noise.",
+        apart=("privacy", "epsilon", "delta", "clip"),
+    ),
+    needs=("series",),
+    gpu=True,
+    shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    variants={"fedgnn-dp": {}, "fedgnn-no-dp": {"privacy": "none"}},
+)

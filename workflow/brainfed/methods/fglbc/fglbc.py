@@ -1,0 +1,44 @@
+"""FGLBC: a spatio-temporal graph network, private training, similarity-weighted aggregation (Chen and Su 2024)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSubjectSettings, STGCNSettings
+from brainfed.methods.method import Method, Twins
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class FGLBCSettings(STGCNSettings, FederatedSubjectSettings):
+    """The network's settings, the federation's, and those of the server's mean."""
+
+    aggregation: Literal["similarity", "printed"] = setting(
+        "similarity",
+        "similarity: weights by the likeness of an institution's update to the server's last one. printed: equation 6 "
+        "as printed, which adds the weighted mean of the models to the global model.",
+    )
+    temperature: float = setting(10.0, "Factor tau of the likeness in the softmax.", minimum=0)
+
+    def __post_init__(self) -> None:
+        STGCNSettings.__post_init__(self)
+        FederatedSubjectSettings.__post_init__(self)
+
+
+METHOD = Method(
+    name="fglbc",
+    title="FGLBC",
+    settings=FGLBCSettings,
+    entry="brainfed.methods.fglbc.train:train_fglbc",
+    family="federated",
+    topology="federated",
+    twins=Twins(
+        "stgcn-local",
+        "stgcn-central",
+        "The twins train without noise.",
+        apart=("aggregation", "temperature", "privacy", "epsilon", "delta", "clip"),
+    ),
+    needs=("series",),
+    gpu=True,
+    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    variants={"fglbc": {}, "fglbc-no-dp": {"privacy": "none"}, "fglbc-printed-noise": {"privacy": "paper"}},
+)

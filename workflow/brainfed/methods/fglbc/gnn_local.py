@@ -1,0 +1,25 @@
+"""Local GNN: the network without convolution over time of every institution alone, the local twin of FedGNN."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, REGION_GNN_TENSORS, SoloRegionGNNSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class LocalGNNSettings(SoloRegionGNNSettings):
+    """The network's settings and those of its training."""
+
+
+METHOD = Method(
+    name="gnn-local",
+    title="Local GNN",
+    settings=LocalGNNSettings,
+    entry="brainfed.methods.fglbc.train:train_gnn_local",
+    family="graph",
+    topology="local",
+    needs=("series",),
+    gpu=True,
+    shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
+    variants={"gnn-local": {}},
+)

@@ -1,0 +1,150 @@
+"""Settings of networks on region series, of their training, and the tensors that they send (Chen and Su 2024)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration
+from brainfed.runtime.settings import setting
+
+MOST_BLOCKS = 8
+"""Limit of the blocks of a network."""
+
+
+@dataclass(frozen=True)
+class SeriesNetworkSettings:
+    """Samples of a network on region series."""
+
+    window: int = setting(
+        128,
+        "Time points of a window. Training crops one at random for each step; scores are means over windows that "
+        "cover the scan. A shorter scan is wrapped: it starts again at its end.",
+        minimum=2,
+    )
+    adjacency: Literal["subject", "cohort_mean"] = setting(
+        "subject",
+        "subject: the subject's own correlations above 0; cohort_mean: their mean over the training subjects, which "
+        "every subject's gradient then depends on, so that no privacy setting holds.",
+    )
+
+
+@dataclass(frozen=True)
+class STGCNSettings(SeriesNetworkSettings):
+    """A spatio-temporal graph convolutional network (Gadgil et al. 2020; Chen and Su 2024, eq. 4 and 5)."""
+
+    channels: int = setting(64, "Channels of all blocks.", minimum=1)
+    kernel: int = setting(11, "Time points of the temporal kernel.", minimum=1)
+    strides: tuple[int, ...] = setting(
+        (1, 1, 1), "Temporal stride of each block; their number is that of the blocks. Larger ones are faster."
+    )
+    edge_importance: bool = setting(
+        True,
+        "Whether a factor for each edge is learnt, the same in all blocks. Without it no weight tells one region from "
+        "another; with it these are most of the weights, and all get noise.",
+    )
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.strides) <= MOST_BLOCKS or min(self.strides) < 1:
+            raise ValueError(
+                f"strides: expected one whole number from 1 on for each of 1 to {MOST_BLOCKS} blocks, found "
+                f"{list(self.strides)}; [1, 1, 1] is the paper's size"
+            )
+        if self.kernel % 2 == 0:
+            raise ValueError(
+                f"kernel: expected an odd number of time points, found {self.kernel}; {self.kernel + 1} is one"
+            )
+
+
+@dataclass(frozen=True)
+class RegionGNNSettings(SeriesNetworkSettings):
+    """A graph network whose nodes are regions with their windows as features: no convolution over time."""
+
+    hidden: int = setting(64, "Width of its layers.", minimum=1)
+    layers: int = setting(3, "Graph convolutions.", minimum=1, maximum=MOST_BLOCKS)
+    edge_importance: bool = setting(True, "Whether a factor for each edge is learnt.")
+
+
+@dataclass(frozen=True)
+class SoloSubjectSettings:
+    """Training without rounds, and without noise."""
+
+    epochs: int = setting(100, "Epochs.", minimum=1)
+    batch: int = setting(32, "Expected number of subjects a step, each drawn with the same probability.", minimum=1)
+    optimiser: Literal["sgd", "adam"] = setting("adam", "Optimiser.")
+    learning_rate: float = setting(0.01, "Learning rate of the optimiser.", minimum=0)
+    weight_decay: float = setting(0.0, "L2 penalty of the optimiser.", minimum=0)
+
+    def schedule(self) -> PrivateSchedule:
+        """One round an epoch, without exchange or noise."""
+        return PrivateSchedule(
+            privacy="none",
+            rounds=self.epochs,
+            local_epochs=1,
+            batch=self.batch,
+            optimiser=self.optimiser,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            optimiser_state="keep",
+        )
+
+
+@dataclass(frozen=True)
+class SoloSTGCNSettings(STGCNSettings, SoloSubjectSettings):
+    """A spatio-temporal network and its training."""
+
+
+@dataclass(frozen=True)
+class SoloRegionGNNSettings(RegionGNNSettings, SoloSubjectSettings):
+    """A network without convolution over time and its training."""
+
+
+@dataclass(frozen=True)
+class FederatedSubjectSettings(PrivateSchedule):
+    """Rounds between institutions, each of which protects its own subjects."""
+
+    privacy: Calibration = setting("accountant", PRIVACY_DESCRIPTION)
+    rounds: int = setting(100, "Communication rounds T.", minimum=1)
+    optimiser: Literal["sgd", "adam"] = setting("adam", "Optimiser of the local steps.")
+    learning_rate: float = setting(0.01, "Learning rate of the optimiser.", minimum=0)
+
+    def schedule(self) -> PrivateSchedule:
+        """The rounds."""
+        return self
+
+
+READOUT: Mapping[str, tuple[str, ...]] = {"readout.weight": ("classes", "channels"), "readout.bias": ("classes",)}
+IMPORTANCE: Mapping[str, tuple[str, ...]] = {"importance.weight": ("regions", "regions")}
+
+STGCN_TENSORS: Mapping[str, tuple[str, ...]] = {
+    **IMPORTANCE,
+    **{
+        f"blocks.{block}.{name}": axes
+        for block in range(MOST_BLOCKS)
+        for name, axes in (
+            ("kernels.spatial", ("channels", "inputs")),
+            ("kernels.temporal", ("channels", "channels", "kernel")),
+            ("norm.weight", ("channels",)),
+            ("norm.bias", ("channels",)),
+        )
+    },
+    **READOUT,
+}
+REGION_GNN_TENSORS: Mapping[str, tuple[str, ...]] = {
+    **IMPORTANCE,
+    **{
+        f"convolutions.{layer}.{name}": axes
+        for layer in range(MOST_BLOCKS)
+        for name, axes in (
+            ("channels.weight", ("channels", "inputs", "taps")),
+            ("norm.weight", ("channels",)),
+            ("norm.bias", ("channels",)),
+        )
+    },
+    **READOUT,
+}
+MEAN_ADJACENCY: Mapping[str, tuple[str, ...]] = {"adjacency-sum": ("regions", "regions"), "training-subjects": ()}
+"""Sent under `adjacency: cohort_mean` alone."""
+
+POOLED_SERIES: Mapping[str, tuple[str, ...]] = {"series": ("time-points", "regions"), "labels": ("subjects",)}
+"""Leaves the institutions for a model on pooled data."""

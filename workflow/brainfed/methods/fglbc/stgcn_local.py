@@ -1,0 +1,25 @@
+"""Local ST-GCN: the network of every institution alone, the local twin of FGLBC."""
+
+from dataclasses import dataclass
+
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, SoloSTGCNSettings
+from brainfed.methods.method import Method
+
+
+@dataclass(frozen=True)
+class LocalSTGCNSettings(SoloSTGCNSettings):
+    """The network's settings and those of its training."""
+
+
+METHOD = Method(
+    name="stgcn-local",
+    title="Local ST-GCN",
+    settings=LocalSTGCNSettings,
+    entry="brainfed.methods.fglbc.train:train_stgcn_local",
+    family="graph",
+    topology="local",
+    needs=("series",),
+    gpu=True,
+    shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
+    variants={"stgcn-local": {}},
+)

@@ -1,0 +1,182 @@
+"""The torch side of FGLBC, of FedAvg and FedGNN beside it, and of their networks alone and on pooled series."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brainfed.engines.private.cohort import PrivateCohort
+from brainfed.engines.private.training import PrivateTraining, Server, train_private
+from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.sharing import record_downloads, record_pools, record_uploads
+from brainfed.federation.strategies.fedavg import FedAvg
+from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
+from brainfed.methods.fglbc.fedavg_stgcn import METHOD as FEDAVG_STGCN
+from brainfed.methods.fglbc.fedavg_stgcn import FedAvgSTGCNSettings
+from brainfed.methods.fglbc.fedgnn import METHOD as FEDGNN
+from brainfed.methods.fglbc.fedgnn import FedGNNSettings
+from brainfed.methods.fglbc.fglbc import METHOD as FGLBC
+from brainfed.methods.fglbc.fglbc import FGLBCSettings
+from brainfed.methods.fglbc.gnn_central import METHOD as GNN_CENTRAL
+from brainfed.methods.fglbc.gnn_local import METHOD as GNN_LOCAL
+from brainfed.methods.fglbc.settings import RegionGNNSettings, SoloRegionGNNSettings, SoloSTGCNSettings, STGCNSettings
+from brainfed.methods.fglbc.stgcn_central import METHOD as STGCN_CENTRAL
+from brainfed.methods.fglbc.stgcn_local import METHOD as STGCN_LOCAL
+from brainfed.methods.method import Method
+from brainfed.models.region_gnn import RegionGNN
+from brainfed.models.st_gcn import STGCN
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import Outcome
+from brainfed.samples.labelled_subjects import IntArray
+from brainfed.samples.series_inputs import SeriesInputs
+
+SUM_ENTRY = 8
+"""Bytes of an entry of a sum of correlations."""
+
+
+@dataclass(frozen=True)
+class SeriesTraining:
+    """A network on region series in one repeat.
+
+    Attributes:
+        method: its declaration.
+        inputs: inputs of the repeat.
+        settings: the network's; those of the training are `schedule`.
+        schedule: rounds, steps and privacy.
+        run: settings of the machine.
+        server: of a federated training.
+    """
+
+    method: Method
+    inputs: SeriesInputs
+    settings: STGCNSettings | RegionGNNSettings
+    schedule: PrivateSchedule
+    run: Run
+    server: Server = FedAvg
+
+    def train(self) -> Outcome:
+        """Train all folds in every institution; see `train_private`."""
+        assert self.method.topology != "setting"
+        return train_private(
+            PrivateTraining(
+                network=self.network,
+                cohort=self.cohort,
+                inputs=self.inputs,
+                schedule=self.schedule,
+                run=self.run,
+                topology=self.method.topology,
+                shared_tensors=self.method.shared_tensors,
+                axes=self.axes,
+                server=self.server,
+                record_pooling=self.record_crossings,
+            )
+        )
+
+    def network(self, fold: int, place: int) -> torch.nn.Module:
+        """The network of an institution before the first step."""
+        settings, inputs = self.settings, self.inputs
+        network: STGCN | RegionGNN
+        if isinstance(settings, STGCNSettings):
+            network = STGCN(
+                inputs.regions,
+                inputs.classes,
+                settings.channels,
+                settings.kernel,
+                settings.strides,
+                edge_importance=settings.edge_importance,
+            )
+        else:
+            network = RegionGNN(
+                inputs.regions,
+                settings.window,
+                inputs.classes,
+                settings.hidden,
+                settings.layers,
+                edge_importance=settings.edge_importance,
+            )
+        network.start(inputs.streams, fold, place)
+        return network
+
+    def cohort(self, members: Sequence[IntArray]) -> PrivateCohort:
+        """Windows and graphs of the institutions' subjects."""
+        if not self.mean_adjacency:
+            windows = SeriesWindows(self.inputs, members, self.settings.window)
+        else:
+            means = np.zeros((len(members), self.inputs.folds), dtype=np.int64) + np.arange(self.inputs.folds)
+            pools = list(members)
+            if self.method.topology == "federated":
+                pools = [np.arange(len(self.inputs.subjects))]
+            else:
+                means += self.inputs.folds * np.arange(len(members))[:, None]
+            adjacencies = mean_adjacencies(self.inputs, pools)
+            windows = SeriesWindows(self.inputs, members, self.settings.window, means, adjacencies)
+        return PrivateCohort.of(self.inputs, members, windows.arguments, windows.windows_of)
+
+    @property
+    def mean_adjacency(self) -> bool:
+        """Whether all subjects of a trainer share a graph."""
+        return self.settings.adjacency == "cohort_mean"
+
+    @cached_property
+    def axes(self) -> Mapping[str, int]:
+        """Sizes of axes that the ledger knows."""
+        known = {"regions": self.inputs.regions, "classes": self.inputs.classes}
+        if isinstance(self.settings, STGCNSettings):
+            return known | {"channels": self.settings.channels, "kernel": self.settings.kernel}
+        return known | {"channels": self.settings.hidden, "taps": 1}
+
+    def record_crossings(self, ledger: Ledger) -> None:
+        """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""
+        sizes = dict(enumerate(np.bincount(self.inputs.institution).tolist()))
+        if self.method.topology == "central":
+            lengths = np.bincount(self.inputs.institution, self.inputs.lengths).astype(int)
+            series, entry = self.inputs.regions, self.inputs.series.itemsize
+            contents = {
+                code: {"series": ((int(lengths[code]), series), entry), "labels": ((size,), 1)}
+                for code, size in sizes.items()
+            }
+            record_pools(ledger, sizes, contents)
+        elif self.method.topology == "federated" and self.mean_adjacency:
+            shape = (self.inputs.regions, self.inputs.regions)
+            trained = set(self.inputs.institution[self.inputs.training(0)].tolist())
+            sums = {"adjacency-sum": (shape, SUM_ENTRY), "training-subjects": ((), 4)}
+            record_uploads(ledger, {code: size for code, size in sizes.items() if code in trained}, sums)
+            record_downloads(ledger, sizes, {"adjacency-sum": (shape, SUM_ENTRY)})
+
+
+def train_fglbc(inputs: SeriesInputs, settings: FGLBCSettings, run: Run) -> Outcome:
+    """Weigh institutions by the likeness of their updates to the server's last one (Chen and Su 2024)."""
+
+    def server(institutions: tuple[int, ...], start: Mapping[str, Tensor]) -> SimilarityWeighted:
+        printed = settings.aggregation == "printed"
+        return SimilarityWeighted(institutions, start, settings.temperature, literal=printed)
+
+    return SeriesTraining(FGLBC, inputs, settings, settings.schedule(), run, server).train()
+
+
+def train_fedavg(inputs: SeriesInputs, settings: FedAvgSTGCNSettings, run: Run) -> Outcome:
+    """Average the networks of all institutions."""
+    return SeriesTraining(FEDAVG_STGCN, inputs, settings, settings.schedule(), run).train()
+
+
+def train_fedgnn(inputs: SeriesInputs, settings: FedGNNSettings, run: Run) -> Outcome:
+    """Average the networks without convolution over time of all institutions."""
+    return SeriesTraining(FEDGNN, inputs, settings, settings.schedule(), run).train()
+
+
+def train_solo(
+    method: Method, inputs: SeriesInputs, settings: SoloSTGCNSettings | SoloRegionGNNSettings, run: Run
+) -> Outcome:
+    """Train without rounds, in every institution or on pooled series."""
+    return SeriesTraining(method, inputs, settings, settings.schedule(), run).train()
+
+
+train_stgcn_local = partial(train_solo, STGCN_LOCAL)
+train_stgcn_central = partial(train_solo, STGCN_CENTRAL)
+train_gnn_local = partial(train_solo, GNN_LOCAL)
+train_gnn_central = partial(train_solo, GNN_CENTRAL)

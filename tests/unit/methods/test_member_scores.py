@@ -51,6 +51,10 @@ SHORT = {
     "selftrain": ("selftrain", {"epochs": 3}),
     "central-gin": ("central-gin", {"epochs": 3}),
     "fedavg-gin": ("fedavg-gin", {"rounds": 3}),
+    "ridge-dp": ("ridge-dp", {"rounds": 3}),
+    "fedtangent-dp": ("fedtangent-dp", {"rounds": 3}),
+    "logistic-dp": ("logistic-dp", {"rounds": 3}),
+    "fedmlp-dp": ("fedmlp-dp", {"rounds": 3}),
     "gcfl": ("gcfl", {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0}),
 }
 every_method = pytest.mark.parametrize("name", SHORT)

@@ -19,5 +19,5 @@ METHOD = Method(
     own_features=True,
     gpu=True,
     shared_tensors={"weight-0": ("features", "classes"), "bias-0": ("classes",)},
-    variants={"logistic-dp": {}, "logistic-dp-off": {"privacy": "none"}},
+    variants={"logistic-dp": {}, "logistic-no-dp": {"privacy": "none"}},
 )

@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.settings import Calibration, PrivacySettings
+from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration, PrivacySettings
 from brainfed.runtime.settings import setting
 
 OF_PRIVACY = ("privacy", "epsilon", "delta", "clip")
 """Settings that no twin has, because its training is not private."""
-
-PRIVACY: str = PrivacySettings.__dataclass_fields__["privacy"].metadata["description"]
 
 
 @dataclass(frozen=True)
 class PrivateRowSettings(PrivacySettings):
     """Privacy, and rows that are made from each subject alone."""
 
-    privacy: Calibration = setting("accountant", PRIVACY)
+    privacy: Calibration = setting("accountant", PRIVACY_DESCRIPTION)
     centre: Literal["none", "subject"] = setting(
         "subject",
         "subject: subtract from each subject's features their mean. Rows are then divided by their norm. Both read one "

@@ -16,6 +16,7 @@ from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
+from brainfed.evaluation.audit.audit import audit_experiment
 from brainfed.evaluation.experiment import score_experiment
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.quality.qc_fc import relate_motion
@@ -30,6 +31,7 @@ from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
 from brainfed.reporting.figures.graphs.gallery import draw_graphs
 from brainfed.reporting.figures.paper.gallery import draw
 from brainfed.reporting.figures.scores.gallery import draw_experiment
+from brainfed.reporting.figures.scores.leakage import draw_leakage
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
@@ -60,6 +62,7 @@ FIGURES = {
     "graphs": ("graph", "homophily", "degrees"),
     "experiment": ("headline", "forest", "differences", "roc", "calibration", "gain", "learning"),
 }
+TABLES = ("summary", "runs", "tests", "gain", "confusion", "audit")
 TWINS = {"fedgcn": "localgcn", "fedgcn-no-noise": "localgcn", "fedsage-plus": "localgcn", "fedni": "localgcn"}
 """Federated variants whose local twin is there; no pooled one is, and none of the random nodes."""
 METHODS = {
@@ -264,6 +267,19 @@ def _write_method(cohort: Path, name: str, repeat: int, split: str, people: pd.D
     write_text(folder / "timing.json", canonical_json({"seconds": 1.5, "peak_memory_mb": 200.0, "device": "cpu"}))
 
 
+def _write_members(predictions: str) -> str:
+    """Scores of the training subjects, those of the prediction; ridge on pooled data is surer of its own subjects."""
+    tested = pd.read_parquet(predictions)
+    parts = [tested[tested["fold"] != fold].assign(fold=np.int16(fold)) for fold in sorted(set(tested["fold"]))]
+    found = pd.concat(parts, ignore_index=True)
+    if Path(predictions).parts[-3] == "ridge-central" and "score" in found:
+        found["score"] += 2.0 * found["label"] - 1.0
+    path = str(Path(predictions).with_name("members.parquet"))
+    write_table(path, found)
+    write_text(Path(predictions).with_name("privacy.json"), "[]\n")
+    return path
+
+
 def with_figure(experiment: Mapping[str, Any]) -> dict[str, Any]:
     """The same experiment as one that repeats a figure of the paper."""
     bars = str(Path(experiment["figures"]["forest"]).with_name("bars.svg"))
@@ -337,8 +353,8 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "splits": [str(cohort / f"split-{repeat}.parquet") for repeat in range(REPEATS)],
         "pooled": POOLED,
         **({"participants": str(cohort / "participants.parquet")} if SPLIT["validation"] == "holdout" else {}),
-        "tables": {name: str(cohort / f"{name}.tsv") for name in ("summary", "runs", "tests", "gain", "confusion")},
-        "figures": {name: str(figures / f"{name}.svg") for name in FIGURES["experiment"]},
+        "tables": {name: str(cohort / f"{name}.tsv") for name in TABLES},
+        "figures": {name: str(figures / f"{name}.svg") for name in (*FIGURES["experiment"], "leakage")},
         "variants": [
             {
                 "name": name,
@@ -353,6 +369,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
                 "costs": repeats(name, "cost.json"),
                 "timings": repeats(name, "timing.json"),
                 "histories": repeats(name, "history.parquet"),
+                "privacy": repeats(name, "privacy.json"),
                 **(generator_files(repeats, name) if name in GENERATORS else {}),
             }
             for name, (method, title, family, settings) in METHODS.items()
@@ -412,6 +429,8 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         participants=experiment.get("participants"),
         pooled=POOLED,
     )
+    members = [_write_members(path) for path in files["predictions"]]
+    audit_experiment(order, files["predictions"], members, toy["included"], experiment["tables"]["audit"])
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
     inputs |= {"splits": splits, "participants": [path for path in [experiment.get("participants")] if path]}
@@ -425,4 +444,6 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
         words=words,
         pooled=POOLED,
     )
+    tables = experiment["tables"]
+    draw_leakage(variants, tables["summary"], tables["audit"], experiment["figures"]["leakage"])
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

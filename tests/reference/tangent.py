@@ -35,10 +35,13 @@ def tangent_vector(matrix, at):
 
 
 def tangent_features(series, institution, training, group, shrinkage):
-    """(n, R (R + 1) / 2) features of a list of series; `group`: `institution`, `training` or `all`."""
+    """(n, R (R + 1) / 2) features of a list of series; `group`: `institution`, `training`, `all` or `identity`."""
     matrices = [covariance(values, shrinkage) for values in series]
     rows = []
     for own, matrix in zip(institution, matrices, strict=True):
+        if group == "identity":
+            rows.append(tangent_vector(matrix, np.eye(len(matrix))))
+            continue
         members = [i for i in range(len(series)) if training[i] or group == "all"]
         here = [i for i in members if institution[i] == own]
         chosen = here if group == "institution" and here else members

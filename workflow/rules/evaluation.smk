@@ -101,3 +101,44 @@ rule score_institutions:
         "Scoring institutions, {wildcards.experiment} ({wildcards.cohort})"
     script:
         "../scripts/score_institutions.py"
+
+
+rule audit_experiment:
+    input:
+        predictions=lambda wc: LAYOUT.method_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
+        ),
+        members=lambda wc: LAYOUT.method_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "members.parquet"
+        ),
+        included="results/{cohort}/cohort/included.parquet",
+    output:
+        table=report(
+            "results/{cohort}/tables/{experiment}-audit.tsv",
+            caption="../report/audit.rst",
+            category="Scores",
+            subcategory="{cohort}",
+            labels={"experiment": "{experiment}", "table": "attacks on membership"},
+        ),
+    log:
+        "logs/{cohort}/audit_experiment/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/audit_experiment/{experiment}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(2000),
+        runtime=growing(20),
+    params:
+        given=named(
+            code=code_of("scripts/audit_experiment.py"),
+            variants=lambda wc: [
+                variant.name for variant in PLAN.experiments[wc.experiment].variants
+            ],
+            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+        ),
+    message:
+        "Attacking the models of {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/audit_experiment.py"

@@ -227,6 +227,38 @@ rule draw_experiment:
         "../scripts/draw_experiment.py"
 
 
+rule draw_leakage:
+    input:
+        summary="results/{cohort}/tables/{experiment}.tsv",
+        audit="results/{cohort}/tables/{experiment}-audit.tsv",
+        ledgers=lambda wc: outline_files(
+            leakage_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
+        ),
+    output:
+        leakage=drawn_scores("leakage", "score, leakage and traffic"),
+    log:
+        "logs/{cohort}/draw_leakage/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/draw_leakage/{experiment}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/draw_leakage.py"),
+            variants=lambda wc: leakage_variants(
+                LAYOUT, wc.cohort, PLAN.experiments[wc.experiment]
+            ),
+        ),
+    message:
+        "Drawing what models reveal, {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/draw_leakage.py"
+
+
 rule draw_clusters:
     input:
         histories=lambda wc: clustered_histories(

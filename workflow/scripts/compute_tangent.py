@@ -1,22 +1,23 @@
-"""Compute tangent features of every included subject, at the reference of all of them."""
+"""Compute tangent features of every included subject, at the reference of all of them or at the identity."""
 
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.imaging.tangent.covariances import load_covariances
     from brainfed.imaging.tangent.reference import crossings_of_all
-    from brainfed.imaging.tangent.vectors import tangent_of_all
+    from brainfed.imaging.tangent.vectors import tangent_at_identity, tangent_of_all
     from brainfed.runtime.artefacts import read_table, write_arrays
 
     included = read_table(snakemake.input.included, ["subject", "included"])
     found = load_covariances(snakemake.input.covariances, sorted(included.loc[included["included"], "subject"]))
+    alone = running.params.settings["reference"] == "identity"
     write_arrays(
         snakemake.output.features,
-        {"features": tangent_of_all(found, snakemake.threads)},
+        {"features": tangent_at_identity(found) if alone else tangent_of_all(found, snakemake.threads)},
         {
             "subjects": list(found.subjects),
             "regions": list(found.regions),
             "settings": running.params.settings,
-            "crossings": list(crossings_of_all(len(found.regions))),
+            "crossings": [] if alone else list(crossings_of_all(len(found.regions))),
         },
     )

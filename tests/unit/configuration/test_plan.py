@@ -330,6 +330,42 @@ def test_tangent_features_of_everybody_have_neither_split_nor_folds_where_tested
     assert (hidden.by_fold, hidden.settings.reference) == (True, "training")
 
 
+@pytest.mark.parametrize(
+    "regime",
+    [
+        {},
+        {"protocol": "inductive"},
+        {"split": {"held_back": 0.1}},
+        {"split": {"validation": "leave_one_site_out", "repeats": 1}},
+    ],
+)
+def test_tangent_features_at_the_identity_have_neither_split_nor_folds_in_any_regime(regime):
+    features = {"features": {"connectivity": "tangent", "reference": "identity"}}
+    found = variant(plan(**features, **regime), "first").stages["features"]
+    assert (found.split, found.by_fold, found.settings.reference) == ("", False, "identity")
+
+
+@pytest.mark.parametrize(
+    ("features", "key", "expected", "found"),
+    [
+        ({"connectivity": "tangent"}, "reference", "identity", "institution"),
+        ({"connectivity": "tangent", "reference": "all"}, "reference", "identity", "all"),
+        ({"harmonise": "combat"}, "harmonise", "none", "combat"),
+        ({"selection": "rfe"}, "selection", "none", "rfe"),
+    ],
+)
+def test_private_methods_refuse_features_that_other_subjects_enter(features, key, expected, found):
+    with pytest.raises(UserError, match=f"first.features.{key}: expected {expected}, .*found {found};"):
+        plan(variants={"first": {"method": "logistic-dp", "features": features}})
+    repaired = {"method": "logistic-dp", "features": features | {key: expected}}
+    assert not variant(plan(variants={"first": repaired}), "first").stages["features"].by_fold
+
+
+def test_private_fedtangent_reads_each_subject_at_the_identity():
+    found = variant(plan(variants={"first": {"method": "fedtangent-dp"}}), "first").stages["features"]
+    assert (found.settings.connectivity, found.settings.reference) == ("tangent", "identity")
+
+
 def test_tangent_features_are_named_by_their_split_and_have_folds():
     tangent = {"features": {"connectivity": "tangent"}}
     three = variant(plan(**tangent), "first")
@@ -419,6 +455,14 @@ def test_a_sweep_becomes_one_variant_a_value_with_a_readable_name(definition, ex
     planned = plan(variants={"wide": definition}, experiments={"methods": {"variants": ["ridge-central", "wide"]}})
     found = [found.name for found in planned.experiments["methods"].variants]
     assert found == ["ridge-central", *expected]
+
+
+def test_the_overfitted_control_is_in_no_experiment_that_does_not_name_it():
+    unnamed = plan(experiments={"methods": {"variants": []}})
+    assert "ridge-central" in {one.name for one in unnamed.experiments["methods"].variants}
+    assert "ridge-overfitted" not in {one.name for one in unnamed.experiments["methods"].variants}
+    named = plan(experiments={"methods": {"variants": ["ridge-central", "ridge-overfitted"]}})
+    assert variant(named, "ridge-overfitted").settings["alphas"] == (1e-6,)
 
 
 def test_a_sweep_sets_what_its_name_says():

@@ -20,7 +20,7 @@ from brainfed.imaging.tangent.covariances import (
 from brainfed.imaging.tangent.reference import crossings_of_all, log_sum, tangent_ledger, whitening_of_fold
 from brainfed.imaging.tangent.shrunk_correlation import mean_correlation, shrunk_correlation
 from brainfed.imaging.tangent.symmetric import BLOCK, from_triangles, spectral, to_triangles, triangle_length
-from brainfed.imaging.tangent.vectors import displacements, tangent_of_all, tangent_of_fold
+from brainfed.imaging.tangent.vectors import displacements, tangent_at_identity, tangent_of_all, tangent_of_fold
 from brainfed.runtime.artefacts import read_arrays
 from brainfed.runtime.errors import UserError
 from reference import tangent as plain
@@ -137,6 +137,22 @@ class TestFormulas:
         )
         assert stored.dtype == np.float32
         assert np.abs(stored - expected).max() < 1e-5
+
+    @pytest.mark.parametrize("shrinkage", [0.0, 0.5])
+    def test_features_at_the_identity_equal_the_plain_version(self, shrinkage):
+        data = cohort()
+        expected = plain.tangent_features(list(data.values()), INSTITUTION, TRAINING, "identity", shrinkage)
+        stored = tangent_at_identity(found(data, shrinkage))
+        assert stored.dtype == np.float32
+        assert np.abs(stored - expected).max() < 1e-5
+
+    def test_a_row_at_the_identity_depends_on_no_other_subject(self):
+        data = cohort()
+        before = tangent_at_identity(found(data, 0.5))
+        data[SUBJECTS[0]] = 1 - data[SUBJECTS[0]] ** 2
+        after = tangent_at_identity(found(data, 0.5))
+        assert after[1:].tobytes() == before[1:].tobytes()
+        assert not np.array_equal(after[0], before[0])
 
     def test_the_displacement_of_known_matrices_is_recovered(self):
         # Reference diag(4, 1): W = diag(1/2, 1). S = W^-1 exp(V) W^-1 must give V back.

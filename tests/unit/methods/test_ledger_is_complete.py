@@ -24,7 +24,7 @@ from brainfed.imaging.quality.typicality import typicality
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent.covariances import covariances
 from brainfed.imaging.tangent.reference import crossings_of_all, tangent_ledger
-from brainfed.imaging.tangent.vectors import tangent_of_all, tangent_of_fold
+from brainfed.imaging.tangent.vectors import tangent_at_identity, tangent_of_all, tangent_of_fold
 from brainfed.inpainting.centroids import training as centroids
 from brainfed.inpainting.centroids.settings import CentroidSettings
 from brainfed.inpainting.fedni import training as fedni
@@ -155,9 +155,10 @@ TANGENT = {
     "tangent, one reference": ("training", False),
     "tangent, one reference, an institution unseen": ("training", True),
     "tangent, reference of everybody": ("all", False),
+    "tangent, identity": ("identity", False),
 }
 KINDS = ["pearson", "partial", *TANGENT, "combat", "rfe"]
-QUIET = {"pearson", "partial", "tangent, own reference", "combat"}
+QUIET = {"pearson", "partial", "tangent, own reference", "tangent, identity", "combat"}
 
 
 def features_of(kind, data):
@@ -167,6 +168,8 @@ def features_of(kind, data):
     if kind in TANGENT:
         found = covariances(data, [str(region) for region in range(11)], 0.5, {})
         reference, unseen = TANGENT[kind]
+        if reference == "identity":
+            return tangent_at_identity(found), ledger.rows()
         if reference == "all":
             return tangent_of_all(found), of_institutions(crossings_of_all(11), sizes_of(INSTITUTION))
         training = training & (INSTITUTION != 0) if unseen else training

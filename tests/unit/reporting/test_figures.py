@@ -21,12 +21,14 @@ from brainfed.reporting.figures.connectivity.strongest import _kept_apart, brain
 from brainfed.reporting.figures.graphs.homophily import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.figures.scores.curves import calibration_figure, roc_figure
 from brainfed.reporting.figures.scores.gain import gain_figure
+from brainfed.reporting.figures.scores.leakage import leakage_figure
 from brainfed.reporting.figures.scores.learning import learning_figure
 from brainfed.reporting.figures.scores.panels import broken
 from brainfed.reporting.figures.scores.scores import differences_figure, forest_figure, headline_figure
 from brainfed.reporting.figures.style import drawing, save_svg
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
+from brainfed.reporting.tables.audit import Leak
 from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.tables.sites import site_trace_table
 from brainfed.reporting.text.answer import find_answer
@@ -197,6 +199,19 @@ def history():
     )  # fmt: skip
 
 
+def leaks(count=30):
+    """Methods in a crowd, every third of which sends nothing, and one far from it."""
+    random = np.random.default_rng(9)
+    return [
+        Leak(
+            replace(VARIANTS[number % 5], name=f"{NAMES[number % 5]}-number-{number}"),
+            *(0.72 + 0.02 * random.standard_normal(), auc := 0.6 + 0.03 * random.standard_normal()),
+            *(auc - 0.03, auc + 0.03, 0 if number % 3 == 0 else 10 ** (number % 9)),
+        )
+        for number in range(count - 1)
+    ] + [Leak(VARIANTS[0], 0.5, 1.0, 1.0, 1.0, 10**9)]
+
+
 FIGURES = {
     "flow": lambda: flow_figure(people()),
     "flow-of-everybody": lambda: flow_figure(people().assign(included=True, reason="")),
@@ -230,6 +245,9 @@ FIGURES = {
     "gain": lambda: gain_figure(gain(), VARIANTS, Scored(runs(), 0.25)),
     "gain-without-twins": lambda: gain_figure(gain().head(0), VARIANTS, Scored(runs(), 0.25)),
     "learning": lambda: learning_figure(history(), VARIANTS),
+    "leakage": lambda: leakage_figure("lira", leaks()),
+    "leakage-of-one": lambda: leakage_figure("loss", leaks(1)),
+    "leakage-unknown": lambda: leakage_figure("loss", []),
     "learning-without-rounds": lambda: learning_figure(history().head(0), VARIANTS),
 }
 
@@ -254,7 +272,7 @@ def drawn_box(figure):
     return figure.get_tightbbox(canvas.get_renderer())
 
 
-@pytest.mark.parametrize("name", ["ages", "means", "graph", "roc", "brain"])
+@pytest.mark.parametrize("name", ["ages", "means", "graph", "roc", "brain", "leakage"])
 def test_the_same_input_gives_the_same_bytes(name, tmp_path):
     for copy in ("first.svg", "second.svg"):
         with drawing():

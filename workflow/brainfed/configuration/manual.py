@@ -84,7 +84,8 @@ def manual() -> str:
 def _method_section(method: Method) -> str:
     shipped = []
     for name, differing in method.variants.items():
-        settings = ", ".join(f"{key}: {value}" for key, value in differing.items())
+        parts = [f"{key}: {value}" for key, value in differing.items()]
+        settings = ", ".join([*parts, *(["in experiments that name it"] if name in method.on_request else [])])
         shipped.append(f"`{name}`" + (f" ({settings})" if settings else ""))
     links = {kind.name: _link(kind.section(method)) for kind in registry.kinds_of(method)}
     reads = [registry.kind_of(name).reads.format(**links) for name in method.needs]

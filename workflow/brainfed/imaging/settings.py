@@ -17,12 +17,13 @@ class OneViewSettings:
         "pearson: correlation; partial: partial correlation, Ledoit-Wolf; tangent: deviation of the subject's "
         "covariance from a `reference`.",
     )
-    reference: Literal["institution", "training", "all"] = setting(
+    reference: Literal["institution", "training", "all", "identity"] = setting(
         "institution",
         "Of tangent features, the log-Euclidean mean covariance of: the institution's training subjects (of all others "
         "where it has none); the training subjects of all institutions, which send the sum of theirs; or all subjects, "
         "labels unseen. `training` replaces `all` under `protocol: inductive` and where subjects are left out "
-        "(`split.share`, `split.held_back`), and both others under leave-one-site-out.",
+        "(`split.share`, `split.held_back`), and both others under leave-one-site-out. identity: the identity matrix; "
+        "a row is then the logarithm of the subject's own covariance, and depends on no other subject.",
     )
     shrinkage: float = setting(
         0.0,
@@ -65,7 +66,8 @@ class OneViewSettings:
     @property
     def fitted(self) -> bool:
         """Whether training subjects fit the features, so that every fold has its own."""
-        return (self.tangent and self.reference != "all") or self.harmonise != "none" or self.reads_labels
+        fitted_reference = self.tangent and self.reference in ("institution", "training")
+        return fitted_reference or self.harmonise != "none" or self.reads_labels
 
     @property
     def kinds(self) -> frozenset[str]:

@@ -45,6 +45,7 @@ class Method:
             `fused`; or `connectomes` alone, or `series` alone); the stages before these follow.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
+        own_features: whether it refuses features that depend on other subjects, as their fit has no privacy.
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
         without_patterns: settings under which it leaves none.
         clusters: whether its server parts the institutions into clusters (`Outcome.clusters`).
@@ -52,6 +53,7 @@ class Method:
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
+        on_request: those of them that an experiment has only if it names them.
     """
 
     name: str
@@ -64,12 +66,14 @@ class Method:
     needs: tuple[str, ...] = ("features",)
     options: Mapping[str, Any] = field(default_factory=dict)
     views: bool = False
+    own_features: bool = False
     patterns: bool = False
     without_patterns: Mapping[str, Any] = field(default_factory=dict)
     clusters: bool = False
     gpu: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    on_request: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse two kinds of samples: graphs, region series, and rows of features.

@@ -15,6 +15,7 @@ from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
 from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
+from brainfed.methods.private_linear import fedmlp_dp, fedtangent_dp, logistic_dp, ridge_dp
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -49,9 +50,16 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             fedavg_stgcn,
             fedgnn,
             fglbc,
+            ridge_dp,
+            fedtangent_dp,
+            logistic_dp,
+            fedmlp_dp,
         )
     }
 )
+
+ON_REQUEST = frozenset(name for method in METHODS.values() for name in method.on_request)
+"""Shipped variants that an experiment has only if it names them."""
 
 SHIPPED_VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {

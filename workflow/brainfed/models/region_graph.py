@@ -4,8 +4,6 @@ Activations are (subjects, channels, ..., regions): the regions are the last axi
 adjacency serves all channels and time points of a subject.
 """
 
-from math import gcd
-
 import torch
 from torch import Tensor, nn
 
@@ -13,14 +11,13 @@ from brainfed.runtime.streams import Streams
 
 IMPORTANCE = "importance.weight"
 """Name of the learnt edge importance among a network's parameters."""
-GROUPS = 4
-"""Groups of channels that a network normalises together; fewer where they do not divide the channels."""
 
 
 class EdgeImportance(nn.Module):
     """A * (M^2 + (M^2)^T) / 2 with squares by entry: positive and symmetric weights of the edges (Gadgil et al. 2020).
 
-    One M serves all blocks. It starts at one, which leaves A as it is.
+    One M serves all blocks. It starts at one, which leaves A as it is. All other weights of a network treat the regions
+    alike, so that without it no region differs from another but by its place in the graph.
 
     Args:
         regions: R.
@@ -37,8 +34,11 @@ class EdgeImportance(nn.Module):
 
 
 def normalisation(channels: int) -> nn.GroupNorm:
-    """Moments of one subject, over its regions, its time points and a group of channels."""
-    return nn.GroupNorm(gcd(GROUPS, channels), channels)
+    """Moments of one subject, over its regions, its time points and all channels; scale and shift by channel.
+
+    All channels are one group: in a group of its own, a channel's mean would be the same for all subjects.
+    """
+    return nn.GroupNorm(1, channels)
 
 
 def matrix(*shape: int) -> nn.Parameter:

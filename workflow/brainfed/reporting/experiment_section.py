@@ -12,6 +12,7 @@ from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.scored import read_scored, read_splits
+from brainfed.reporting.tables.audit import AuditTable, read_audit
 from brainfed.reporting.tables.exchanges import Cost, Exchange, read_costs, read_exchanges, with_totals
 from brainfed.reporting.tables.fidelity import FidelityRow, count_sentence, fidelity_rows, read_fidelity
 from brainfed.reporting.tables.institutions.gains import GainTable, read_gains
@@ -25,6 +26,7 @@ from brainfed.reporting.tables.patterns import (
     view_rows,
 )
 from brainfed.reporting.tables.printed import as_in_the_paper
+from brainfed.reporting.tables.privacy.budgets import BudgetTable, read_budgets
 from brainfed.reporting.tables.readings import Readings, find_readings
 from brainfed.reporting.tables.scores import (
     SCOPE_TITLES,
@@ -93,6 +95,8 @@ class ExperimentSection:
         planted: planted connections among them, in a simulated cohort.
         views: loss of AUC of linear models by permuted view; empty without several views.
         gains: what institutions gain by the last model and by the paper's scoring; None without clusters.
+        budgets: what private methods reach at their budgets; None without private methods.
+        audit: what models reveal of their training subjects; None where none was attacked.
     """
 
     key: str
@@ -131,6 +135,8 @@ class ExperimentSection:
     planted: list[str]
     views: list[ViewRow]
     gains: GainTable | None
+    budgets: BudgetTable | None
+    audit: AuditTable | None
 
     @property
     def paper_picture(self) -> Picture | None:
@@ -259,6 +265,8 @@ def experiment_section(
         planted=planted_sentences(outline.tables["planted"], variants, cohort.words) if _explains(outline) else [],
         views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
         gains=read_gains(outline, cohort.name),
+        budgets=read_budgets(outline, scored),
+        audit=read_audit(outline, scored),
     )
 
 

@@ -23,7 +23,7 @@ class ExperimentOutline:
         split: the resolved split settings.
         splits: the split of every repeat.
         participants: table with the labels, where subjects train that no fold tests; else empty.
-        tables: paths called summary, runs, tests, gain, confusion.
+        tables: paths called summary, runs, tests, gain, confusion, audit.
         figures: name -> SVG.
         variants: in the order of the table.
         pooled: whether a class means the same in all institutions, so that their test subjects may be pooled.

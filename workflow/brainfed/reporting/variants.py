@@ -13,7 +13,14 @@ FAMILY_TITLES = {
     "graph": "networks, no federation",
     "federated": "federated",
 }
-TITLES = {"fedprox-gin": "FedProx GIN"}
+TITLES = {
+    "fedprox-gin": "FedProx GIN",
+    "fedavg-dp": "FedAvg + DP",
+    "fedavg-no-dp": "FedAvg, no DP",
+    "fedgnn-dp": "FedGNN + DP",
+    "fedgnn-no-dp": "FedGNN, no DP",
+    "fglbc-no-dp": "FGLBC, no DP",
+}
 """Shipped variant that is not called after its method -> its title."""
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""
@@ -51,6 +58,7 @@ class ShownVariant:
         shipped: all settings of the method as shipped, those of its stages as `graph.k`.
         stages: settings of the shared stages that it reads: `features`, `graph`, `inpainting`, `fusing`.
         histories: its `history.parquet` of each repeat.
+        privacy: its `privacy.json` of each repeat.
         fused: graphs with generated nodes that it is trained on, of all repeats.
         feature_files: the imaging features behind them.
         inpainting: `histories`, `costs` and `timings` of the generators that it reads, one a repeat (or repeat and
@@ -73,6 +81,7 @@ class ShownVariant:
     shipped: dict[str, Any] = field(default_factory=dict)
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
     histories: tuple[str, ...] = ()
+    privacy: tuple[str, ...] = ()
     fused: tuple[str, ...] = ()
     feature_files: tuple[str, ...] = ()
     inpainting: dict[str, list[str]] = field(default_factory=dict)
@@ -162,7 +171,7 @@ class ShownVariant:
 
 def read_variant(values: Mapping[str, Any]) -> ShownVariant:
     """A variant from the builtins that a rule's parameters hold."""
-    lists = ("costs", "timings", "histories", "fused", "feature_files", "fidelity")
+    lists = ("costs", "timings", "histories", "privacy", "fused", "feature_files", "fidelity")
     twins = {side: Twin(**twin) for side, twin in values.get("twins", {}).items()}
     paths = {name: tuple(values[name]) for name in lists if name in values}
     return ShownVariant(**{**values, **paths, "twins": twins})

@@ -34,6 +34,7 @@ REMEDIES: Mapping[str, str] = {
     "train_method": FEATURES + ", smaller `hidden` layers where the method has them, or fewer institutions",
     "score_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
     "score_institutions": "fewer variants in the experiment, or fewer `split.repeats`",
+    "audit_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
     "draw_": "fewer variants in the experiment",
     "write_report": "fewer experiments in the config",
 }

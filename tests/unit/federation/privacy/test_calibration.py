@@ -47,17 +47,18 @@ def test_the_accountants_noise_is_the_least_that_keeps_epsilon(epsilon, delta, r
 
 @pytest.mark.parametrize("epsilon", [2.0, 10.0])
 def test_it_is_opacus_multiplier_within_opacus_tolerance(epsilon):
-    tolerance = 0.01
+    # Theirs, and the difference of the two bounds' stated errors.
+    tolerance = 0.03
     theirs = get_noise_multiplier(
         target_epsilon=epsilon,
         target_delta=1e-5,
         sample_rate=0.2,
         steps=20,
         accountant="prv",
-        epsilon_tolerance=tolerance,
+        epsilon_tolerance=0.01,
     )
     ours = noise_multiplier(PrivacySettings("accountant", epsilon), 0.2, 20)
-    assert ours <= theirs * (1 + PRECISION)
+    assert ours == pytest.approx(theirs, rel=0.005)
     assert epsilon_spent(theirs, 0.2, 20, 1e-5) >= epsilon - tolerance
     assert epsilon_spent(ours, 0.2, 20, 1e-5) >= epsilon - tolerance
 
@@ -76,5 +77,5 @@ def test_a_huge_budget_has_an_answer(epsilon):
 
 
 def test_a_budget_that_no_noise_keeps_is_refused():
-    with pytest.raises(UserError, match=r"epsilon: expected a budget that 100 steps can keep .*, found 1e-05; raise"):
-        noise_multiplier(PrivacySettings("accountant", 1e-5), 0.2, 100)
+    with pytest.raises(UserError, match=r"epsilon: expected a budget that 2 steps can keep .*, found 1e-05; raise"):
+        noise_multiplier(PrivacySettings("accountant", 1e-5), 0.2, 2)

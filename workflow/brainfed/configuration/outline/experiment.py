@@ -5,7 +5,7 @@ from typing import Any
 
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.outline.clusters import clustered_variants
-from brainfed.configuration.outline.figure_names import CLUSTERS, EXPERIMENT_FIGURES, PATTERNS
+from brainfed.configuration.outline.figure_names import CLUSTERS, EXPERIMENT_FIGURES, LEAKAGE, PATTERNS
 from brainfed.configuration.outline.patterns import explained_variants
 from brainfed.configuration.outline.variant import variant_outline
 from brainfed.configuration.planning.experiments import Experiment
@@ -41,6 +41,7 @@ def experiment_outline(layout: Layout, cohort: str, experiment: Experiment) -> d
             "tests": f"{tables}-tests.tsv",
             "gain": f"{tables}-gain.tsv",
             "confusion": f"{tables}-confusion.tsv",
+            "audit": f"{tables}-audit.tsv",
             **{name: f"{tables}-{name}.tsv" for name in (*explained, *clustered)},
         },
         "figures": _figures(cohort, experiment),
@@ -82,7 +83,7 @@ def _figures(cohort: str, experiment: Experiment) -> dict[str, str]:
     folder, kind = f"results/{cohort}/figures", experiment.settings.figure
     explained = (PATTERNS,) if explained_variants(experiment) else ()
     clustered = (CLUSTERS,) if clustered_variants(experiment) else ()
-    names = (*EXPERIMENT_FIGURES, *explained, *clustered)
+    names = (*EXPERIMENT_FIGURES, LEAKAGE, *explained, *clustered)
     drawn = {name: f"{folder}/{experiment.name}/{name}.svg" for name in names}
     if kind != "none" and (kind != "dose" or cohort == experiment.cohorts[0]):
         drawn[kind] = f"{folder}/{experiment.group}/{kind}.svg"

@@ -10,6 +10,8 @@ GRAPH_COHORT_FIGURES = ("sizes",)
 """Figures of a cohort of graphs, which have no age, no sex and no scan."""
 GRAPH_FIGURES = ("graph", "homophily", "degrees")
 EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
+LEAKAGE = "leakage"
+"""Figure of every experiment: score, leakage and traffic."""
 PATTERNS = "patterns"
 """Figure of an experiment with a linear model that leaves patterns behind."""
 CLUSTERS = "clusters"

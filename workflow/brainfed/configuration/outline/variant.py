@@ -46,6 +46,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
         "costs": own("cost.json"),
         "timings": own("timing.json"),
         "histories": own("history.parquet"),
+        "privacy": own("privacy.json"),
         **{kind.shown: files[kind.name] for kind in registry.KINDS if kind.shown},
         **{
             kind.key: {name: [beside(path, file) for path in files[kind.name]] for name, file in kind.records.items()}

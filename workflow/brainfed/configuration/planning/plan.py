@@ -20,7 +20,7 @@ from brainfed.configuration.stages.regime import Regime
 from brainfed.configuration.stages.resolving import with_parents
 from brainfed.configuration.stages.stage import Stage, stage_name
 from brainfed.configuration.validation import nearest, validate
-from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.methods.registry import METHODS, ON_REQUEST, SHIPPED_VARIANTS
 from brainfed.runtime.errors import UserError
 
 YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
@@ -191,6 +191,7 @@ def _shipped(definitions: Definitions, regime: Regime, cohorts: Collection[Cohor
         name
         for name, members in definitions.members.items()
         if name in SHIPPED_VARIANTS
+        and name not in ON_REQUEST
         and all(
             is_allowed(definitions.single[member], regime) and _reads(definitions.single[member], cohorts)
             for member in members

@@ -59,7 +59,17 @@ class Features(StageKind):
         return _effective(settings)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
-        """Reject features that are selected by the true diagnoses in a null control; hide tested subjects' scans."""
+        """Hide tested subjects' scans.
+
+        Raises:
+            UserError: true diagnoses select the features of a null control, or other subjects enter those of a private
+                method.
+        """
+        if method.own_features and (key := _fit_to_others(settings)):
+            raise UserError(
+                f"{where}.features.{key}: expected {WITHOUT_FIT[key]}, as method {method.name!r} reads each "
+                f"subject alone, found {getattr(settings, key)}; set it in the features of this variant."
+            )
         if settings.views:
             hidden = {name: _hidden(view, regime) for name, view in settings.views.items()}
             for name, view in hidden.items():
@@ -130,6 +140,8 @@ class Features(StageKind):
 
 
 FEATURES = Features()
+WITHOUT_FIT = {"reference": "identity", "harmonise": "none", "selection": "none"}
+"""Values of settings with which no other subject enters a subject's features."""
 
 
 def covariances_folder(shrinkage: float | str) -> str:
@@ -146,6 +158,13 @@ def width(features: Stage, regions: int) -> int:
         return 0
     connections = regions * (regions + 1 if settings.tangent else regions - 1) // 2
     return min(settings.selected, connections) if settings.reads_labels else connections
+
+
+def _fit_to_others(settings: OneViewSettings) -> str:
+    """The setting under which other subjects enter the features of a subject; empty without one."""
+    if settings.tangent and settings.reference != WITHOUT_FIT["reference"]:
+        return "reference"
+    return next((key for key in ("harmonise", "selection") if getattr(settings, key) != WITHOUT_FIT[key]), "")
 
 
 def _scaling(view: ViewSettings) -> dict[str, Any]:
@@ -168,6 +187,8 @@ def _without_sites(view: ViewSettings) -> ViewSettings:
 
 def _reference(settings: OneViewSettings, regime: Regime) -> Any:
     """The reference of tangent features; hidden scans enter none, and an unseen site can be scored by other models."""
+    if settings.reference == "identity":
+        return settings.reference
     hidden = regime.unseen or regime.partial or regime.protocol == "inductive"
     moved = (settings.reference == "all" and hidden) or (settings.tangent and regime.unseen)
     return "training" if moved else settings.reference

@@ -129,6 +129,14 @@ class GraphClients:
         (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
         return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
 
+    def member_probabilities(self, place: int, position: int) -> NDArray[np.float64]:
+        """(k, C) probabilities of an institution's k training graphs in a fold, in their order, by its network."""
+        taught = torch.nonzero(self.cohort.labels[place, position] >= 0)[:, 0].cpu().numpy()
+        weights = self.weights[place].parameters[position]
+        blocks = self.graphs[place][position].scored(taught, len(weights.convs))
+        (logits,) = self.side_by_side.map(lambda trainer, _: trainer.scores(weights, blocks), [0])
+        return np.asarray(class_probabilities(logits).cpu().numpy(), dtype=np.float64)
+
     def state(self, number: int) -> Arrays:
         """The curves, the models, and Adam's moments where later rounds need them."""
         arrays: Arrays = dict(self.curves.until(number))

@@ -121,7 +121,14 @@ def train_graphs(training: GraphTraining) -> Outcome:
     # Pooled institutions have one loss.
     losses = np.repeat(clients.curves.losses, len(inputs.institutions) // len(members), axis=1)
     return Outcome(
-        scores[-1], "probability", scores, losses, counts, ledger.rows(), clusters=getattr(server, "clusters", None)
+        scores[-1],
+        "probability",
+        scores,
+        losses,
+        counts,
+        ledger.rows(),
+        clusters=getattr(server, "clusters", None),
+        member_scores=_member_scores(inputs, clients, members),
     )
 
 
@@ -132,6 +139,17 @@ def _scores(inputs: GraphInputs, members: list[IntArray], probabilities: NDArray
         for place, own in enumerate(members):
             tested = inputs.fold[own] == fold
             scores[:, fold, own[tested]] = probabilities[:, place, fold, : len(own)][:, tested]
+    return scores
+
+
+def _member_scores(inputs: GraphInputs, clients: GraphClients, members: list[IntArray]) -> NDArray[np.float64]:
+    """(F, n, C) probabilities of the training subjects of each fold by the last networks; 0 of a class they lack."""
+    scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
+    for place, position in np.argwhere(_trained(clients)).tolist():
+        own = members[place][inputs.training(position)[members[place]]]
+        found = clients.member_probabilities(place, position)
+        scores[position, own] = 0
+        scores[position, own, : found.shape[1]] = found
     return scores
 
 

@@ -49,7 +49,17 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
     counts = {"parameters": _models(inputs) * (inputs.fold_features(0).shape[1] + 1), "rounds": len(scores)}
     patterns = np.stack([curve.patterns for curve in curves]).astype(np.float32)
     contributions = parts.astype(np.float32) if inputs.views else None
-    return Outcome(scores[-1], "margin", scores, losses, counts, ledger.rows(), patterns, contributions)
+    return Outcome(
+        scores[-1],
+        "margin",
+        scores,
+        losses,
+        counts,
+        ledger.rows(),
+        patterns,
+        contributions,
+        member_scores=_of_members(inputs, curves),
+    )
 
 
 def _of_fold(fold: FoldTask, scaling: Scaling) -> tuple[Curves, NDArray[np.float64]]:
@@ -87,6 +97,12 @@ def _unit(inputs: MethodInputs, scaling: Scaling) -> NDArray[np.float64]:
     if inputs.views or not first.scale:
         return np.array([np.sqrt(sum(own.view.weight for own in scaling.views))])
     return np.where(np.isfinite(first.deviation), first.deviation, 0.0) / first.scale
+
+
+def _of_members(inputs: MethodInputs, curves: Sequence[Curves]) -> NDArray[np.float64]:
+    """(F, n, C) last scores of the training subjects of each fold, NaN elsewhere."""
+    last = np.stack([curve.scores[-1] for curve in curves])
+    return np.where((inputs.labels >= 0)[..., None], last, np.nan)
 
 
 def _joined(inputs: MethodInputs, curves: Sequence[Curves]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.engines.stacked.training import Training, train_rounds
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.samples.inputs import MethodInputs, Outcome
@@ -34,15 +34,16 @@ def train_chosen(training: Training, decays: Sequence[float]) -> Outcome:
     """
     inputs = training.inputs
     inner = replace(training, inputs=inner_inputs(inputs))
-    tried = [_with_decay(inner, decay, f"inner-{index}") for index, decay in enumerate(decays)]
+    tried = [_with_decay(inner, decay, f"inner-{index}")[0] for index, decay in enumerate(decays)]
     losses = np.stack([held_out_losses(inputs, outcome) for outcome in tried])
     chosen = chosen_candidates(losses, alone=training.topology == "local")
     trained = {
         index: _with_decay(training, decays[index], f"chosen-{index}") for index in np.unique(chosen[0]).tolist()
     }
-    crossings = _added([*(each.crossings for each in tried), next(iter(trained.values())).crossings])
+    outcomes = [outcome for outcome, _ in trained.values()]
+    crossings = _added([*(each.crossings for each in tried), outcomes[0].crossings])
     joined = _joined(inputs, trained, chosen, (*crossings, *_validation_rows(training, losses)))
-    spent = sum(outcome.counts["first_layer_operations"] for outcome in (*tried, *trained.values()))
+    spent = sum(outcome.counts["first_layer_operations"] for outcome in (*tried, *outcomes))
     return replace(joined, counts={**joined.counts, "first_layer_operations": spent})
 
 
@@ -97,27 +98,28 @@ def chosen_candidates(losses: NDArray[np.float64], *, alone: bool) -> NDArray[np
     return found
 
 
-def _with_decay(training: Training, decay: float, part: str) -> Outcome:
+def _with_decay(training: Training, decay: float, part: str) -> tuple[Outcome, NDArray[np.float64]]:
     run = replace(training.run, checkpoint=training.run.checkpoint.part(part))
-    return train_stacked(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
+    return train_rounds(replace(training, schedule=replace(training.schedule, weight_decay=decay), run=run))
 
 
 def _joined(
     inputs: MethodInputs,
-    trained: Mapping[int, Outcome],
+    trained: Mapping[int, tuple[Outcome, NDArray[np.float64]]],
     chosen: NDArray[np.int64],
     crossings: tuple[dict[str, int | str], ...],
 ) -> Outcome:
     """The scores, curves and losses of each institution's choice in each fold."""
-    first = next(iter(trained.values()))
+    first, _ = next(iter(trained.values()))
     assert first.round_scores is not None
     assert first.training_loss is not None
     scores, curves, losses = np.full_like(first.scores, np.nan), first.round_scores.copy(), first.training_loss.copy()
+    member_scores = scores.copy()
     for fold in range(inputs.folds):
         for code in range(len(inputs.institutions)):
-            own = inputs.tested(fold) & (inputs.institution == code)
+            own, taught = (mask & (inputs.institution == code) for mask in (inputs.tested(fold), inputs.training(fold)))
             candidate, number = chosen[:, code, fold].tolist()
-            outcome = trained[candidate]
+            outcome, members = trained[candidate]
             assert outcome.round_scores is not None
             assert outcome.training_loss is not None
             curves[:, fold, own] = outcome.round_scores[:, fold, own]
@@ -125,7 +127,15 @@ def _joined(
             # Without a global model an unseen institution has scores after the last round alone.
             known = bool(np.isfinite(curves[number, fold, own]).all())
             scores[fold, own] = curves[number if known else -1, fold, own]
-    return replace(first, scores=scores, round_scores=curves, training_loss=losses, crossings=crossings)
+            member_scores[fold, taught] = members[number, fold, taught]
+    return replace(
+        first,
+        scores=scores,
+        round_scores=curves,
+        training_loss=losses,
+        crossings=crossings,
+        member_scores=member_scores,
+    )
 
 
 def _added(every: Sequence[Sequence[Row]]) -> tuple[dict[str, int | str], ...]:

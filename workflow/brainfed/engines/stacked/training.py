@@ -114,6 +114,11 @@ def train_stacked(training: Training) -> Outcome:
     Returns:
         See `Outcome` for the shapes. The crossings are those of the first fold.
     """
+    return train_rounds(training)[0]
+
+
+def train_rounds(training: Training) -> tuple[Outcome, NDArray[np.float64]]:
+    """Train as `train_stacked` does; also return the member scores (T, F, n, C) after every round."""
     inputs, schedule = training.inputs, training.schedule
     ledger = Ledger(training.shared_tensors, training.axes)
     if training.pooled:
@@ -134,7 +139,15 @@ def train_stacked(training: Training) -> Outcome:
     parameters = sum(parameter.numel() for parameter in training.module.parameters())
     counts = {"parameters": parameters, "rounds": schedule.rounds, "local_epochs": schedule.local_epochs}
     counts["first_layer_operations"] = first_layer_operations(training.module, inputs, schedule, training.topology)
-    return Outcome(results.round_scores[-1], "probability", results.round_scores, results.losses, counts, ledger.rows())
+    return Outcome(
+        results.round_scores[-1],
+        "probability",
+        results.round_scores,
+        results.losses,
+        counts,
+        ledger.rows(),
+        member_scores=results.member_scores[-1],
+    ), results.member_scores
 
 
 def _federated(
@@ -194,26 +207,25 @@ def _over_stacks(
 
 @dataclass(frozen=True)
 class _Results:
-    """Scores (T, F, n, C) and losses (T, M, F) of all stacks, NaN where there is none."""
+    """Scores (T, F, n, C) of tested and of training subjects, and losses (T, M, F) of all stacks; NaN elsewhere."""
 
     inputs: MethodInputs
     round_scores: NDArray[np.float64]
+    member_scores: NDArray[np.float64]
     losses: NDArray[np.float64]
 
     @classmethod
     def of(cls, inputs: MethodInputs, rounds: int) -> "_Results":
-        subjects, institutions = len(inputs.subjects), len(inputs.institutions)
-        return cls(
-            inputs,
-            np.full((rounds, inputs.folds, subjects, inputs.classes), np.nan),
-            np.full((rounds, institutions, inputs.folds), np.nan),
-        )
+        scores = np.full((rounds, *inputs.labels.shape, inputs.classes), np.nan)
+        losses = np.full((rounds, len(inputs.institutions), inputs.folds), np.nan)
+        return cls(inputs, scores, scores.copy(), losses)
 
     def collect(self, stack: Stack, curves: Curves) -> None:
         """Write the curves of the stack's folds."""
         for position, fold in enumerate(stack.folds):
             self.losses[:, :, fold] = curves.losses[:, :, position]
             for index, member in enumerate(stack.members):
-                tested = self.inputs.fold[member.nodes] == fold
+                tested, trained = self.inputs.fold[member.nodes] == fold, self.inputs.training(fold)[member.nodes]
                 values = curves.probabilities[:, index, position, : len(member.nodes)]
                 self.round_scores[:, fold, member.nodes[tested]] = values[:, tested]
+                self.member_scores[:, fold, member.nodes[trained]] = values[:, trained]

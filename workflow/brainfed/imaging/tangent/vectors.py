@@ -24,6 +24,12 @@ def tangent_of_all(found: Covariances, threads: int = 1) -> Float32:
     return _rows(found.covariance, [(np.arange(len(found.subjects)), log_sum(found.logarithm).whitening)], threads)
 
 
+def tangent_at_identity(found: Covariances) -> Float32:
+    """Tangent features (n, R (R + 1) / 2) at the identity: log S of each subject, independent of all others."""
+    rows, columns = np.triu_indices(len(found.regions))
+    return found.logarithm * np.where(rows == columns, 1.0, np.sqrt(2.0)).astype(np.float32)
+
+
 def tangent_of_fold(
     found: Covariances,
     institution: Sequence[str],

@@ -41,6 +41,7 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
     """
     ledger, size = Ledger(MAJORITY.shared_tensors), PREVALENCE_BYTES * (inputs.classes - 1)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
+    member_scores = scores.copy()
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
         shares = {
@@ -55,9 +56,11 @@ def majority(inputs: MethodInputs, settings: MajoritySettings, run: Run) -> Outc
                 record_help(ledger, helpers, {institution: sizes[institution]}, {"prevalence": ((), size)})
             others = [np.mean(share) for share in zip(*shares.values(), strict=True)]
             scores[fold, rows] = shares.get(institution, others)
+        for institution, share in shares.items():
+            member_scores[fold, training & (inputs.institution == institution)] = share
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": inputs.classes - 1}
-    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
+    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), member_scores=member_scores)
 
 
 def _shares(labels: IntArray, classes: int) -> list[float]:
@@ -104,21 +107,28 @@ def _logistic(
     run: Run,
 ) -> Outcome:
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
+    member_scores = scores.copy()
     parameters = 0
     for fold in range(inputs.folds):
         training, tested = require_training_subjects(inputs, fold), inputs.tested(fold)
         labels = inputs.labels[fold, training]
         if labels.min() == labels.max():
-            scores[fold, tested] = np.arange(inputs.classes) == labels[0]
+            scores[fold, tested] = member_scores[fold, training] = np.arange(inputs.classes) == labels[0]
         else:
             regression = _regression(categories, measures, cost).fit(columns[training], labels)
-            found = np.zeros((int(tested.sum()), inputs.classes))
-            found[:, regression.classes_] = regression.predict_proba(columns[tested])
-            scores[fold, tested] = found
+            scores[fold, tested] = _probabilities(regression, columns[tested], inputs.classes)
+            member_scores[fold, training] = _probabilities(regression, columns[training], inputs.classes)
             parameters = max(parameters, regression[-1].coef_.size + regression[-1].intercept_.size)
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": parameters}
-    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows())
+    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), member_scores=member_scores)
+
+
+def _probabilities(regression: Pipeline, columns: NDArray[np.float64], classes: int) -> NDArray[np.float64]:
+    """(n, classes) probabilities; 0 of a class that no training subject has."""
+    found = np.zeros((len(columns), classes))
+    found[:, regression.classes_] = regression.predict_proba(columns)
+    return found
 
 
 def _regression(categories: Columns, measures: Columns, cost: float) -> Pipeline:

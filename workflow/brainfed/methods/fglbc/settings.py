@@ -25,7 +25,7 @@ class SeriesNetworkSettings:
     adjacency: Literal["subject", "cohort_mean"] = setting(
         "subject",
         "subject: the subject's own correlations above 0; cohort_mean: their mean over the training subjects, which "
-        "every subject's gradient then depends on, so that no privacy setting holds.",
+        "every subject's gradient then depends on: it needs privacy: none.",
     )
 
 
@@ -39,7 +39,9 @@ class STGCNSettings(SeriesNetworkSettings):
         (1, 1, 1), "Temporal stride of each block; their number is that of the blocks. Larger ones are faster."
     )
     edge_importance: bool = setting(
-        True, "Whether every block learns a factor for each edge; these are most of the weights, and all get noise."
+        True,
+        "Whether a factor for each edge is learnt, the same in all blocks. Without it no weight tells one region from "
+        "another; with it these are most of the weights, and all get noise.",
     )
 
     def __post_init__(self) -> None:
@@ -67,10 +69,10 @@ class RegionGNNSettings(SeriesNetworkSettings):
 class SoloSubjectSettings:
     """Training without rounds, and without noise."""
 
-    epochs: int = setting(30, "Epochs.", minimum=1)
+    epochs: int = setting(100, "Epochs.", minimum=1)
     batch: int = setting(32, "Expected number of subjects a step, each drawn with the same probability.", minimum=1)
     optimiser: Literal["sgd", "adam"] = setting("adam", "Optimiser.")
-    learning_rate: float = setting(1e-3, "Learning rate of the optimiser.", minimum=0)
+    learning_rate: float = setting(0.01, "Learning rate of the optimiser.", minimum=0)
     weight_decay: float = setting(0.0, "L2 penalty of the optimiser.", minimum=0)
 
     def schedule(self) -> PrivateSchedule:
@@ -102,13 +104,26 @@ class FederatedSubjectSettings(PrivateSchedule):
     """Rounds between institutions, each of which protects its own subjects."""
 
     privacy: Calibration = setting("accountant", PRIVACY_DESCRIPTION)
-    rounds: int = setting(30, "Communication rounds T.", minimum=1)
+    rounds: int = setting(100, "Communication rounds T.", minimum=1)
     optimiser: Literal["sgd", "adam"] = setting("adam", "Optimiser of the local steps.")
-    learning_rate: float = setting(1e-3, "Learning rate of the optimiser.", minimum=0)
+    learning_rate: float = setting(0.01, "Learning rate of the optimiser.", minimum=0)
 
     def schedule(self) -> PrivateSchedule:
         """The rounds."""
         return self
+
+
+def require_own_graphs(privacy: Calibration, adjacency: str) -> None:
+    """Refuse a privacy setting under which a graph of all subjects leaves the institutions without noise.
+
+    Raises:
+        ValueError: the graphs are shared, and epsilon would not hold.
+    """
+    if privacy != "none" and adjacency != "subject":
+        raise ValueError(
+            f"adjacency: expected subject under privacy: {privacy}, found {adjacency}, whose sums of correlations "
+            "leave every institution without noise; set privacy: none"
+        )
 
 
 READOUT: Mapping[str, tuple[str, ...]] = {"readout.weight": ("classes", "channels"), "readout.bias": ("classes",)}
@@ -120,7 +135,7 @@ STGCN_TENSORS: Mapping[str, tuple[str, ...]] = {
         f"blocks.{block}.{name}": axes
         for block in range(MOST_BLOCKS)
         for name, axes in (
-            ("kernels.spatial", ("channels", "inputs")),
+            ("kernels.spatial", ("channels", "channels" if block else "inputs")),
             ("kernels.temporal", ("channels", "channels", "kernel")),
             ("norm.weight", ("channels",)),
             ("norm.bias", ("channels",)),
@@ -134,7 +149,7 @@ REGION_GNN_TENSORS: Mapping[str, tuple[str, ...]] = {
         f"convolutions.{layer}.{name}": axes
         for layer in range(MOST_BLOCKS)
         for name, axes in (
-            ("channels.weight", ("channels", "inputs", "taps")),
+            ("channels.weight", ("channels", "channels" if layer else "window", "taps")),
             ("norm.weight", ("channels",)),
             ("norm.bias", ("channels",)),
         )

@@ -91,18 +91,22 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
     pools = _pools(task, inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
+    member_scores = scores.copy()
     patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
     parts = np.full((len(inputs.subjects), len(_modelled(inputs)), len(inputs.views)), np.nan)
     for fold in range(inputs.folds):
         training = require_training_subjects(inputs, fold)
         models = {pool: _models(task, inputs, fold, pools == pool) for pool in np.unique(pools[training]).tolist()}
         _score(task, inputs, fold, pools, models, scores[fold], parts, ledger)
+        for pool, own in models.items():
+            rows = training & (pools == pool)
+            member_scores[fold, rows] = _response(task, own, _features(inputs, fold, rows)[rows])
         patterns[fold] = _patterns(list(models.values()), dimensions)
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": parameters}
     return Outcome(
         scores, task.kind, counts=counts, crossings=ledger.rows(), patterns=patterns,
-        contributions=parts.astype(np.float32) if inputs.views else None,
+        contributions=parts.astype(np.float32) if inputs.views else None, member_scores=member_scores,
     )  # fmt: skip
 
 

@@ -2,6 +2,9 @@
 
 Local: one model an institution. Central: one model on the pooled training subjects, which a
 federation may not do: an upper reference for the federated methods.
+
+`ridge-overfitted` is the positive control of the audit: with next to no penalty and more features than
+training subjects it gives the margin 1 to each of them, so that an attack on membership must find them.
 """
 
 from collections.abc import Mapping
@@ -73,5 +76,7 @@ METHOD = Method(
             "choice": "inner_folds",
             "features": TANGENT,
         },
+        "ridge-overfitted": {"training": "central", "alphas": (1e-6,)},
     },
+    on_request=("ridge-overfitted",),
 )

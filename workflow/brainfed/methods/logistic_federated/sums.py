@@ -95,6 +95,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
     classes = (1,) if inputs.classes == 2 else tuple(range(inputs.classes))
     ledger = Ledger(METHOD.shared_tensors, {"features": features, "models": len(classes)})
     scores, rounds = np.full((*inputs.labels.shape, inputs.classes), np.nan), 0
+    member_scores = scores.copy()
     patterns = np.zeros((inputs.folds, len(classes), features), dtype=np.float32)
     for fold in range(inputs.folds):
         require_training_subjects(inputs, fold)
@@ -107,10 +108,19 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
         for design in made:
             tested = inputs.tested(fold)[design.nodes]
             scores[fold, design.nodes[tested]] = _probabilities(clients, design.rows[torch.from_numpy(tested)])
+            own = design.rows[torch.from_numpy(design.training)]
+            member_scores[fold, design.nodes[design.training]] = _probabilities(clients, own)
         patterns[fold] = _patterns(fitting, clients)
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": (features + 1) * len(classes), "rounds": rounds}
-    return Outcome(scores, "probability", counts=counts, crossings=ledger.rows(), patterns=patterns)
+    return Outcome(
+        scores,
+        "probability",
+        counts=counts,
+        crossings=ledger.rows(),
+        patterns=patterns,
+        member_scores=member_scores,
+    )
 
 
 def _choose(fitting: Fitting) -> tuple[list[float], int]:

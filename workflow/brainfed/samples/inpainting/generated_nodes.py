@@ -42,7 +42,8 @@ def with_generated(inputs: MethodInputs) -> MethodInputs:
 def without_generated(outcome: Outcome, subjects: int) -> Outcome:
     """The outcome for the subjects alone."""
     rounds = None if outcome.round_scores is None else outcome.round_scores[:, :, :subjects]
-    return replace(outcome, scores=outcome.scores[:, :subjects], round_scores=rounds)
+    members = None if outcome.member_scores is None else outcome.member_scores[:, :subjects]
+    return replace(outcome, scores=outcome.scores[:, :subjects], round_scores=rounds, member_scores=members)
 
 
 def _places(graphs: Sequence[FusedGraph], institutions: int) -> IntArray:

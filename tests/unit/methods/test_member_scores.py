@@ -1,0 +1,183 @@
+"""Scores of training subjects: of every method, of all of them, and by the model that scores the tested ones."""
+
+from dataclasses import fields, replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from brainfed.evaluation.audit.audit import audit
+from brainfed.evaluation.audit.shadow_runs import shadow_runs
+from brainfed.methods.inpainter import inpainter_of
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
+from brainfed.samples.results import check, members_table, predictions_table
+from brainfed.samples.series_inputs import SeriesInputs
+from fused_inputs import with_fused
+from graph_cohort import connectome_inputs
+from method_inputs import diagnosis_of, method_inputs
+
+FEW, ALPHAS = {"costs": (0.1, 1.0)}, {"alphas": (0.1, 1.0, 10.0)}
+DIMENSIONS = 36
+"""Connections of nine regions."""
+ROUNDS, EPOCHS = {"rounds": 3, "local_epochs": 2}, {"epochs": 4, "curve_every": 2}
+CHOOSING = {"choose": "inner", "weight_decays": (0.0, 0.1)}
+BUDGET = {"epsilon": 10.0, "delta": 1e-3}
+STGCN, GNN = {"window": 6, "channels": 4, "kernel": 3, "strides": (1,)}, {"window": 6, "hidden": 4, "layers": 1}
+SHORT = {
+    "majority": ("majority", {}),
+    "phenotype": ("phenotype", {}),
+    "motion": ("motion", {}),
+    "ridge-local": ("ridge", {"training": "local"} | ALPHAS),
+    "ridge-central": ("ridge", {"training": "central"} | ALPHAS),
+    "ridge-federated": ("ridge-federated", ALPHAS),
+    "fedtangent": ("fedtangent", ALPHAS),
+    "fedtangent-fedavg": ("fedtangent", {"solver": "fedavg", "rounds": 3, "alphas": (0.1,)}),
+    "svm-local": ("svm", {"training": "local"} | FEW),
+    "logistic-central": ("logistic", {"training": "central"} | FEW),
+    "logistic-federated": ("logistic-federated", FEW),
+    "logistic-federated-fedavg": ("logistic-federated", {"solver": "fedavg", "costs": (1.0,)} | ROUNDS),
+    "localmlp": ("localmlp", EPOCHS),
+    "localmlp-choosing": ("localmlp", EPOCHS | CHOOSING),
+    "centralmlp": ("centralmlp", EPOCHS),
+    "localgcn": ("localgcn", EPOCHS),
+    "centralgcn": ("centralgcn", EPOCHS),
+    "fedmlp": ("fedmlp", ROUNDS),
+    "fedmlp-choosing": ("fedmlp", ROUNDS | CHOOSING),
+    "fedgcn": ("fedgcn", ROUNDS),
+    "fedsage-plus": ("fedsage-plus", ROUNDS),
+    "fedni": ("fedni", ROUNDS),
+    "fedni-centroids": ("fedni-centroids", ROUNDS),
+    "selftrain": ("selftrain", {"epochs": 3}),
+    "central-gin": ("central-gin", {"epochs": 3}),
+    "fedavg-gin": ("fedavg-gin", {"rounds": 3}),
+    "ridge-dp": ("ridge-dp", {"rounds": 3}),
+    "fedtangent-dp": ("fedtangent-dp", {"rounds": 3}),
+    "logistic-dp": ("logistic-dp", {"rounds": 3}),
+    "fedmlp-dp": ("fedmlp-dp", {"rounds": 3}),
+    "gcfl": ("gcfl", {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0}),
+    "stgcn-local": ("stgcn-local", {"epochs": 2} | STGCN),
+    "stgcn-central": ("stgcn-central", {"epochs": 2} | STGCN),
+    "gnn-local": ("gnn-local", {"epochs": 2} | GNN),
+    "gnn-central": ("gnn-central", {"epochs": 2} | GNN),
+    "fedavg-stgcn": ("fedavg-stgcn", {"rounds": 2} | STGCN | BUDGET),
+    "fedgnn": ("fedgnn", {"rounds": 2} | GNN | BUDGET),
+    "fglbc": ("fglbc", {"rounds": 2} | STGCN | BUDGET),
+}
+every_method = pytest.mark.parametrize("name", SHORT)
+
+
+def outcome_of(name, inputs):
+    key, settings = SHORT[name]
+    method = METHODS[key]
+    if "connectomes" in method.needs:
+        inputs = connectome_inputs(inputs)
+    elif "series" in method.needs:
+        inputs = series_inputs(inputs)
+    elif inpainter_of(method) is not None:
+        inputs = with_fused(inputs)
+    return resolve(method.entry)(inputs, method.settings(**settings), Run())
+
+
+def series_inputs(inputs):
+    """The same subjects; the features of each are four regions at nine time points."""
+    series = inputs.features[0].reshape(len(inputs.subjects), 9, 4)
+    series = (series - series.mean(axis=1, keepdims=True)) / series.std(axis=1, keepdims=True)
+    shared = {field.name: getattr(inputs, field.name) for field in fields(LabelledSubjects)}
+    return SeriesInputs(**shared, start=np.arange(len(series) + 1) * 9, series=series.reshape(-1, 4))
+
+
+def pairs_of(inputs):
+    """Two subjects of each institution in different folds, at odd places: `with_fused` gives these no neighbour."""
+    for code in range(len(inputs.institutions)):
+        odd = [place for place in inputs.members(code) if place % 2]
+        yield odd[0], next(place for place in odd if inputs.fold[place] != inputs.fold[odd[0]])
+
+
+def with_copies(inputs):
+    """The same cohort; the second subject of each pair has the features and the phenotype of the first."""
+    source = np.arange(len(inputs.subjects))
+    for first, second in pairs_of(inputs):
+        source[second] = first
+    held, features = inputs.phenotypes, inputs.features[0][source]
+    made = method_inputs(len(source), features.shape[1], features=features, diagnosis=diagnosis_of(inputs))
+    copied = {name: getattr(held, name)[source] for name in ("site", "sex", "age", "mean_fd")}
+    return replace(made, phenotypes=replace(held, **copied))
+
+
+@every_method
+@pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+def test_every_training_subject_has_scores_and_nobody_else(name, split):
+    inputs = method_inputs(60, DIMENSIONS, split=split)
+    outcome = outcome_of(name, inputs)
+    assert outcome.member_scores is not None
+    check(inputs, outcome)
+    table = members_table(inputs, outcome, diagnosis_of(inputs))
+    assert len(table) == (inputs.labels >= 0).sum() == 60 * (inputs.folds - 1)
+
+
+@every_method
+def test_a_training_subject_is_scored_like_a_tested_copy_of_it(name):
+    """Same institution, features and neighbours: a model cannot know which of the two it learnt from."""
+    inputs = with_copies(method_inputs(60, DIMENSIONS))
+    outcome = outcome_of(name, inputs)
+    for pair in pairs_of(inputs):
+        for tested, taught in (pair, pair[::-1]):
+            fold = inputs.fold[tested]
+            np.testing.assert_allclose(
+                outcome.member_scores[fold, taught], outcome.scores[fold, tested], rtol=1e-5, atol=1e-6
+            )
+
+
+def test_every_method_is_tried():
+    assert {key for key, _ in SHORT.values()} == set(METHODS)
+
+
+def overfitted(inputs):
+    method = METHODS["ridge"]
+    return resolve(method.entry)(inputs, method.settings(**method.variants["ridge-overfitted"]), Run())
+
+
+def test_a_method_that_learns_its_subjects_by_heart_knows_them():
+    """With next to no penalty and more features than subjects the margin of each training subject is 1."""
+    inputs = method_inputs(60, 200)
+    outcome, truth = overfitted(inputs), diagnosis_of(inputs)
+    for fold in range(inputs.folds):
+        taught, tested = inputs.training(fold), inputs.tested(fold)
+        np.testing.assert_allclose(outcome.member_scores[fold, taught, truth[taught]], 1, atol=1e-4)
+        assert np.abs(outcome.scores[fold, tested, truth[tested]] - 1).mean() > 0.1
+
+
+def drawn_anew(inputs, truth, repeat):
+    """The same subjects with other folds, even in every institution and class and drawn for each of them alone."""
+    rng, fold = np.random.default_rng([repeat, inputs.streams.seed]), np.zeros_like(inputs.fold)
+    for code, label in product(range(len(inputs.institutions)), (0, 1)):
+        own = rng.permutation(np.flatnonzero((inputs.institution == code) & (truth == label)))
+        fold[own] = np.arange(len(own)) % inputs.folds
+    return replace(inputs, fold=fold, labels=hidden_labels(truth, fold))
+
+
+def audit_of(train, inputs, repeats=3):
+    truth, tables = diagnosis_of(inputs), ([], [])
+    for repeat in range(repeats):
+        drawn = drawn_anew(inputs, truth, repeat)
+        for held, table in zip(tables, (predictions_table, members_table), strict=True):
+            held.append(table(drawn, train(drawn), truth).assign(repeat=repeat))
+    return dict(audit(shadow_runs(*map(pd.concat, tables), {})))
+
+
+@pytest.mark.parametrize("attack", ["lira", "loss"])
+def test_the_audit_finds_the_training_subjects_of_an_overfitted_model_and_not_those_of_one_feature(attack):
+    """Real models of eight cohorts; 200 features name every subject, its head motion alone hardly any."""
+    cohorts = [method_inputs(60, 200, effect=0.0, seed=seed) for seed in range(8)]
+    of_all = [audit_of(overfitted, inputs) for inputs in cohorts]
+    of_one = [audit_of(lambda inputs: outcome_of("motion", inputs), inputs) for inputs in cohorts]
+    assert min(found[attack].auc for found in of_all) > 0.85
+    assert min(found[attack].tpr_low for found in of_all) > 0.2
+    assert np.mean([found[attack].auc for found in of_one]) < 0.6
+    for found in (of_all, of_one):
+        others = [each[f"{attack}-others"].auc for each in found]
+        assert abs(np.mean(others) - 0.5) < 3 * np.std(others, ddof=1) / np.sqrt(len(others))

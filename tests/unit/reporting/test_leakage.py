@@ -1,0 +1,151 @@
+"""What models reveal: labels that lie apart, the table beside the guarantee, and the section of the page."""
+
+import itertools
+import re
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brainfed.evaluation.audit.audit import COLUMNS
+from brainfed.reporting.document import render
+from brainfed.reporting.figures.labels import Box, label_places, text_size
+from brainfed.reporting.figures.scores.leakage import leakage_figure, radius
+from brainfed.reporting.figures.style import drawing
+from brainfed.reporting.outline import read_experiment, read_outline
+from brainfed.reporting.scored import read_scored
+from brainfed.reporting.tables.audit import Leak, read_audit, read_leaks
+from brainfed.reporting.variants import ShownVariant
+from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
+from report_project import CAPTIONS, outline_of, write_project
+
+FRAME = Box(0, 0, 600, 300)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("project")
+    write_project(path)
+    return path
+
+
+@pytest.fixture
+def outline(folder):
+    return outline_of(folder, show_subjects=False)
+
+
+@pytest.fixture
+def experiment(outline):
+    return outline["cohorts"][0]["experiments"][0]
+
+
+def audited(experiment):
+    read = read_experiment({"cohort": "toy", **experiment})
+    return read_audit(read, read_scored(read))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(2, 9)), min_size=1, max_size=35),
+    st.booleans(),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_label_lies_on_another_or_on_a_mark(marks, alike):
+    """Also where all methods have one place."""
+    points = [marks[0][:2] if alike else mark[:2] for mark in marks]
+    sizes, radii = [(70.0, 8.0)] * len(marks), [mark[2] for mark in marks]
+    places = label_places(points, sizes, radii, FRAME)
+    taken = [Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True)]
+    for place in places:
+        assert place.left >= 0 and place.bottom >= 0 and place.right <= 600 and place.top <= 300
+        assert not any(place.overlaps(mark) for mark in taken)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(places, 2))
+
+
+def test_a_label_alone_stands_right_of_its_mark():
+    (place,) = label_places([(100.0, 100.0)], [(50.0, 8.0)], [4.0], FRAME)
+    assert place == Box(105.5, 96.0, 155.5, 104.0)
+
+
+def test_without_room_there_is_an_error():
+    with pytest.raises(ValueError, match="expected room for 2 labels, found none for label 1"):
+        label_places([(2.0, 2.5)] * 2, [(9.0, 4.0)] * 2, [0.1] * 2, Box(0, 0, 14, 5))
+
+
+def test_a_longer_text_is_wider():
+    assert text_size("FedGCN (no noise)", 7)[0] > 2 * text_size("FedGCN", 7)[0]
+
+
+def test_marks_grow_with_bytes_and_are_empty_without_any():
+    assert radius(0) < radius(10**4) < radius(10**8)
+    variant = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", topology="federated")
+    with drawing():
+        axes = leakage_figure("lira", [Leak(variant, 0.7, 0.6, 0.5, 0.7, sent) for sent in (0, 10**6)]).axes[0]
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
+    assert faces == [variant.colour, "white"], "the largest lies below the others"
+
+
+def test_the_table_has_the_attacks_beside_the_guarantee(experiment):
+    found = audited(experiment)
+    assert (found.shadows, found.runs) == (1, 8)
+    rows = {row.variant.name: [cell.text for cell in row.cells] for row in found.rows}
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t").set_index(["variant", "attack"])
+    lira = table.loc[("ridge-central", "lira")]
+    assert rows["ridge-central"][1:3] == [f"{lira['auc']:.2f}", f"{100 * lira['tpr']:.1f} %"]
+    assert lira["auc"] > 0.65
+    assert rows["ridge-local"][1] == "0.50"
+    assert {texts[-1] for texts in rows.values()} == {"none"}
+    notes = {row.variant.name: row.cells[-1].note for row in found.rows}
+    assert (notes["fedgcn"], notes["ridge-central"]) == ("population graph", "")
+    assert "FedGCN" in found.graphs and not found.private
+
+
+def test_the_largest_epsilon_of_any_institution_is_shown(experiment, tmp_path):
+    for repeat, spent in enumerate(([1.5, 4.125], [3.0])):
+        rows = [{"institution": "a", "epsilon_spent": epsilon, "delta": 1e-5} for epsilon in spent]
+        write_text(tmp_path / f"{repeat}.json", canonical_json(rows))
+    shown = next(one for one in experiment["variants"] if one["name"] == "ridge-local")
+    shown["privacy"] = [str(tmp_path / f"{repeat}.json") for repeat in range(2)]
+    found = audited(experiment)
+    cell = next(row for row in found.rows if row.variant.name == "ridge-local").cells[-1]
+    assert (cell.text, cell.note, found.private) == ("ε = 4.12", "δ = 1e-05", True)
+
+
+def test_one_repeat_has_the_loss_threshold_alone(experiment, tmp_path):
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t")
+    experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
+    write_tsv(tmp_path / "audit.tsv", table[table["attack"] == "loss"])
+    found = audited(experiment | {"repeats": 1, "splits": experiment["splits"][:1]})
+    assert found.shadows == 0
+    assert {row.cells[1].text for row in found.rows} == {"–"}
+    variants = read_experiment({"cohort": "toy", **experiment}).variants
+    attack, leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
+    assert attack == "loss"
+    assert len(leaks) == len(found.rows)
+
+
+def test_bytes_are_those_of_all_stages_both_ways(experiment):
+    variants = read_experiment({"cohort": "toy", **experiment}).variants
+    _, leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
+    sent = {leak.variant.name: leak.sent for leak in leaks}
+    assert (sent["majority"], sent["fedgcn"], sent["fedni"]) == (0, 2 * 2048, 2048 + 4_000_000)
+
+
+def test_the_page_shows_what_models_reveal(outline):
+    page = render(read_outline(outline), CAPTIONS)
+    text = " ".join(re.sub("<[^>]+>", " ", page[page.index('<section id="leakage">') :]).split())
+    assert "What the models reveal of their training subjects" in text
+    assert "8 models of each method; up to 1 shadow model a subject." in text
+    assert "have no guarantee for a subject, and none is offered" in text
+    assert '<figure id="figure-leakage' in page and 'href="#leakage"' in page
+    assert "is the largest that an institution spent" not in text
+    assert "Membership inference attacks from first principles" in text
+
+
+def test_a_page_without_an_audit_has_no_such_section(outline, tmp_path):
+    empty = tmp_path / "audit.tsv"
+    write_tsv(empty, pd.DataFrame(columns=list(COLUMNS)).astype({"auc": float}))
+    for experiment in outline["cohorts"][0]["experiments"]:
+        experiment["tables"]["audit"] = str(empty)
+    page = render(read_outline(outline), CAPTIONS)
+    assert "What the models reveal" not in page and 'href="#leakage"' not in page

@@ -1,0 +1,91 @@
+"""Settings of private methods on rows of features.
+
+Neighbouring data sets differ by one subject of one institution, and a server that is not trusted sees every message of
+an institution. Whatever subjects enter is paid for: beside gradients also means and z-scores over training subjects,
+selected columns and references. The rows are therefore made from each subject alone. The numbers of training subjects
+are public, as they are for DP-SGD.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration, PrivacySettings
+from brainfed.runtime.settings import setting
+
+OF_PRIVACY = ("privacy", "epsilon", "delta", "clip")
+"""Settings that no twin has, because its training is not private."""
+
+
+@dataclass(frozen=True)
+class PrivateRowSettings(PrivacySettings):
+    """Privacy, and rows that are made from each subject alone."""
+
+    privacy: Calibration = setting("accountant", PRIVACY_DESCRIPTION)
+    centre: Literal["none", "subject"] = setting(
+        "subject",
+        "subject: subtract from each subject's features their mean. Rows are then divided by their norm. Both read one "
+        "subject alone and cost no privacy; means and z-scores over training subjects would.",
+    )
+
+
+@dataclass(frozen=True)
+class PrivateRidgeSettings(PrivateRowSettings):
+    """Gradient steps of the squared loss; few steps from zero are a strong penalty."""
+
+    rounds: int = setting(
+        40,
+        "Gradient steps, each from one noised sum over all training subjects. A step of size s in each of T rounds "
+        "acts as a penalty of n / (s T) on n training subjects of norm 1.",
+        minimum=1,
+    )
+    learning_rate: float = setting(
+        1.5, "Size of a step on the mean loss; below 2 no step diverges, as rows have norm 1.", minimum=0, maximum=2
+    )
+    balance: Literal["classes", "none"] = setting(
+        "classes",
+        "classes: every class has the same weight in all, by noised counts of one more round; the most frequent class "
+        "has the smaller weights. none: the score of few steps follows the most frequent class.",
+    )
+
+
+@dataclass(frozen=True)
+class PrivateNetworkSettings(PrivateRowSettings, PrivateSchedule):
+    """Private steps of a network on rows of features."""
+
+    row_norm: float = setting(
+        3.0,
+        "Norm of a row. One limit clips the whole gradient: longer rows leave more of it to the first layer and less "
+        "to intercepts and later layers.",
+        minimum=0,
+    )
+    batch: int = setting(
+        0,
+        "Expected number of subjects a local step: each training subject is in it with probability batch / training "
+        "subjects, and an epoch has training subjects / batch steps; 0: all in one step.",
+        minimum=0,
+    )
+    learning_rate: float = setting(3.0, "Learning rate of the optimiser.", minimum=0)
+
+
+@dataclass(frozen=True)
+class PrivateMLPSettings(PrivateNetworkSettings):
+    """Private steps of FedMLP's network."""
+
+    hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
+
+
+STEPS = (*OF_PRIVACY, "rounds", "learning_rate", "balance", "centre")
+"""Settings of private ridge that no twin has."""
+
+NETWORK_STEPS = (*OF_PRIVACY, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
+"""Settings of private networks that no twin has."""
+
+RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
+    "class-counts": ("classes",),
+    "class-weights": ("classes",),
+    "gradient": ("models", "features"),
+    "weights": ("models", "features"),
+}
+"""Noised sums of an institution, and the server's answers to all."""

@@ -1,0 +1,144 @@
+"""Accuracy against leakage against bytes: a method is best at the top left, with a small mark."""
+
+from collections.abc import Sequence
+from math import log10
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+
+from brainfed.reporting.figures.labels import Box, label_places, text_size
+from brainfed.reporting.figures.style import (
+    FAINT,
+    INK,
+    WIDE,
+    drawing,
+    headed,
+    note_figure,
+    placed_figure,
+    save_svg,
+)
+from brainfed.reporting.rounding import rounded
+from brainfed.reporting.tables.audit import ATTACK_TITLES, Leak, read_leaks
+from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES, ShownVariant
+
+HEIGHT, LABEL = 5.8, 7.2
+"""Inches of the figure, points of a label."""
+LEFT, BOTTOM, RIGHT, TOP = 0.07, 0.175, 0.99, 0.92
+"""Edges of the axes, as shares of the figure."""
+CHANCE = Box(0, 0, 32, 9)
+"""Place of the word beside the line at 0.5, from the line's lower end."""
+SHOWN_BYTES = {0: "nothing", 10**3: "1 kB", 10**6: "1 MB", 10**9: "1 GB"}
+LINED = 9.0
+"""A label farther from its mark than this has a line to it."""
+
+
+def draw_leakage(variants: Sequence[ShownVariant], summary: str, audit: str, output: str) -> None:
+    """Write the figure as SVG; the arguments are those of `read_leaks`."""
+    with drawing():
+        save_svg(leakage_figure(*read_leaks(variants, summary, audit)), output)
+
+
+def leakage_figure(attack: str, leaks: Sequence[Leak]) -> Figure:
+    """Every method at its AUC and at the AUC of the attack; the area of a mark grows with the bytes that it sends."""
+    if not leaks:
+        return note_figure("no method gives the scores of its training subjects")
+    figure = placed_figure(WIDE, HEIGHT)
+    axes = figure.add_axes((LEFT, BOTTOM, RIGHT - LEFT, TOP - BOTTOM))
+    _limits(axes, leaks)
+    axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.annotate(
+        "chance", (0.5, 0), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points", color=FAINT,
+        fontsize=7, va="bottom",
+    )  # fmt: skip
+    for leak in leaks:
+        axes.plot([leak.low, leak.high], [leak.score] * 2, color=leak.variant.colour, linewidth=0.8, alpha=0.3)
+    for leak in sorted(leaks, key=lambda leak: -leak.sent):
+        axes.plot(
+            leak.auc, leak.score, "o", markersize=2 * radius(leak.sent), color=leak.variant.colour, alpha=0.85,
+            markerfacecolor=leak.variant.colour if leak.sent else "white", markeredgewidth=0.8,
+        )  # fmt: skip
+    _label(axes, leaks)
+    axes.grid()
+    axes.set_xlabel(f"AUC of an attack on membership ({ATTACK_TITLES[attack]}), with its 95 % interval over people")
+    axes.set_ylabel("AUC of the method, mean over institutions and runs")
+    headed(figure, _finding(leaks))
+    _key(figure, leaks)
+    return figure
+
+
+def radius(sent: int) -> float:
+    """Radius of a mark in points."""
+    return 2.5 if sent == 0 else 2.5 + 0.9 * max(log10(sent) - 2, 0)
+
+
+def _limits(axes: Axes, leaks: Sequence[Leak]) -> None:
+    """Limits with room for marks and labels; 0.5 is always inside."""
+    across = [0.5, *(value for leak in leaks for value in (leak.low, leak.high) if np.isfinite(value))]
+    up = [leak.score for leak in leaks]
+    for low, high, room, set_limits in (
+        (min(across), max(across), 0.06, axes.set_xlim),
+        (min(up), max(up), 0.1, axes.set_ylim),
+    ):
+        margin = max(room * (high - low), 0.03)
+        set_limits(low - margin, high + margin)
+
+
+def _label(axes: Axes, leaks: Sequence[Leak]) -> None:
+    width, height = WIDE * 72 * (RIGHT - LEFT), HEIGHT * 72 * (TOP - BOTTOM)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    points = [
+        (width * (leak.auc - left) / (right - left), height * (leak.score - bottom) / (top - bottom)) for leak in leaks
+    ]
+    sizes = [text_size(leak.variant.title, LABEL) for leak in leaks]
+    radii = [radius(leak.sent) for leak in leaks]
+    line = width * (0.5 - left) / (right - left)
+    word = Box(line, CHANCE.bottom, line + CHANCE.right, CHANCE.top)
+    places = label_places(points, sizes, radii, Box(0, 0, width, height), [word])
+    for leak, point, place, own in zip(leaks, points, places, radii, strict=True):
+        end = place.nearest(*point)
+        if np.hypot(end[0] - point[0], end[1] - point[1]) > own + LINED:
+            axes.annotate(
+                "", point, end, xycoords="axes points", textcoords="axes points",
+                arrowprops={"arrowstyle": "-", "color": leak.variant.colour, "linewidth": 0.5, "alpha": 0.6},
+            )  # fmt: skip
+    for leak, place in zip(leaks, places, strict=True):
+        axes.annotate(
+            leak.variant.title, (place.left, (place.bottom + place.top) / 2), xycoords="axes points", va="center",
+            fontsize=LABEL, color=leak.variant.colour, path_effects=[withStroke(linewidth=1.6, foreground="white")],
+        )  # fmt: skip
+
+
+def _finding(leaks: Sequence[Leak]) -> str:
+    """The best-scoring method of the federated ones, or of all, and what it reveals."""
+    federated = [leak for leak in leaks if leak.variant.topology == "federated"]
+    best = max(federated or leaks, key=lambda leak: (leak.score, leak.variant.name))
+    which = "federated method" if federated else "method"
+    return (
+        f"The best-scoring {which}, {best.variant.title}, reveals its training subjects to an attack with an AUC of "
+        f"{rounded(best.auc, 2)}"
+    )
+
+
+def _key(figure: Figure, leaks: Sequence[Leak]) -> None:
+    """Families by colour, bytes by size."""
+    held = {leak.variant.family for leak in leaks}
+    families = [
+        Line2D([], [], marker="o", linestyle="", markersize=6, color=FAMILY_COLOURS[name], label=title)
+        for name, title in FAMILY_TITLES.items()
+        if name in held
+    ]
+    sizes = [
+        Line2D(
+            [], [], marker="o", linestyle="", markersize=2 * radius(sent), color=INK, label=words,
+            markerfacecolor=FAINT if sent else "white", markeredgewidth=0.8,
+        )
+        for sent, words in SHOWN_BYTES.items()
+    ]  # fmt: skip
+    for handles, x, title in ((families, LEFT, "method"), (sizes, 0.6, "bytes that cross institutions in one run")):
+        figure.legend(
+            handles=handles, loc="lower left", bbox_to_anchor=(x, 0.008), ncols=4, title=title, title_fontsize=7.5,
+            alignment="left", columnspacing=1.2, handletextpad=0.6, borderaxespad=0.2, fontsize=7.5,
+        )  # fmt: skip

@@ -1,0 +1,158 @@
+"""What the scores of every method reveal of its training subjects, beside its guarantee."""
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.audit.audit import LIRA, LOSS, OTHERS
+from brainfed.evaluation.scores import INSTITUTION
+from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import NONE, rounded
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.tables.exchanges import read_crossings
+from brainfed.reporting.tables.scores import Cell, Row
+from brainfed.reporting.variants import ShownVariant, by_family
+
+ATTACK_TITLES = {LIRA: "LiRA", LOSS: "loss threshold"}
+Held = Mapping[tuple[str, str], Mapping[Hashable, Any]]
+"""(variant, attack) -> a row of the table."""
+
+
+@dataclass(frozen=True)
+class AuditTable:
+    """The table of one experiment.
+
+    Attributes:
+        rows: of every audited variant: AUC, AUC of LiRA and its true positives, the same of the loss threshold, AUC on
+            other people, guarantee.
+        shadows: shadow models of a subject; 0: one repeat, and no LiRA.
+        runs: attacked models of a variant.
+        graphs: titles of the methods on population graphs.
+        outside: controls with an interval that misses 0.5, and the number of controls.
+        private: whether any method has a guarantee.
+    """
+
+    rows: list[Row]
+    shadows: int
+    runs: int
+    graphs: list[str]
+    outside: tuple[int, int]
+    private: bool
+
+
+@dataclass(frozen=True)
+class Leak:
+    """One method: how well it scores, what it reveals, what it sends.
+
+    Attributes:
+        variant: whose.
+        score: mean AUC over institutions and runs.
+        auc, low, high: of the attack.
+        sent: bytes that cross institutions in one run.
+    """
+
+    variant: ShownVariant
+    score: float
+    auc: float
+    low: float
+    high: float
+    sent: int
+
+
+def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
+    """The table of an experiment with these scores; None where no variant was audited."""
+    if "audit" not in outline.tables:
+        return None
+    table = pd.read_csv(outline.tables["audit"], sep="\t")
+    held = _held(table)
+    shown = [variant for variant in by_family(outline.variants) if (variant.name, LOSS) in held]
+    if not shown:
+        return None
+    others = table[table["attack"].str.endswith(OTHERS)].dropna(subset=["auc"])
+    outside = int(((others["auc_low"] > 0.5) | (others["auc_high"] < 0.5)).sum())
+    return AuditTable(
+        [Row(variant, _cells(variant, held, scored)) for variant in shown],
+        outline.repeats - 1,
+        int(table["runs"].max()),
+        [variant.title for variant in shown if on_population_graph(variant)],
+        (outside, len(others)),
+        any(spent(variant) for variant in shown),
+    )
+
+
+def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> tuple[str, list[Leak]]:
+    """The attack that the figure shows, LiRA if it was made, and every audited method.
+
+    Args:
+        variants: of the experiment, with the `cost.json` of their first repeat.
+        summary: table of mean scores.
+        audit: table of the attacks.
+    """
+    held, scores = _held(pd.read_csv(audit, sep="\t")), mean_scores(pd.read_csv(summary, sep="\t"))
+    attack = LIRA if any(name == LIRA for _, name in held) else LOSS
+    found = []
+    for variant in by_family(variants):
+        row = held.get((variant.name, attack))
+        if row is not None and np.isfinite(row["auc"]) and np.isfinite(scores.get(variant.name, np.nan)):
+            auc, low, high = (float(row[name]) for name in ("auc", "auc_low", "auc_high"))
+            found.append(Leak(variant, scores[variant.name], auc, low, high, bytes_sent(variant)))
+    return attack, found
+
+
+def bytes_sent(variant: ShownVariant) -> int:
+    """All bytes that cross institutions in one run, both ways, with those of its generator."""
+    ledgers = [*variant.costs[:1], *variant.inpainting.get("costs", [])[:1]]
+    return sum(crossing.bytes for path in ledgers for crossing in read_crossings(path))
+
+
+def mean_scores(summary: pd.DataFrame) -> dict[str, float]:
+    """Variant -> mean AUC over institutions and runs."""
+    chosen = summary[(summary["scope"] == INSTITUTION) & (summary["metric"] == "auc")]
+    return dict(zip(chosen["variant"], chosen["mean"].astype(float), strict=True))
+
+
+def on_population_graph(variant: ShownVariant) -> bool:
+    """Whether neighbours' features enter a prediction."""
+    return bool(variant.stages.get("graph"))
+
+
+def spent(variant: ShownVariant) -> tuple[float, float] | None:
+    """Largest epsilon that an institution spent in one training, and delta; None without a private training."""
+    rows = [row for path in variant.privacy for row in json.loads(Path(path).read_text(encoding="utf-8"))]
+    return max((float(row["epsilon_spent"]), float(row["delta"])) for row in rows) if rows else None
+
+
+def _held(table: pd.DataFrame) -> Held:
+    return {(str(row["variant"]), str(row["attack"])): row for row in table.to_dict("records")}
+
+
+def _cells(variant: ShownVariant, held: Held, scored: Scored) -> tuple[Cell, ...]:
+    score = scored.interval(variant.name, "auc")
+    cells = [Cell(score.text, score.mean)]
+    for attack in (LIRA, LOSS):
+        row = held.get((variant.name, attack))
+        cells += [_interval(row, "auc"), _interval(row, "tpr")]
+    main = LIRA if (variant.name, LIRA) in held else LOSS
+    return (*cells, _interval(held.get((variant.name, main + OTHERS)), "auc"), _guarantee(variant))
+
+
+def _interval(row: Mapping[Hashable, Any] | None, name: str) -> Cell:
+    """A number with its interval below; a dash where there is none."""
+    if row is None or not np.isfinite(row[name]):
+        return Cell(NONE)
+    value, low, high = (float(row[name + end]) for end in ("", "_low", "_high"))
+    shown = [rounded(each, 2) if name == "auc" else f"{rounded(100 * each, 1)} %" for each in (value, low, high)]
+    return Cell(shown[0], value, f"[{shown[1]}, {shown[2]}]")
+
+
+def _guarantee(variant: ShownVariant) -> Cell:
+    budget = spent(variant)
+    if budget is None:
+        return Cell("none", np.inf, "population graph" if on_population_graph(variant) else "")
+    epsilon, delta = budget
+    return Cell(f"\u03b5 = {epsilon:.3g}" if np.isfinite(epsilon) else "none", epsilon, f"\u03b4 = {delta:g}")

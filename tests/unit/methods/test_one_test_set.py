@@ -40,6 +40,10 @@ SMALL = {
     "selftrain": {"epochs": 3},
     "central-gin": {"epochs": 3},
     "fedavg-gin": {"rounds": 3},
+    "ridge-dp": {"rounds": 3},
+    "fedtangent-dp": {"rounds": 3},
+    "logistic-dp": {"rounds": 3},
+    "fedmlp-dp": {"rounds": 3},
     "gcfl": {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0},
 }
 every_method = pytest.mark.parametrize("name", SMALL)

@@ -54,6 +54,10 @@ SHORT = {
     "selftrain": {"epochs": 30, "learning_rate": 0.01},
     "central-gin": {"epochs": 30, "learning_rate": 0.01},
     "fedavg-gin": {"rounds": 30, "learning_rate": 0.01},
+    "ridge-dp": {"privacy": "none"},
+    "fedtangent-dp": {"privacy": "none"},
+    "logistic-dp": {"privacy": "none"},
+    "fedmlp-dp": {"privacy": "none"},
     "gcfl": {"rounds": 30, "learning_rate": 0.01},
 }
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}

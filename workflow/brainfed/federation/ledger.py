@@ -22,8 +22,8 @@ ENTRY_BYTES: Mapping[str, int] = {"labels": 1, "sex": 1, "site": 2, "age": 8, "m
 """Bytes of one subject's entry on the wire: int8 codes, an int16 site, float64 measures, a SHA-256. Other tensors
 have the size of their type in memory."""
 
-OF_SUBJECTS = frozenset({"subjects", "nodes", "edges"})
-"""Axes that are as long as an institution's subjects, or as all of their graphs."""
+OF_SUBJECTS = frozenset({"subjects", "nodes", "edges", "time-points"})
+"""Axes that are as long as an institution's subjects, or as all of their graphs or series."""
 
 
 class UndeclaredCrossing(RuntimeError):  # noqa: N818

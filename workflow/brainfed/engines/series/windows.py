@@ -68,15 +68,14 @@ class SeriesWindows:
 def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray]) -> Float32:
     """(k F, R, R) normalised mean correlations of the training subjects of k pools in every fold, folds innermost.
 
-    A pool without training subjects in a fold has the identity, a graph without edges.
+    A pool without training subjects in a fold has the mean of all training subjects.
     """
+    matrices = [positive_correlations(inputs.subject(each)) for each in range(len(inputs.subjects))]
     found = []
     for own in pools:
-        matrices = {int(each): positive_correlations(inputs.subject(int(each))) for each in own}
         for fold in range(inputs.folds):
-            trained = own[inputs.training(fold)[own]]
-            mean = (
-                np.mean([matrices[int(each)] for each in trained], axis=0) if len(trained) else np.eye(inputs.regions)
-            )
-            found.append(normalised(mean))
+            everybody = np.flatnonzero(inputs.training(fold))
+            trained = np.intersect1d(own, everybody)
+            chosen = trained if len(trained) else everybody
+            found.append(normalised(np.mean([matrices[each] for each in chosen], axis=0)))
     return np.stack(found)

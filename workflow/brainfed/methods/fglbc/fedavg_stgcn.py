@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSubjectSettings, STGCNSettings
+from brainfed.methods.fglbc.settings import (
+    MEAN_ADJACENCY,
+    STGCN_TENSORS,
+    FederatedSubjectSettings,
+    STGCNSettings,
+    require_own_graphs,
+)
 from brainfed.methods.method import Method, Twins
 
 
@@ -13,6 +19,7 @@ class FedAvgSTGCNSettings(STGCNSettings, FederatedSubjectSettings):
     def __post_init__(self) -> None:
         STGCNSettings.__post_init__(self)
         FederatedSubjectSettings.__post_init__(self)
+        require_own_graphs(self.privacy, self.adjacency)
 
 
 METHOD = Method(

@@ -7,6 +7,7 @@ from brainfed.methods.fglbc.settings import (
     REGION_GNN_TENSORS,
     FederatedSubjectSettings,
     RegionGNNSettings,
+    require_own_graphs,
 )
 from brainfed.methods.method import Method, Twins
 
@@ -14,6 +15,10 @@ from brainfed.methods.method import Method, Twins
 @dataclass(frozen=True)
 class FedGNNSettings(RegionGNNSettings, FederatedSubjectSettings):
     """The network's settings and the federation's."""
+
+    def __post_init__(self) -> None:
+        FederatedSubjectSettings.__post_init__(self)
+        require_own_graphs(self.privacy, self.adjacency)
 
 
 METHOD = Method(

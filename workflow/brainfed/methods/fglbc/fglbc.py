@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSubjectSettings, STGCNSettings
+from brainfed.methods.fglbc.settings import (
+    MEAN_ADJACENCY,
+    STGCN_TENSORS,
+    FederatedSubjectSettings,
+    STGCNSettings,
+    require_own_graphs,
+)
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
@@ -22,6 +28,7 @@ class FGLBCSettings(STGCNSettings, FederatedSubjectSettings):
     def __post_init__(self) -> None:
         STGCNSettings.__post_init__(self)
         FederatedSubjectSettings.__post_init__(self)
+        require_own_graphs(self.privacy, self.adjacency)
 
 
 METHOD = Method(

@@ -25,7 +25,7 @@ class SeriesNetworkSettings:
     adjacency: Literal["subject", "cohort_mean"] = setting(
         "subject",
         "subject: the subject's own correlations above 0; cohort_mean: their mean over the training subjects, which "
-        "every subject's gradient then depends on, so that no privacy setting holds.",
+        "every subject's gradient then depends on: it needs privacy: none.",
     )
 
 
@@ -113,6 +113,19 @@ class FederatedSubjectSettings(PrivateSchedule):
         return self
 
 
+def require_own_graphs(privacy: Calibration, adjacency: str) -> None:
+    """Refuse a privacy setting under which a graph of all subjects leaves the institutions without noise.
+
+    Raises:
+        ValueError: the graphs are shared, and epsilon would not hold.
+    """
+    if privacy != "none" and adjacency != "subject":
+        raise ValueError(
+            f"adjacency: expected subject under privacy: {privacy}, found {adjacency}, whose sums of correlations "
+            "leave every institution without noise; set privacy: none"
+        )
+
+
 READOUT: Mapping[str, tuple[str, ...]] = {"readout.weight": ("classes", "channels"), "readout.bias": ("classes",)}
 IMPORTANCE: Mapping[str, tuple[str, ...]] = {"importance.weight": ("regions", "regions")}
 
@@ -122,7 +135,7 @@ STGCN_TENSORS: Mapping[str, tuple[str, ...]] = {
         f"blocks.{block}.{name}": axes
         for block in range(MOST_BLOCKS)
         for name, axes in (
-            ("kernels.spatial", ("channels", "inputs")),
+            ("kernels.spatial", ("channels", "channels" if block else "inputs")),
             ("kernels.temporal", ("channels", "channels", "kernel")),
             ("norm.weight", ("channels",)),
             ("norm.bias", ("channels",)),
@@ -136,7 +149,7 @@ REGION_GNN_TENSORS: Mapping[str, tuple[str, ...]] = {
         f"convolutions.{layer}.{name}": axes
         for layer in range(MOST_BLOCKS)
         for name, axes in (
-            ("channels.weight", ("channels", "inputs", "taps")),
+            ("channels.weight", ("channels", "channels" if layer else "window", "taps")),
             ("norm.weight", ("channels",)),
             ("norm.bias", ("channels",)),
         )

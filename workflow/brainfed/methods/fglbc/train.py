@@ -13,9 +13,10 @@ from brainfed.engines.private.training import PrivateTraining, Server, train_pri
 from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.sharing import record_downloads, record_pools, record_uploads
+from brainfed.federation.sharing import record_downloads, record_help, record_pools, record_uploads
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.similarity_weighted import SimilarityWeighted
+from brainfed.federation.wire import SIZE_BYTES
 from brainfed.methods.fglbc.fedavg_stgcn import METHOD as FEDAVG_STGCN
 from brainfed.methods.fglbc.fedavg_stgcn import FedAvgSTGCNSettings
 from brainfed.methods.fglbc.fedgnn import METHOD as FEDGNN
@@ -127,8 +128,8 @@ class SeriesTraining:
         """Sizes of axes that the ledger knows."""
         known = {"regions": self.inputs.regions, "classes": self.inputs.classes}
         if isinstance(self.settings, STGCNSettings):
-            return known | {"channels": self.settings.channels, "kernel": self.settings.kernel}
-        return known | {"channels": self.settings.hidden, "taps": 1}
+            return known | {"inputs": 1, "channels": self.settings.channels, "kernel": self.settings.kernel}
+        return known | {"window": self.settings.window, "channels": self.settings.hidden, "taps": 1}
 
     def record_crossings(self, ledger: Ledger) -> None:
         """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""
@@ -141,12 +142,17 @@ class SeriesTraining:
                 for code, size in sizes.items()
             }
             record_pools(ledger, sizes, contents)
-        elif self.method.topology == "federated" and self.mean_adjacency:
+        elif self.mean_adjacency:
             shape = (self.inputs.regions, self.inputs.regions)
-            trained = set(self.inputs.institution[self.inputs.training(0)].tolist())
-            sums = {"adjacency-sum": (shape, SUM_ENTRY), "training-subjects": ((), 4)}
-            record_uploads(ledger, {code: size for code, size in sizes.items() if code in trained}, sums)
-            record_downloads(ledger, sizes, {"adjacency-sum": (shape, SUM_ENTRY)})
+            sums = {"adjacency-sum": (shape, SUM_ENTRY), "training-subjects": ((), SIZE_BYTES)}
+            trains = set(self.inputs.institution[self.inputs.training(0)].tolist())
+            trained = {code: size for code, size in sizes.items() if code in trains}
+            if self.method.topology == "federated":
+                record_uploads(ledger, trained, sums)
+                record_downloads(ledger, sizes, {"adjacency-sum": (shape, SUM_ENTRY)})
+            else:
+                others = {code: size for code, size in sizes.items() if code not in trains}
+                record_help(ledger, trained, others, sums)
 
 
 def train_fglbc(inputs: SeriesInputs, settings: FGLBCSettings, run: Run) -> Outcome:

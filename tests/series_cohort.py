@@ -1,0 +1,57 @@
+"""Small cohorts of region series for the tests of methods: patients' regions follow one another more."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from brainfed.samples.labelled_subjects import LabelledSubjects
+from brainfed.samples.series_inputs import SeriesInputs
+from method_inputs import method_inputs
+
+REGIONS = 5
+WINDOW = 12
+TIMES = (9, 31)
+"""Time points: some series are shorter than a window, some take three to cover."""
+TINY = {"window": WINDOW, "channels": 4, "kernel": 3, "strides": (2, 1), "hidden": 4, "layers": 2}
+
+
+def tiny(settings):
+    """Settings of a small network, of those that a method of series knows."""
+    known = {field.name for field in fields(settings)}
+    return {name: value for name, value in TINY.items() if name in known} if "window" in known else {}
+
+
+def series_inputs(subjects=60, effect=3.0, lengths=None, **changes):
+    """The subjects, institutions and folds of `method_inputs`, a series each, of their own or of given lengths (n,)."""
+    return with_series(method_inputs(subjects, 5 * REGIONS, effect=effect, **changes), lengths)
+
+
+def with_series(held, lengths=None):
+    """The same subjects; their first features are the shares of a slow common signal in their regions."""
+    loadings = held.features[0][:, :REGIONS]
+    random = np.random.default_rng(11)
+    drawn = random.integers(*TIMES, len(loadings))
+    lengths = drawn if lengths is None else lengths
+    noise = random.standard_normal((len(loadings), max(lengths), REGIONS + 1))
+    return of_series(
+        held,
+        [
+            own[:length, :-1] + shares * own[:length, -1:].cumsum(axis=0) / 2
+            for own, shares, length in zip(noise, loadings, lengths, strict=True)
+        ],
+    )
+
+
+def of_series(held, series):
+    """The same subjects with these series (T, R), z-scored."""
+    scored = [(each - each.mean(axis=0)) / each.std(axis=0) for each in series]
+    shared = {field.name: getattr(held, field.name) for field in fields(LabelledSubjects)}
+    start = np.cumsum([0, *map(len, scored)])
+    return SeriesInputs(**shared, start=start, series=np.concatenate(scored).astype(np.float32))
+
+
+def exchanged(inputs, series):
+    """The same subjects, those at some positions with other series (T, R), taken as they are."""
+    every = [series.get(place, inputs.subject(place)) for place in range(len(inputs.subjects))]
+    start = np.cumsum([0, *map(len, every)])
+    return replace(inputs, start=start, series=np.concatenate(every).astype(np.float32))

@@ -59,8 +59,6 @@ SHORT = {
     "logistic-dp": ("logistic-dp", {"rounds": 3}),
     "fedmlp-dp": ("fedmlp-dp", {"rounds": 3}),
     "gcfl": ("gcfl", {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0}),
-    "logistic-dp": ("logistic-dp", {"rounds": 3} | BUDGET),
-    "fedmlp-dp": ("fedmlp-dp", {"rounds": 3, "hidden": (8, 4)} | BUDGET),
     "stgcn-local": ("stgcn-local", {"epochs": 2} | STGCN),
     "stgcn-central": ("stgcn-central", {"epochs": 2} | STGCN),
     "gnn-local": ("gnn-local", {"epochs": 2} | GNN),

@@ -158,7 +158,7 @@ def test_a_setting_that_does_not_fit_gets_a_sentence(settings, content, words):
 
 
 def test_a_large_delta_names_the_institution():
-    with pytest.raises(UserError, match=r"delta of institution site-0: expected less than 1 / 6 training .*lower delta"):
+    with pytest.raises(UserError, match=r"delta of institution site-0: expected less than 1 / 6 .*lower delta"):
         outcome_of("fglbc", cohort(), delta=0.2)
 
 

@@ -107,7 +107,8 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant
         assert others.any()
         moved[content] = first.scores[..., 1][0, others].tobytes() != second.scores[..., 1][0, others].tobytes()
     assert any(moved.values()) == sent(first.crossings)
-    pooled = {"features": ("features", "nodes", "series"), "labels": ("labels",), "phenotypes": ("site", "sex", "age", "mean_fd")}
+    columns = ("site", "sex", "age", "mean_fd")
+    pooled = {"features": ("features", "nodes", "series"), "labels": ("labels",), "phenotypes": columns}
     if any(row["to"] == "centre" for row in first.crossings):
         assert all(sent(first.crossings, *pooled[content]) for content, moves in moved.items() if moves)
 

@@ -119,8 +119,8 @@ def require_own_graphs(privacy: Calibration, adjacency: str) -> None:
     """
     if privacy != "none" and adjacency != "subject":
         raise ValueError(
-            f"adjacency: expected subject under privacy: {privacy}, found {adjacency}, whose sums of correlations leave "
-            "every institution without noise; set privacy: none"
+            f"adjacency: expected subject under privacy: {privacy}, found {adjacency}, whose sums of correlations "
+            "leave every institution without noise; set privacy: none"
         )
 
 

@@ -18,7 +18,7 @@ from workflow.project import SIMULATE, Project, new_project
 
 pytestmark = pytest.mark.workflow
 
-ROUNDS, KILLED_IN = 40, 20
+ROUNDS = 150
 COHORT = {"source": "simulate", "atlas": "twenty", "shards": 1, "simulate": SIMULATE}
 NETWORK = {"window": 32, "channels": 4, "kernel": 3, "strides": [4]}
 COMPARED = {"methods": {"variants": ["majority", "ours", "alone"], "reference": "majority"}}
@@ -96,12 +96,12 @@ def test_killed_in_the_middle_it_resumes_and_spends_no_step_twice_or_for_nothing
         command, cwd=project.folder, env=environment, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as running:  # fmt: skip
-        while running.poll() is None and rounds_done(project) < KILLED_IN:
+        while running.poll() is None and not rounds_done(project):
             time.sleep(0.002)
         assert running.poll() is None, "the workflow ended before it could be killed"
         os.killpg(running.pid, signal.SIGKILL)
     kept = rounds_done(project)
-    assert KILLED_IN <= kept < ROUNDS
+    assert 1 <= kept < ROUNDS
     project.snakemake("--unlock")
     project.snakemake("--cores", "1", "tables")
     (log,) = project.folder.glob("logs/made/methods/*/ours/repeat-0.log")

@@ -57,7 +57,7 @@ SHORT = {
     "ridge-dp": {"privacy": "none"},
     "fedtangent-dp": {"privacy": "none"},
     "logistic-dp": {"privacy": "none"},
-    "fedmlp-dp": {"privacy": "none"},
+    "fedmlp-dp": {"privacy": "none", "learning_rate": 0.3},
     "gcfl": {"rounds": 30, "learning_rate": 0.01},
 }
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}

@@ -168,7 +168,11 @@ def test_contradictions_are_listed_after_wrong_values():
         ({"variants__other": {"method": "fedgcm"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
         (
             {"variants__other": {"rounds": 3}},
-            ("variants.other", "`method` is missing", "central-gin, centralgcn, centralmlp, fedavg-gin, fedavg-stgcn, fedgcn"),
+            (
+                "variants.other",
+                "`method` is missing",
+                "central-gin, centralgcn, centralmlp, fedavg-gin, fedavg-stgcn, fedgcn",
+            ),
         ),
         (
             {"experiments__methods__variants": ["quik", "ridge-central"]},

@@ -345,6 +345,27 @@ def test_tangent_features_at_the_identity_have_neither_split_nor_folds_in_any_re
     assert (found.split, found.by_fold, found.settings.reference) == ("", False, "identity")
 
 
+@pytest.mark.parametrize(
+    ("features", "key", "expected", "found"),
+    [
+        ({"connectivity": "tangent"}, "reference", "identity", "institution"),
+        ({"connectivity": "tangent", "reference": "all"}, "reference", "identity", "all"),
+        ({"harmonise": "combat"}, "harmonise", "none", "combat"),
+        ({"selection": "rfe"}, "selection", "none", "rfe"),
+    ],
+)
+def test_private_methods_refuse_features_that_other_subjects_enter(features, key, expected, found):
+    with pytest.raises(UserError, match=f"first.features.{key}: expected {expected}, .*found {found};"):
+        plan(variants={"first": {"method": "logistic-dp", "features": features}})
+    repaired = {"method": "logistic-dp", "features": features | {key: expected}}
+    assert not variant(plan(variants={"first": repaired}), "first").stages["features"].by_fold
+
+
+def test_private_fedtangent_reads_each_subject_at_the_identity():
+    found = variant(plan(variants={"first": {"method": "fedtangent-dp"}}), "first").stages["features"]
+    assert (found.settings.connectivity, found.settings.reference) == ("tangent", "identity")
+
+
 def test_tangent_features_are_named_by_their_split_and_have_folds():
     tangent = {"features": {"connectivity": "tangent"}}
     three = variant(plan(**tangent), "first")

@@ -12,11 +12,26 @@ from brainfed.methods.baselines import majority, motion, phenotype
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
 from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
+from brainfed.methods.private_linear import fedmlp_dp, fedtangent_dp, logistic_dp, ridge_dp
 from brainfed.runtime.jobs.run import Run
 from method_inputs import balanced, diagnosis_of, method_inputs, scrambled
 
 METHODS = tuple(
-    module.METHOD for module in (majority, phenotype, motion, ridge, svm, logistic, ridge_federated, fedtangent)
+    module.METHOD
+    for module in (
+        majority,
+        phenotype,
+        motion,
+        ridge,
+        svm,
+        logistic,
+        ridge_federated,
+        fedtangent,
+        ridge_dp,
+        fedtangent_dp,
+        logistic_dp,
+        fedmlp_dp,
+    )
 )
 ALPHAS = {"alphas": (0.1, 1.0, 10.0)}
 FEW_PENALTIES = {
@@ -25,6 +40,8 @@ FEW_PENALTIES = {
     "fedtangent": ALPHAS,
     "svm": {"costs": (0.1, 1.0)},
     "logistic": {"costs": (0.1, 1.0)},
+    "logistic-dp": {"rounds": 3},
+    "fedmlp-dp": {"rounds": 3, "hidden": (8, 4)},
 }
 VARIANTS = {
     name: (method, {**settings, **FEW_PENALTIES.get(method.name, {})})

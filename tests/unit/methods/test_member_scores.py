@@ -1,6 +1,6 @@
 """Scores of training subjects: of every method, of all of them, and by the model that scores the tested ones."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
@@ -13,8 +13,9 @@ from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
-from brainfed.samples.labelled_subjects import hidden_labels
+from brainfed.samples.labelled_subjects import LabelledSubjects, hidden_labels
 from brainfed.samples.results import check, members_table, predictions_table
+from brainfed.samples.series_inputs import SeriesInputs
 from fused_inputs import with_fused
 from graph_cohort import connectome_inputs
 from method_inputs import diagnosis_of, method_inputs
@@ -24,6 +25,8 @@ DIMENSIONS = 36
 """Connections of nine regions."""
 ROUNDS, EPOCHS = {"rounds": 3, "local_epochs": 2}, {"epochs": 4, "curve_every": 2}
 CHOOSING = {"choose": "inner", "weight_decays": (0.0, 0.1)}
+BUDGET = {"epsilon": 10.0, "delta": 1e-3}
+STGCN, GNN = {"window": 6, "channels": 4, "kernel": 3, "strides": (1,)}, {"window": 6, "hidden": 4, "layers": 1}
 SHORT = {
     "majority": ("majority", {}),
     "phenotype": ("phenotype", {}),
@@ -51,7 +54,18 @@ SHORT = {
     "selftrain": ("selftrain", {"epochs": 3}),
     "central-gin": ("central-gin", {"epochs": 3}),
     "fedavg-gin": ("fedavg-gin", {"rounds": 3}),
+    "ridge-dp": ("ridge-dp", {"rounds": 3}),
+    "fedtangent-dp": ("fedtangent-dp", {"rounds": 3}),
+    "logistic-dp": ("logistic-dp", {"rounds": 3}),
+    "fedmlp-dp": ("fedmlp-dp", {"rounds": 3}),
     "gcfl": ("gcfl", {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0}),
+    "stgcn-local": ("stgcn-local", {"epochs": 2} | STGCN),
+    "stgcn-central": ("stgcn-central", {"epochs": 2} | STGCN),
+    "gnn-local": ("gnn-local", {"epochs": 2} | GNN),
+    "gnn-central": ("gnn-central", {"epochs": 2} | GNN),
+    "fedavg-stgcn": ("fedavg-stgcn", {"rounds": 2} | STGCN | BUDGET),
+    "fedgnn": ("fedgnn", {"rounds": 2} | GNN | BUDGET),
+    "fglbc": ("fglbc", {"rounds": 2} | STGCN | BUDGET),
 }
 every_method = pytest.mark.parametrize("name", SHORT)
 
@@ -61,9 +75,19 @@ def outcome_of(name, inputs):
     method = METHODS[key]
     if "connectomes" in method.needs:
         inputs = connectome_inputs(inputs)
+    elif "series" in method.needs:
+        inputs = series_inputs(inputs)
     elif inpainter_of(method) is not None:
         inputs = with_fused(inputs)
     return resolve(method.entry)(inputs, method.settings(**settings), Run())
+
+
+def series_inputs(inputs):
+    """The same subjects; the features of each are four regions at nine time points."""
+    series = inputs.features[0].reshape(len(inputs.subjects), 9, 4)
+    series = (series - series.mean(axis=1, keepdims=True)) / series.std(axis=1, keepdims=True)
+    shared = {field.name: getattr(inputs, field.name) for field in fields(LabelledSubjects)}
+    return SeriesInputs(**shared, start=np.arange(len(series) + 1) * 9, series=series.reshape(-1, 4))
 
 
 def pairs_of(inputs):

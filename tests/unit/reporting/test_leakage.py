@@ -82,7 +82,7 @@ def test_marks_grow_with_bytes_and_are_empty_without_any():
     with drawing():
         axes = leakage_figure("lira", [Leak(variant, 0.7, 0.6, 0.5, 0.7, sent) for sent in (0, 10**6)]).axes[0]
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
-    assert faces == ["white", variant.colour]
+    assert faces == [variant.colour, "white"], "the largest lies below the others"
 
 
 def test_the_table_has_the_attacks_beside_the_guarantee(experiment):
@@ -139,6 +139,7 @@ def test_the_page_shows_what_models_reveal(outline):
     assert "have no guarantee for a subject, and none is offered" in text
     assert '<figure id="figure-leakage' in page and 'href="#leakage"' in page
     assert "is the largest that an institution spent" not in text
+    assert "Membership inference attacks from first principles" in text
 
 
 def test_a_page_without_an_audit_has_no_such_section(outline, tmp_path):

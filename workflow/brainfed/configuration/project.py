@@ -55,8 +55,9 @@ class ExperimentSettings:
     )
     paper: str = setting(
         "",
-        "What of a paper stands beside it: `table5`, `fig8` of FedNI's; `gcfl` for Tables 3 and 4 of GCFL's, where the "
-        "cohort is called after a data set or group there, such as `proteins` or `mix`.",
+        "What of a paper stands beside it: `table5`, `fig8` of FedNI's; `fglbc` for Tables 1 to 3 of FGLBC's, of other "
+        "data; `gcfl` for Tables 3 and 4 of GCFL's, where the cohort is called after a data set or group there, such "
+        "as `proteins` or `mix`.",
     )
 
 

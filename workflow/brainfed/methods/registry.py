@@ -15,7 +15,7 @@ from brainfed.methods.linear import logistic, ridge, svm
 from brainfed.methods.logistic_federated import logistic_federated
 from brainfed.methods.method import Method
 from brainfed.methods.mlp import centralmlp, fedmlp, localmlp
-from brainfed.methods.private_linear import fedtangent_dp, ridge_dp
+from brainfed.methods.private_linear import fedmlp_dp, fedtangent_dp, logistic_dp, ridge_dp
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -52,6 +52,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             fglbc,
             ridge_dp,
             fedtangent_dp,
+            logistic_dp,
+            fedmlp_dp,
         )
     }
 )

@@ -60,6 +60,18 @@ GCFL = Citation(
     "Xie H, Ma J, Xiong L, Yang C (2021). Federated graph classification over non-IID graphs. Advances in Neural "
     "Information Processing Systems 34, 18839\u201318852."
 )
+ATTACKS = (
+    Citation(
+        "Carlini N, Chien S, Nasr M, Song S, Terzis A, Tram\u00e8r F (2022). Membership inference attacks from first "
+        "principles. IEEE Symposium on Security and Privacy, 1897\u20131914.",
+        "10.1109/SP46214.2022.9833649",
+    ),
+    Citation(
+        "Yeom S, Giacomelli I, Fredrikson M, Jha S (2018). Privacy risk in machine learning: analyzing the connection "
+        "to overfitting. IEEE Computer Security Foundations Symposium, 268\u2013282.",
+        "10.1109/CSF.2018.00027",
+    ),
+)
 TUDATASET = Citation(
     "Morris C, Kriege NM, Bause F, Kersting K, Mutzel P, Neumann M (2020). TUDataset: a collection of benchmark "
     "datasets for learning with graphs. ICML workshop Graph Representation Learning and Beyond."
@@ -96,9 +108,14 @@ ALWAYS = (
 
 
 def citations(
-    cohorts: Collection[str], atlases: Collection[str], methods: Collection[str] = (), sources: Collection[str] = ()
+    cohorts: Collection[str],
+    atlases: Collection[str],
+    methods: Collection[str] = (),
+    sources: Collection[str] = (),
+    *,
+    audited: bool = False,
 ) -> list[Citation]:
-    """The works to cite for cohorts, atlases, methods and sources of these names."""
+    """The works to cite for cohorts, atlases, methods and sources of these names, and for an audit."""
     data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
     named = {name.lower() for name in atlases}
     atlas = [work for name, work in ATLASES.items() if name in named]
@@ -108,4 +125,5 @@ def citations(
     groups = (MICROAGGREGATION,) if "fedni-centroids" in methods else ()
     clusters = (GCFL,) if {"gcfl", "fedavg-gin", "selftrain", "central-gin"} & set(methods) else ()
     graphs = (TUDATASET,) if "tudataset" in sources else ()
-    return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *sage, *groups, *clusters, *ALWAYS[1:]]
+    compared = [*sage, *groups, *clusters, *(ATTACKS if audited else ())]
+    return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *compared, *ALWAYS[1:]]

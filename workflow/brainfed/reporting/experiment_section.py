@@ -26,6 +26,7 @@ from brainfed.reporting.tables.patterns import (
     view_rows,
 )
 from brainfed.reporting.tables.printed import as_in_the_paper
+from brainfed.reporting.tables.privacy.budgets import BudgetTable, read_budgets
 from brainfed.reporting.tables.readings import Readings, find_readings
 from brainfed.reporting.tables.scores import (
     SCOPE_TITLES,
@@ -94,6 +95,7 @@ class ExperimentSection:
         planted: planted connections among them, in a simulated cohort.
         views: loss of AUC of linear models by permuted view; empty without several views.
         gains: what institutions gain by the last model and by the paper's scoring; None without clusters.
+        budgets: what private methods reach at their budgets; None without private methods.
         audit: what models reveal of their training subjects; None where none was attacked.
     """
 
@@ -133,6 +135,7 @@ class ExperimentSection:
     planted: list[str]
     views: list[ViewRow]
     gains: GainTable | None
+    budgets: BudgetTable | None
     audit: AuditTable | None
 
     @property
@@ -262,6 +265,7 @@ def experiment_section(
         planted=planted_sentences(outline.tables["planted"], variants, cohort.words) if _explains(outline) else [],
         views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
         gains=read_gains(outline, cohort.name),
+        budgets=read_budgets(outline, scored),
         audit=read_audit(outline, scored),
     )
 

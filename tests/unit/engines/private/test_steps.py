@@ -190,6 +190,16 @@ def test_a_step_stays_on_its_device(kind):
     assert rows.of_subjects(module(*rows.arguments)).shape == (4, 2)
 
 
+def test_one_window_a_subject_needs_no_means():
+    data, like = made_up(3), next(network("convolution").parameters())
+    samples = torch.tensor([2, 3, 7])
+    assert data.cohort.rows(*PART, samples, Moment(0, 0, 0), like).means is None
+    rows = data.cohort.rows(*PART, samples, Moment(0, 0, 1), like)
+    assert rows.owner.tolist() == [0, 0, 0, 1, 2, 2]
+    expected = torch.tensor([[1 / 3, 1 / 3, 1 / 3, 0, 0, 0], [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0.5, 0.5]])
+    torch.testing.assert_close(rows.means, expected.double(), atol=1e-7, rtol=0)
+
+
 def test_nobody_has_no_scores():
     data = made_up()
     assert probabilities(network("mlp"), data.cohort, PART, torch.zeros(0, dtype=torch.int64)).shape == (0, 2)

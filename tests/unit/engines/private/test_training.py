@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.training import POOLED, PrivateTraining, train_private
 from brainfed.federation.ledger import UndeclaredCrossing
@@ -19,7 +20,7 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.results import check
 from method_inputs import method_inputs
 
-from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule
+from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule, train
 
 FEATURES = 5
 DECLARED = {
@@ -140,6 +141,20 @@ def _final(training):
         clients.fit(number, clients.institutions)
         clients.score(number)
     return clients.state(training.schedule.rounds - 1)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", ["mlp", "convolution"])
+def test_a_gpu_gives_the_cpus_losses(kind):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    data, found = made_up(3 if kind == "convolution" else 0), []
+    for device in ("cpu", "cuda:0"):
+        clients = clients_of(data, kind, schedule(**PRIVACY))
+        modules = [[each.to(device) for each in own] for own in clients.modules]
+        found.append(train(PrivateClients(modules, data.cohort, schedule(**PRIVACY), STREAMS, clients.shares)))
+    np.testing.assert_allclose(found[0].curves.losses, found[1].curves.losses, atol=1e-6)
+    np.testing.assert_allclose(found[0].curves.probabilities, found[1].curves.probabilities, atol=1e-6)
 
 
 def test_a_tensor_that_is_not_declared_stops_the_training():

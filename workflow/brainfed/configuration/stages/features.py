@@ -45,15 +45,9 @@ class Features(StageKind):
         """Without the settings of an unused selection or harmonisation; of several views nothing else.
 
         Raises:
-            UserError: there are several views, and the method reads one; or other subjects enter the features of a
-                private method.
+            UserError: there are several views, and the method reads one.
         """
         del above
-        if method.own_features and (fit := _fit_to_others(settings)):
-            raise UserError(
-                f"{where}.features: expected features of each subject alone, as method {method.name!r} protects no fit "
-                f"to other subjects, found {fit}; leave it out{' or choose identity' * fit.startswith('reference')}."
-            )
         if settings.views:
             if not method.views:
                 raise UserError(
@@ -65,7 +59,17 @@ class Features(StageKind):
         return _effective(settings)
 
     def under(self, settings: FeatureSettings, method: Method, regime: Regime, where: str) -> FeatureSettings:
-        """Reject features that are selected by the true diagnoses in a null control; hide tested subjects' scans."""
+        """Hide tested subjects' scans.
+
+        Raises:
+            UserError: true diagnoses select the features of a null control, or other subjects enter those of a private
+                method.
+        """
+        if method.own_features and (key := _fit_to_others(settings)):
+            raise UserError(
+                f"{where}.features.{key}: expected {WITHOUT_FIT[key]}, as method {method.name!r} reads each "
+                f"subject alone, found {getattr(settings, key)}; set it in the features of this variant."
+            )
         if settings.views:
             hidden = {name: _hidden(view, regime) for name, view in settings.views.items()}
             for name, view in hidden.items():
@@ -136,6 +140,8 @@ class Features(StageKind):
 
 
 FEATURES = Features()
+WITHOUT_FIT = {"reference": "identity", "harmonise": "none", "selection": "none"}
+"""Values of settings with which no other subject enters a subject's features."""
 
 
 def covariances_folder(shrinkage: float | str) -> str:
@@ -156,11 +162,9 @@ def width(features: Stage, regions: int) -> int:
 
 def _fit_to_others(settings: OneViewSettings) -> str:
     """The setting under which other subjects enter the features of a subject; empty without one."""
-    if settings.tangent and settings.reference != "identity":
-        return f"reference: {settings.reference}"
-    if settings.harmonise != "none":
-        return f"harmonise: {settings.harmonise}"
-    return f"selection: {settings.selection}" if settings.reads_labels else ""
+    if settings.tangent and settings.reference != WITHOUT_FIT["reference"]:
+        return "reference"
+    return next((key for key in ("harmonise", "selection") if getattr(settings, key) != WITHOUT_FIT[key]), "")
 
 
 def _scaling(view: ViewSettings) -> dict[str, Any]:

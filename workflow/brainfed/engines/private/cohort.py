@@ -112,6 +112,8 @@ class PrivateCohort:
         if self.windows_of is None:
             return Rows(found)
         windows = self.windows_of(place, position, samples, moment)
+        if (windows == 1).all():
+            return Rows(found)
         owner = torch.repeat_interleave(torch.arange(len(samples)), windows)
         means = torch.nn.functional.one_hot(owner, len(samples)).T.double() / windows[:, None]
         return Rows(found, owner.to(like.device), means.to(like))

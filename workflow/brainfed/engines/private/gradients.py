@@ -63,27 +63,31 @@ def subject_gradients(module: torch.nn.Module, rows: Rows, labels: Tensor) -> Su
 
 
 def _of_classifier(module: Classifier, x: Tensor, labels: Tensor) -> SubjectGradients:
-    """Of a classifier without a graph, from features x (b, d)."""
+    """Of a classifier without a graph, from features x (b, d); its other layers read weights with a leading axis b."""
     parameters = {name: each.detach() for name, each in module.named_parameters()}
-    products = {name: x @ parameters[name] for name in module.reads}
-    others = {name: each for name, each in parameters.items() if name not in module.reads}
-
-    def loss(held: dict[str, Tensor], read: dict[str, Tensor], label: Tensor) -> Tensor:
-        logits = functional_call(_Logits(module), {f"module.{name}": each for name, each in held.items()}, (read,))
-        return cross_entropy(logits, label[None])
-
-    found = vmap(grad_and_value(loss, argnums=(0, 1)), (None, 0, 0))(others, products, labels)
-    (whole, read), losses = found
-    return SubjectGradients(losses, whole, {name: (x, each) for name, each in read.items()})
+    products = {name: (x @ parameters[name])[:, None].requires_grad_() for name in module.reads}
+    own = {
+        name: each.expand(len(x), *([1] * (2 - each.dim())), *each.shape).requires_grad_()
+        for name, each in parameters.items()
+        if name not in products
+    }
+    logits = functional_call(_Logits(module), {f"module.{name}": each for name, each in own.items()}, (products,))
+    losses = cross_entropy(logits[:, 0], labels, reduction="none")
+    found = torch.autograd.grad(losses.sum(), (*products.values(), *own.values()))
+    read = {name: (x, each[:, 0]) for name, each in zip(products, found, strict=False)}
+    whole = {
+        name: each.view(len(x), *parameters[name].shape) for name, each in zip(own, found[len(products) :], strict=True)
+    }
+    return SubjectGradients(losses.detach(), whole, read)
 
 
 class _Logits(torch.nn.Module):
-    """The layers of a classifier after its products with the features, of one subject."""
+    """The layers of a classifier after its products with the features."""
 
     def __init__(self, module: Classifier) -> None:
         super().__init__()
         self.module = module
 
     def forward(self, products: Mapping[str, Tensor]) -> Tensor:
-        """(1, C)."""
-        return self.module.logits({name: each[None] for name, each in products.items()}, None)
+        """(b, 1, C) from products (b, 1, width)."""
+        return self.module.logits(products, None)

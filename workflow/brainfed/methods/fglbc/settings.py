@@ -39,7 +39,9 @@ class STGCNSettings(SeriesNetworkSettings):
         (1, 1, 1), "Temporal stride of each block; their number is that of the blocks. Larger ones are faster."
     )
     edge_importance: bool = setting(
-        True, "Whether every block learns a factor for each edge; these are most of the weights, and all get noise."
+        True,
+        "Whether a factor for each edge is learnt, the same in all blocks. Without it no weight tells one region from "
+        "another; with it these are most of the weights, and all get noise.",
     )
 
     def __post_init__(self) -> None:
@@ -67,10 +69,10 @@ class RegionGNNSettings(SeriesNetworkSettings):
 class SoloSubjectSettings:
     """Training without rounds, and without noise."""
 
-    epochs: int = setting(30, "Epochs.", minimum=1)
+    epochs: int = setting(100, "Epochs.", minimum=1)
     batch: int = setting(32, "Expected number of subjects a step, each drawn with the same probability.", minimum=1)
     optimiser: Literal["sgd", "adam"] = setting("adam", "Optimiser.")
-    learning_rate: float = setting(1e-3, "Learning rate of the optimiser.", minimum=0)
+    learning_rate: float = setting(0.01, "Learning rate of the optimiser.", minimum=0)
     weight_decay: float = setting(0.0, "L2 penalty of the optimiser.", minimum=0)
 
     def schedule(self) -> PrivateSchedule:
@@ -102,9 +104,9 @@ class FederatedSubjectSettings(PrivateSchedule):
     """Rounds between institutions, each of which protects its own subjects."""
 
     privacy: Calibration = setting("accountant", PRIVACY_DESCRIPTION)
-    rounds: int = setting(30, "Communication rounds T.", minimum=1)
+    rounds: int = setting(100, "Communication rounds T.", minimum=1)
     optimiser: Literal["sgd", "adam"] = setting("adam", "Optimiser of the local steps.")
-    learning_rate: float = setting(1e-3, "Learning rate of the optimiser.", minimum=0)
+    learning_rate: float = setting(0.01, "Learning rate of the optimiser.", minimum=0)
 
     def schedule(self) -> PrivateSchedule:
         """The rounds."""

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.private.steps import NOISE, clip_factors
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import normal
@@ -56,9 +57,7 @@ class Noise:
         """Residuals (F, n, K) of rows of norm 1, each (K,) of norm C at most."""
         if not self.multiplier:
             return residuals
-        norms = residuals.norm(dim=2, keepdim=True)
-        factors: Tensor = self.clip / norms.clamp(min=self.clip)
-        return residuals * factors
+        return residuals * clip_factors(residuals.norm(dim=2, keepdim=True), self.clip)
 
     def add(self, sums: Tensor, sensitivity: float, trained: Tensor, name: str, place: int, number: int) -> Tensor:
         """Sums (F, ...) with noise in the folds `trained` (F,), in which the institution has subjects."""
@@ -66,7 +65,7 @@ class Noise:
             return sums
         drawn = torch.zeros_like(sums)
         for fold in torch.nonzero(trained)[:, 0].tolist():
-            drawn[fold] = normal(self.streams, sums.shape[1:], "privacy-noise", place, fold, number, name).to(sums)
+            drawn[fold] = normal(self.streams, sums.shape[1:], NOISE, place, fold, number, name).to(sums)
         return sums + self.multiplier * sensitivity * drawn
 
 

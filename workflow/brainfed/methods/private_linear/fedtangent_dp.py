@@ -16,5 +16,5 @@ METHOD = Method(
     options={"features": {**TANGENT, "reference": "identity"}},
     own_features=True,
     shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
-    variants={"fedtangent-dp": {}, "fedtangent-dp-off": {"privacy": "none"}},
+    variants={"fedtangent-dp": {}, "fedtangent-no-dp": {"privacy": "none"}},
 )

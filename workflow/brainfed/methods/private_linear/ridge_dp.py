@@ -19,5 +19,5 @@ METHOD = Method(
     ),
     own_features=True,
     shared_tensors={**RIDGE_TENSORS, **SIZES_TENSORS},
-    variants={"ridge-dp": {}, "ridge-dp-once": {"rounds": 1, "balance": "none"}, "ridge-dp-off": {"privacy": "none"}},
+    variants={"ridge-dp": {}, "ridge-dp-once": {"rounds": 1, "balance": "none"}, "ridge-no-dp": {"privacy": "none"}},
 )

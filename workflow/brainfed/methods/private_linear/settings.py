@@ -10,20 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.federation.privacy.settings import Calibration, PrivacySettings
+from brainfed.federation.privacy.schedule import PrivateSchedule
+from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration, PrivacySettings
 from brainfed.runtime.settings import setting
 
 OF_PRIVACY = ("privacy", "epsilon", "delta", "clip")
 """Settings that no twin has, because its training is not private."""
-
-PRIVACY: str = PrivacySettings.__dataclass_fields__["privacy"].metadata["description"]
 
 
 @dataclass(frozen=True)
 class PrivateRowSettings(PrivacySettings):
     """Privacy, and rows that are made from each subject alone."""
 
-    privacy: Calibration = setting("accountant", PRIVACY)
+    privacy: Calibration = setting("accountant", PRIVACY_DESCRIPTION)
     centre: Literal["none", "subject"] = setting(
         "subject",
         "subject: subtract from each subject's features their mean. Rows are then divided by their norm. Both read one "
@@ -36,7 +35,7 @@ class PrivateRidgeSettings(PrivateRowSettings):
     """Gradient steps of the squared loss; few steps from zero are a strong penalty."""
 
     rounds: int = setting(
-        20,
+        40,
         "Gradient steps, each from one noised sum over all training subjects. A step of size s in each of T rounds "
         "acts as a penalty of n / (s T) on n training subjects of norm 1.",
         minimum=1,
@@ -51,8 +50,37 @@ class PrivateRidgeSettings(PrivateRowSettings):
     )
 
 
+@dataclass(frozen=True)
+class PrivateNetworkSettings(PrivateRowSettings, PrivateSchedule):
+    """Private steps of a network on rows of features."""
+
+    row_norm: float = setting(
+        3.0,
+        "Norm of a row. One limit clips the whole gradient: longer rows leave more of it to the first layer and less "
+        "to intercepts and later layers.",
+        minimum=0,
+    )
+    batch: int = setting(
+        0,
+        "Expected number of subjects a local step: each training subject is in it with probability batch / training "
+        "subjects, and an epoch has training subjects / batch steps; 0: all in one step.",
+        minimum=0,
+    )
+    learning_rate: float = setting(3.0, "Learning rate of the optimiser.", minimum=0)
+
+
+@dataclass(frozen=True)
+class PrivateMLPSettings(PrivateNetworkSettings):
+    """Private steps of FedMLP's network."""
+
+    hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
+
+
 STEPS = (*OF_PRIVACY, "rounds", "learning_rate", "balance", "centre")
 """Settings of private ridge that no twin has."""
+
+NETWORK_STEPS = (*OF_PRIVACY, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
+"""Settings of private networks that no twin has."""
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {
     "class-counts": ("classes",),

@@ -60,7 +60,9 @@ def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]
     kept = [variant for variant in private if variant.setting("privacy") == "accountant"]
     found = []
     for budget in sorted({float(variant.setting("epsilon")) for variant in kept}):
-        own = {variant: scored.interval(variant.name, METRIC) for variant in kept if variant.setting("epsilon") == budget}
+        own = {
+            variant: scored.interval(variant.name, METRIC) for variant in kept if variant.setting("epsilon") == budget
+        }
         ranked = sorted(own, key=lambda variant: -own[variant].mean)
         ranked = [variant for variant in ranked if np.isfinite(own[variant].mean)]
         if ranked:

@@ -33,8 +33,9 @@ def configure(project: Project, **settings: object) -> None:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Project:
-    """A whole run of the tables."""
+    """A whole run of the tables; states are kept as often as their cost allows."""
     project = new_project(tmp_path_factory.mktemp("fglbc"), subjects=0)
+    project.edit("brainfed/federation/pace.py", "CHECKPOINT_SECONDS = 20", "CHECKPOINT_SECONDS = 0")
     configure(project)
     project.snakemake("--cores", "1", "tables")
     return project

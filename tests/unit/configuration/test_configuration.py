@@ -164,8 +164,8 @@ def test_contradictions_are_listed_after_wrong_values():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"variants__quick__method": "fedgc"}, ("variants.quick.method", "unknown method 'fedgc'", "mean 'fedgcn'")),
-        ({"variants__other": {"method": "fedgc"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
+        ({"variants__quick__method": "fedgcm"}, ("variants.quick.method", "unknown method 'fedgcm'", "mean 'fedgcn'")),
+        ({"variants__other": {"method": "fedgcm"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
         (
             {"variants__other": {"rounds": 3}},
             (
@@ -378,7 +378,7 @@ def test_there_are_shipped_configs():
         {"split__share": 2},
         {"protocol": "inductiv"},
         {"variants__quick__nois": 1},
-        {"variants__quick__method": "fedgc"},
+        {"variants__quick__method": "fedgcm"},
     ],
     ids=lambda changes: next(iter(changes)),
 )

@@ -41,7 +41,7 @@ FEW_PENALTIES = {
     "svm": {"costs": (0.1, 1.0)},
     "logistic": {"costs": (0.1, 1.0)},
     "logistic-dp": {"rounds": 3},
-    "fedmlp-dp": {"rounds": 3, "hidden": (8, 4)},
+    "fedmlp-dp": {"rounds": 4, "hidden": (8, 4)},
 }
 VARIANTS = {
     name: (method, {**settings, **FEW_PENALTIES.get(method.name, {})})

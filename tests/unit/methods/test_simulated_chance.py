@@ -61,7 +61,7 @@ SHORT = {
     "ridge-dp": {"privacy": "none"},
     "fedtangent-dp": {"privacy": "none"},
     "logistic-dp": {"privacy": "none"},
-    "fedmlp-dp": {"privacy": "none"},
+    "fedmlp-dp": {"privacy": "none", "learning_rate": 0.3},
     "gcfl": {"rounds": 30, "learning_rate": 0.01},
     "stgcn-local": STGCN | {"epochs": 8},
     "stgcn-central": STGCN | {"epochs": 8},

@@ -20,5 +20,5 @@ METHOD = Method(
     own_features=True,
     gpu=True,
     shared_tensors=NETWORK_TENSORS,
-    variants={"fedmlp-dp": {}, "fedmlp-no-dp": {"privacy": "none"}},
+    variants={"fedmlp-dp": {}, "fedmlp-no-dp": {"privacy": "none", "learning_rate": 0.3}},
 )

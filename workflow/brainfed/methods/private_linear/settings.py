@@ -73,6 +73,9 @@ class PrivateNetworkSettings(PrivateRowSettings, PrivateSchedule):
 class PrivateMLPSettings(PrivateNetworkSettings):
     """Private steps of FedMLP's network."""
 
+    learning_rate: float = setting(
+        1.0, "Learning rate of the optimiser; without clipping a third of it is safe.", minimum=0
+    )
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
 
 

@@ -15,6 +15,7 @@ Float64 = NDArray[np.float64]
 
 LEVEL = 0.95
 FALSE_POSITIVES = 0.01
+REPLICATES = 1000
 
 
 def clopper_pearson(count: ArrayLike, trials: ArrayLike, level: float = LEVEL) -> tuple[Float64, Float64]:
@@ -36,14 +37,24 @@ def area(without: Float64, within: Float64) -> tuple[float, float, float]:
     return found, max(found - width, 0.0), min(found + width, 1.0)
 
 
-def true_positives(
-    without: Float64, within: Float64, false_positives: float = FALSE_POSITIVES
-) -> tuple[float, float, float]:
-    """Share of `within` above the lowest threshold that at most so many of `without` exceed; its interval at it."""
-    threshold = np.sort(without)[::-1][int(false_positives * len(without) + 1e-9)]
-    count = int((within > threshold).sum())
-    low, high = clopper_pearson(count, len(within))
-    return count / len(within), float(low), float(high)
+def true_positives(without: Float64, within: Float64, share: float = FALSE_POSITIVES) -> tuple[float, float, float]:
+    """Share of `within` above the lowest threshold that at most `share` of `without` exceed, and its interval.
+
+    The interval is the wider of two on each side: Clopper and Pearson's, which takes the threshold as given, and that
+    of the bootstrap over the trials of both worlds, which does not.
+    """
+    count = round(float(_above(without[None], within[None], share)[0]) * len(within))
+    random = np.random.default_rng(0)
+    drawn = [each[random.integers(len(each), size=(REPLICATES, len(each)))] for each in (without, within)]
+    low, high = np.quantile(_above(drawn[0], drawn[1], share), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    least, most = clopper_pearson(count, len(within))
+    return count / len(within), float(min(low, least)), float(max(high, most))
+
+
+def _above(without: Float64, within: Float64, share: float) -> Float64:
+    """(b,) shares of (b, m) above the thresholds of (b, n)."""
+    thresholds = np.sort(without)[:, ::-1][:, int(share * without.shape[1] + 1e-9)]
+    return np.asarray((within > thresholds[:, None]).mean(axis=1))
 
 
 def epsilon_bound(without: Float64, within: Float64, delta: float) -> float:

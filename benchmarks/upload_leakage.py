@@ -1,6 +1,6 @@
 """How well a server that keeps the uploads of one institution can say whether one subject is in it.
 
-    python benchmarks/upload_leakage.py [--models logistic st-gcn] [--epsilon 10 2] [--trials 500] [--batch 0]
+    python benchmarks/upload_leakage.py [--models logistic st-gcn] [--epsilon 10 2] [--trials 300] [--batch 0]
         [--series ABIDE_FOLDER] [--subjects 24] [--regions 12] [--volumes 48] [--rounds 5] [--clip 1] [--delta 1e-5]
 
 Every trial trains from the same initial model with its own noise and draws, with the subject, with the worst case of
@@ -9,7 +9,7 @@ Every trial trains from the same initial model with its own noise and draws, wit
 - `AUC`, with its interval: of the likelihood ratio at the models that the server sent (exact for `--batch 0`).
 - `by means`: AUC of the uploads' product with the difference between the mean uploads of both worlds, over `--pairs`
   own trainings of the server.
-- `TPR`: of the likelihood ratio at 1 % false positives; Clopper-Pearson interval.
+- `TPR`: of the likelihood ratio at 1 % false positives; interval of Clopper and Pearson, or bootstrap's where wider.
 - `epsilon found`: the trials refute all below, at 95 % confidence; `epsilon`: of the accountant, for these rounds.
 - `AUC <=`, `TPR <=`: the largest that this epsilon and delta allow; `Gaussian`: AUC of the worst case by formula.
 
@@ -158,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=list(RATES), choices=list(RATES))
     parser.add_argument("--epsilon", nargs="+", type=float, default=[10.0, 2.0])
-    parser.add_argument("--trials", type=int, default=500)
+    parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--series", type=Path)

@@ -164,11 +164,15 @@ def test_contradictions_are_listed_after_wrong_values():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"variants__quick__method": "fedgnc"}, ("variants.quick.method", "unknown method 'fedgnc'", "mean 'fedgcn'")),
-        ({"variants__other": {"method": "fedgnc"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
+        ({"variants__quick__method": "fedgcm"}, ("variants.quick.method", "unknown method 'fedgcm'", "mean 'fedgcn'")),
+        ({"variants__other": {"method": "fedgcm"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
         (
             {"variants__other": {"rounds": 3}},
-            ("variants.other", "`method` is missing", "central-gin, centralgcn, centralmlp, fedavg-gin, fedgcn"),
+            (
+                "variants.other",
+                "`method` is missing",
+                "central-gin, centralgcn, centralmlp, fedavg-gin, fedavg-stgcn, fedgcn",
+            ),
         ),
         (
             {"experiments__methods__variants": ["quik", "ridge-central"]},
@@ -363,7 +367,7 @@ def test_a_part_is_valid_under_any_project(path, monkeypatch):
 
 def test_there_are_shipped_configs():
     assert {path.stem for path in SHIPPED} >= {"config", "abide", "abide-quick", "abide-sites"}
-    assert [path.stem for path in PARTS] == ["paper"]
+    assert [path.stem for path in PARTS] == ["fglbc", "paper"]
 
 
 @pytest.mark.parametrize(
@@ -374,7 +378,7 @@ def test_there_are_shipped_configs():
         {"split__share": 2},
         {"protocol": "inductiv"},
         {"variants__quick__nois": 1},
-        {"variants__quick__method": "fedgnc"},
+        {"variants__quick__method": "fedgcm"},
     ],
     ids=lambda changes: next(iter(changes)),
 )

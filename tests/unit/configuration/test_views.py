@@ -109,9 +109,18 @@ def test_the_size_of_views_is_that_of_their_connections(weighing):
     assert stage.kind.numbers(stage, 7, 10) == 7 * 55
 
 
-@pytest.mark.parametrize("method", sorted(name for name, one in METHODS.items() if not one.views and one.needs))
+WITHOUT_VIEWS = sorted(name for name, one in METHODS.items() if not one.views and one.needs)
+
+
+@pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if METHODS[name].needs != ("series",)])
 def test_a_method_of_one_kind_of_features_refuses_views(method):
     with pytest.raises(UserError, match=rf"variants\.both\.features\.views: method '{method}' reads one kind"):
+        load_plan(config(method=method))
+
+
+@pytest.mark.parametrize("method", [name for name in WITHOUT_VIEWS if METHODS[name].needs == ("series",)])
+def test_a_method_without_features_refuses_views(method):
+    with pytest.raises(UserError, match=rf"variants\.both\.features: method '{method}' reads no features"):
         load_plan(config(method=method))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, norm
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from two_worlds import (
@@ -54,8 +54,16 @@ def test_true_positives_at_one_percent():
     without = np.arange(200.0)
     found, low, high = true_positives(without, np.array([197.0, 198.0, 300.0, 0.0]))
     assert found == 0.5
-    np.testing.assert_allclose((low, high), clopper_pearson(2, 4))
+    least, most = clopper_pearson(2, 4)
+    assert low <= least < most <= high
     assert true_positives(np.zeros(50), np.zeros(50))[0] == 0
+
+
+def test_the_interval_of_true_positives_counts_the_chance_of_the_threshold():
+    random, truth = np.random.default_rng(4), float(norm.sf(norm.isf(0.01) - 1))
+    found = [true_positives(random.normal(size=300), random.normal(1.0, size=300))[1:] for _ in range(100)]
+    # Standard error 2.2 points.
+    assert np.mean([low <= truth <= high for low, high in found]) >= 0.9
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

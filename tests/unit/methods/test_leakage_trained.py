@@ -42,8 +42,9 @@ def outcome_of(name, inputs, run=None):
 def test_every_method_has_a_leakage_test():
     linear = {"majority", "phenotype", "motion", "ridge", "svm", "logistic", "ridge-federated", "fedtangent"}
     graphs = {"selftrain", "central-gin", "fedavg-gin", "gcfl"}
-    private = {"ridge-dp", "fedtangent-dp", "logistic-dp", "fedmlp-dp"}  # beside the linear ones
-    assert set(METHODS) == linear | private | graphs | set(SHORT)
+    private = {"ridge-dp", "fedtangent-dp", "logistic-dp", "fedmlp-dp"}
+    series = {"stgcn-local", "stgcn-central", "gnn-local", "gnn-central", "fedavg-stgcn", "fedgnn", "fglbc"}
+    assert set(METHODS) == linear | private | graphs | series | set(SHORT)
 
 
 @every_method

@@ -39,6 +39,7 @@ from fused_inputs import with_fused
 from graph_cohort import connectome_inputs
 from inpainting_inputs import inpainting_inputs
 from method_inputs import diagnosis_of, method_inputs, relabelled
+from series_cohort import tiny, with_series
 
 CHANGED = 1
 """The institution whose data are changed."""
@@ -70,7 +71,9 @@ def outcome_of(name, variant, inputs):
     known = method.settings.__dataclass_fields__
     short = {key: value for key, value in (method.variants[variant] | SHORT).items() if key in known}
     module, function = method.entry.split(":")
-    if "connectomes" in method.needs:
+    if "series" in method.needs:
+        given, short = with_series(inputs), tiny(method.settings) | short
+    elif "connectomes" in method.needs:
         given = connectome_inputs(inputs)
     else:
         given = inputs if inpainter_of(method) is None else with_fused(inputs)
@@ -104,7 +107,8 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant
         assert others.any()
         moved[content] = first.scores[..., 1][0, others].tobytes() != second.scores[..., 1][0, others].tobytes()
     assert any(moved.values()) == sent(first.crossings)
-    pooled = {"features": ("features", "nodes"), "labels": ("labels",), "phenotypes": ("site", "sex", "age", "mean_fd")}
+    columns = ("site", "sex", "age", "mean_fd")
+    pooled = {"features": ("features", "nodes", "series"), "labels": ("labels",), "phenotypes": columns}
     if any(row["to"] == "centre" for row in first.crossings):
         assert all(sent(first.crossings, *pooled[content]) for content, moves in moved.items() if moves)
 

@@ -13,6 +13,7 @@ from brainfed.samples.results import check, history_table, predictions_table
 from fused_inputs import with_fused
 from graph_cohort import graph_inputs
 from method_inputs import diagnosis_of, method_inputs
+from series_cohort import series_inputs, tiny
 
 FEW = {"costs": (0.1, 1.0)}
 ALPHAS = {"alphas": (0.1, 1.0, 10.0)}
@@ -45,6 +46,13 @@ SMALL = {
     "logistic-dp": {"rounds": 3},
     "fedmlp-dp": {"rounds": 3},
     "gcfl": {"rounds": 3, "first_cut": 1, "eps1": 10, "eps2": 0},
+    "stgcn-local": {"epochs": 2},
+    "stgcn-central": {"epochs": 2},
+    "gnn-local": {"epochs": 2},
+    "gnn-central": {"epochs": 2},
+    "fedavg-stgcn": {"rounds": 2, "privacy": "classical"},
+    "fedgnn": {"rounds": 2, "privacy": "paper"},
+    "fglbc": {"rounds": 2, "privacy": "none"},
 }
 every_method = pytest.mark.parametrize("name", SMALL)
 
@@ -54,8 +62,10 @@ def method_of(name):
 
 
 def inputs_of(name, subjects=60, **changes):
-    """Five folds of subjects, or of graphs."""
+    """Five folds of subjects, of graphs, or of region series."""
     method = method_of(name)
+    if "series" in method.needs:
+        return series_inputs(subjects, **changes)
     if "connectomes" in method.needs:
         return graph_inputs(subjects, **changes)
     inputs = method_inputs(subjects, **changes)
@@ -69,7 +79,7 @@ def with_one_test_set(inputs):
 
 def outcome_of(name, inputs):
     method = method_of(name)
-    return resolve(method.entry)(inputs, method.settings(**SMALL[name]), Run())
+    return resolve(method.entry)(inputs, method.settings(**tiny(method.settings), **SMALL[name]), Run())
 
 
 def test_every_method_is_tried():

@@ -34,12 +34,16 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.inputs import MethodInputs
 from brainfed.samples.reading.people import Phenotypes
+from brainfed.samples.series_inputs import SeriesInputs
 from graph_cohort import connectome_inputs
+from series_cohort import of_series
 
 COHORTS = 12
 SITES = {"a": SimulatedSite(volumes=80, tr=2.0, noise=0.5), "b": SimulatedSite(volumes=120, tr=1.5, noise=1.0)}
 FEDERATED = {"rounds": 3, "local_epochs": 5, "learning_rate": 0.01}
 ALONE = {"epochs": 15, "curve_every": 5, "learning_rate": 0.01}
+GNN = {"window": 80, "hidden": 8, "layers": 2, "batch": 8, "learning_rate": 0.1}
+STGCN = {"window": 40, "channels": 8, "kernel": 5, "strides": (4, 1), "batch": 8, "learning_rate": 0.1}
 SHORT = {
     "logistic-federated": FEDERATED,
     "fedmlp": FEDERATED,
@@ -59,13 +63,20 @@ SHORT = {
     "logistic-dp": {"privacy": "none"},
     "fedmlp-dp": {"privacy": "none", "learning_rate": 0.3},
     "gcfl": {"rounds": 30, "learning_rate": 0.01},
+    "stgcn-local": STGCN | {"epochs": 8},
+    "stgcn-central": STGCN | {"epochs": 8},
+    "gnn-local": GNN | {"epochs": 20},
+    "gnn-central": GNN | {"epochs": 20},
+    "fedavg-stgcn": STGCN | {"rounds": 8, "privacy": "none"},
+    "fedgnn": GNN | {"rounds": 20, "privacy": "none"},
+    "fglbc": STGCN | {"rounds": 8, "privacy": "none"},
 }
 SHORT_INPAINTING = {"rounds": 2, "local_epochs": 3}
 
 
 @cache
-def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray]:
-    """The 80 participants of a cohort and the correlations (80, 190) of their signals."""
+def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray, list[np.ndarray]]:
+    """The 80 participants of a cohort, the correlations (80, 190) of their signals, and the signals (T, 20)."""
     simulate = SimulateSettings(
         subjects=80,
         seed=seed,
@@ -85,12 +96,12 @@ def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray]:
     upper = np.triu_indices(20, 1)
     features = np.array([np.corrcoef(signal, rowvar=False)[upper] for signal in signals], dtype=np.float32)
     table = pd.DataFrame([vars(person) for person in people.values()]).rename(columns={"participant_id": "subject"})
-    return table.assign(diagnosis=(table["diagnosis"] == "patient").astype("Int8")), features
+    return table.assign(diagnosis=(table["diagnosis"] == "patient").astype("Int8")), features, signals
 
 
-def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs | GraphInputs, np.ndarray]:
+def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs | GraphInputs | SeriesInputs, np.ndarray]:
     """What the method gets, two institutions and four folds, and the true labels."""
-    people, features = simulated(seed, effect)
+    people, features, signals = simulated(seed, effect)
     included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
     streams = Streams(seed)
     drawn = split(included, people, SplitSettings(count=2, folds=4), streams)
@@ -120,6 +131,8 @@ def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs | Grap
         inputs = replace(inputs, graphs=(), fused=(fused,))
     if METHODS[name].needs == ("connectomes",):
         return connectome_inputs(inputs), diagnosis
+    if METHODS[name].needs == ("series",):
+        return of_series(inputs, signals), diagnosis
     return inputs, diagnosis
 
 
@@ -148,7 +161,7 @@ def inpainted(inpainter: Inpainter, inputs: MethodInputs, graph_settings: GraphS
     return fuse(known, generator, FusingSettings(), most)
 
 
-def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
+def aucs(name: str, effect: float, cohorts: int, **short: int) -> np.ndarray:
     """(cohorts,) AUC of each cohort, the mean over folds and institutions.
 
     Inside institutions: folds are stratified in each, so that an institution's share of patients among
@@ -159,7 +172,7 @@ def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
     found = []
     for seed in range(cohorts):
         inputs, diagnosis = inputs_for(name, seed, effect)
-        scores = train(inputs, method.settings(**SHORT.get(name, {})), Run()).scores[..., 1]
+        scores = train(inputs, method.settings(**SHORT.get(name, {}) | short), Run()).scores[..., 1]
         cells = [
             (fold, inputs.tested(fold) & (inputs.institution == institution))
             for fold in range(4)
@@ -172,7 +185,8 @@ def aucs(name: str, effect: float, cohorts: int) -> np.ndarray:
 @pytest.mark.parametrize("name", list(METHODS))
 def test_without_effect_every_method_is_at_chance(name):
     """The interval over cohorts holds 0.5; together the intervals of all methods hold it with 95 %."""
-    found = aucs(name, 0.0, COHORTS)
+    length = "rounds" if METHODS[name].topology == "federated" else "epochs"
+    found = aucs(name, 0.0, COHORTS, **({length: 4} if METHODS[name].needs == ("series",) else {}))
     level = 1 - 0.05 / len(METHODS) / 2
     margin = student.ppf(level, COHORTS - 1) * found.std(ddof=1) / np.sqrt(COHORTS)
     assert found.mean() - margin <= 0.5 <= found.mean() + margin
@@ -180,4 +194,6 @@ def test_without_effect_every_method_is_at_chance(name):
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.needs])
 def test_a_large_effect_is_found_by_every_method_that_sees_the_brain(name):
-    assert aucs(name, 0.4, 4).mean() > 0.7
+    """Networks on region series see correlations through random windows alone, and take few steps here."""
+    effect, cohorts = (0.8, 2) if METHODS[name].needs == ("series",) else (0.4, 4)
+    assert aucs(name, effect, cohorts).mean() > 0.7

@@ -26,7 +26,9 @@ class ExperimentSettings:
     title: str = setting("", "Heading in the report; empty: the experiment's name.")
     cohorts: tuple[str, ...] = setting((), "Cohorts by name; empty: all.")
     variants: tuple[str, ...] = setting(
-        (), "Variants by name, in the order of the table; empty: all shipped ones that it can have."
+        (),
+        "Variants by name, in the order of the table; empty: all shipped ones that it can have, but for networks on "
+        "region series, which take long.",
     )
     reference: str = setting("ridge-central", "Variant that the statistical tests compare with.")
     split: dict[str, Any] = setting(

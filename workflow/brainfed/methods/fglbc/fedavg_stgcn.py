@@ -37,6 +37,10 @@ METHOD = Method(
     ),
     needs=("series",),
     gpu=True,
+    on_request=(
+        "fedavg-dp",
+        "fedavg-no-dp",
+    ),
     shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
     variants={"fedavg-dp": {}, "fedavg-no-dp": {"privacy": "none"}},
 )

@@ -36,6 +36,10 @@ METHOD = Method(
     ),
     needs=("series",),
     gpu=True,
+    on_request=(
+        "fedgnn-dp",
+        "fedgnn-no-dp",
+    ),
     shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
     variants={"fedgnn-dp": {}, "fedgnn-no-dp": {"privacy": "none"}},
 )

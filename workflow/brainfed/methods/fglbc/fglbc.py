@@ -46,6 +46,11 @@ METHOD = Method(
     ),
     needs=("series",),
     gpu=True,
+    on_request=(
+        "fglbc",
+        "fglbc-no-dp",
+        "fglbc-printed-noise",
+    ),
     shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
     variants={"fglbc": {}, "fglbc-no-dp": {"privacy": "none"}, "fglbc-printed-noise": {"privacy": "paper"}},
 )

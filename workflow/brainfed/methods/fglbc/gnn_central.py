@@ -20,6 +20,7 @@ METHOD = Method(
     topology="central",
     needs=("series",),
     gpu=True,
+    on_request=("gnn-central",),
     shared_tensors={**POOLED_SERIES},
     variants={"gnn-central": {}},
 )

@@ -20,6 +20,7 @@ METHOD = Method(
     topology="local",
     needs=("series",),
     gpu=True,
+    on_request=("gnn-local",),
     shared_tensors={**REGION_GNN_TENSORS, **MEAN_ADJACENCY},
     variants={"gnn-local": {}},
 )

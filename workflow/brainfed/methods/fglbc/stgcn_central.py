@@ -20,6 +20,7 @@ METHOD = Method(
     topology="central",
     needs=("series",),
     gpu=True,
+    on_request=("stgcn-central",),
     shared_tensors={**POOLED_SERIES},
     variants={"stgcn-central": {}},
 )

@@ -20,6 +20,7 @@ METHOD = Method(
     topology="local",
     needs=("series",),
     gpu=True,
+    on_request=("stgcn-local",),
     shared_tensors={**STGCN_TENSORS, **MEAN_ADJACENCY},
     variants={"stgcn-local": {}},
 )

@@ -1,6 +1,7 @@
 """Places of labels beside points, so that no label lies on another one or on a marker. All lengths are in points."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import cos, pi, sin
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def label_places(
     frame: Box,
     others: Sequence[Box] = (),
 ) -> list[Box]:
-    """The place of each label: the nearest free one inside the frame.
+    """The place of each label: the nearest free one inside the frame; without a free one the nearest.
 
     Args:
         points: centres of the markers.
@@ -55,23 +56,15 @@ def label_places(
         radii: of the markers.
         frame: where labels may lie.
         others: what no label may cover, beside the markers.
-
-    Raises:
-        ValueError: the frame has no room left.
     """
     taken = [*others, *(Box(x - r, y - r, x + r, y + r) for (x, y), r in zip(points, radii, strict=True))]
     found: list[Box] = []
     for point, size, radius in zip(points, sizes, radii, strict=True):
-        free = (
-            box
-            for box in _places(point, size, radius, frame)
-            if _inside(box, frame) and not any(map(box.overlaps, taken))
-        )
-        place = next(free, None)
-        if place is None:
-            raise ValueError(f"expected room for {len(points)} labels, found none for label {len(found)}")
-        taken.append(place)
-        found.append(place)
+        inside = (box for box in _places(point, size, radius, frame) if _inside(box, frame))
+        first = next(inside, next(_places(point, size, radius, frame)))
+        free = (box for box in chain([first], inside) if not any(map(box.overlaps, taken)))
+        found.append(next(free, first))
+        taken.append(found[-1])
     return found
 
 

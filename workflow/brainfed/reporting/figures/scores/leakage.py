@@ -31,6 +31,8 @@ LEFT, BOTTOM, RIGHT, TOP = 0.07, 0.175, 0.99, 0.92
 CHANCE = Box(0, 0, 32, 9)
 """Place of the word beside the line at 0.5, from the line's lower end."""
 SHOWN_BYTES = {0: "nothing", 10**3: "1 kB", 10**6: "1 MB", 10**9: "1 GB"}
+LONGEST, BAR = 60, 1.0
+"""Letters of a label; points that a bar takes above and below its line."""
 LINED = 9.0
 """A label farther from its mark than this has a line to it."""
 
@@ -92,11 +94,16 @@ def _label(axes: Axes, leaks: Sequence[Leak]) -> None:
     points = [
         (width * (leak.auc - left) / (right - left), height * (leak.score - bottom) / (top - bottom)) for leak in leaks
     ]
-    sizes = [text_size(leak.variant.title, LABEL) for leak in leaks]
+    titles = [_cut(leak.variant.title) for leak in leaks]
+    sizes = [text_size(title, LABEL) for title in titles]
     radii = [radius(leak.sent) for leak in leaks]
     line = width * (0.5 - left) / (right - left)
+    bars = [
+        Box(width * (leak.low - left) / (right - left), y - BAR, width * (leak.high - left) / (right - left), y + BAR)
+        for leak, (_, y) in zip(leaks, points, strict=True)
+    ]
     word = Box(line, CHANCE.bottom, line + CHANCE.right, CHANCE.top)
-    places = label_places(points, sizes, radii, Box(0, 0, width, height), [word])
+    places = label_places(points, sizes, radii, Box(0, 0, width, height), [word, *bars])
     for leak, point, place, own in zip(leaks, points, places, radii, strict=True):
         end = place.nearest(*point)
         if np.hypot(end[0] - point[0], end[1] - point[1]) > own + LINED:
@@ -104,11 +111,17 @@ def _label(axes: Axes, leaks: Sequence[Leak]) -> None:
                 "", point, end, xycoords="axes points", textcoords="axes points",
                 arrowprops={"arrowstyle": "-", "color": leak.variant.colour, "linewidth": 0.5, "alpha": 0.6},
             )  # fmt: skip
-    for leak, place in zip(leaks, places, strict=True):
+    for leak, title, place in zip(leaks, titles, places, strict=True):
         axes.annotate(
-            leak.variant.title, (place.left, (place.bottom + place.top) / 2), xycoords="axes points", va="center",
+            title, (place.left, (place.bottom + place.top) / 2), xycoords="axes points", va="center",
             fontsize=LABEL, color=leak.variant.colour, path_effects=[withStroke(linewidth=1.6, foreground="white")],
         )  # fmt: skip
+
+
+def _cut(title: str) -> str:
+    """A title without its middle if it is too long: variants of one method differ at the end."""
+    half = LONGEST // 2
+    return title if len(title) <= LONGEST else f"{title[: half - 1]}\u2026{title[-half:]}"
 
 
 def _finding(leaks: Sequence[Leak]) -> str:

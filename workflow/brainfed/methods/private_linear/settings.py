@@ -42,8 +42,8 @@ class PrivateRidgeSettings(PrivateRowSettings):
     )
     learning_rate: float = setting(
         1.5,
-        "Largest size of a step on the mean loss; below 2 no step diverges, as rows have norm 1. Steps are smaller where "
-        "noise would otherwise outgrow the targets: with few subjects or a small epsilon.",
+        "Largest size of a step on the mean loss; below 2 no step diverges, as rows have norm 1. With few subjects or "
+        "a small epsilon steps are smaller, so that noise does not outgrow the targets.",
         minimum=0,
         maximum=2,
     )

@@ -2,6 +2,7 @@
 
     python benchmarks/upload_leakage.py [--models logistic st-gcn] [--epsilon 10 2] [--trials 300] [--batch 0]
         [--series ABIDE_FOLDER] [--subjects 24] [--regions 12] [--volumes 48] [--rounds 5] [--clip 1] [--delta 1e-5]
+        [--seed 0]
 
 Every trial trains from the same initial model with its own noise and draws, with the subject, with the worst case of
 `canary.py` in its place, or without either. The server knows all else. Columns:
@@ -115,13 +116,13 @@ def cosine(server: Server) -> float:
     return float(torch.cosine_similarity(first[1].total - first[0].total, gradient, dim=0))
 
 
-def rows_of(name: str, server: Server, trials: int, pairs: int) -> Iterator[tuple[str, ...]]:
+def rows_of(name: str, server: Server, trials: int, pairs: int, seed: int = 0) -> Iterator[tuple[str, ...]]:
     """The rows of one model and privacy."""
     schedule = server.institution.schedule
     differences = server.mean_differences(pairs, OWN)
     found = {}
     for number, world in enumerate((WITHOUT, *CANARIES)):
-        runs = [Streams(TRIALS, number * trials + at) for at in range(trials)]
+        runs = [Streams(TRIALS + seed, number * trials + at) for at in range(trials)]
         found[world] = [
             np.stack(each) for each in zip(*(server.trial(world, one, differences) for one in runs), strict=True)
         ]
@@ -168,6 +169,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clip", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     size = (arguments.subjects, arguments.regions, arguments.volumes)
@@ -195,7 +197,7 @@ def main() -> None:
                 flush=True,
             )
             trials = arguments.trials if schedule.private else min(arguments.trials, WITHOUT_NOISE)
-            for row in rows_of(model, server, trials, arguments.pairs):
+            for row in rows_of(model, server, trials, arguments.pairs, arguments.seed):
                 rows.append(row)
                 print(*row, sep=" | ", file=sys.stderr, flush=True)
             print(f"{time.process_time() - start:.0f} s", file=sys.stderr, flush=True)

@@ -47,6 +47,10 @@ def scores_of(inputs, fold, settings, multiplier):
         weight = level.min() / level
     models = 1 if classes == 2 else classes
     model = np.zeros((models, len(rows[0])))
+    subjects, senders = sum(map(len, groups)), sum(map(bool, groups))
+    step = settings.learning_rate
+    if multiplier:  # The noise of all rounds in a score has a standard deviation of 0.4 at most.
+        step = min(step, 0.4 * subjects / (multiplier * settings.clip * np.sqrt(settings.rounds * senders)))
     for number in range(first, settings.rounds + first):
         total = np.zeros_like(model)
         for place, group in enumerate(groups):
@@ -57,5 +61,5 @@ def scores_of(inputs, fold, settings, multiplier):
             if group and multiplier:
                 drawn = normal(inputs.streams, model.shape, "privacy-noise", place, fold, number, "gradient").numpy()
                 total += multiplier * settings.clip * drawn
-        model = model - settings.learning_rate * total / sum(len(group) for group in groups)
+        model = model - step * total / subjects
     return np.array(rows) @ model.T

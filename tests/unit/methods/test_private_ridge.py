@@ -42,6 +42,7 @@ class TestFormulas:
             {"epsilon": 50.0, "clip": 0.3},
             {"epsilon": 50.0, "clip": 2.0, "balance": "none", "rounds": 1},
             {"privacy": "paper", "centre": "none", "balance": "none"},
+            {"epsilon": 1.0},
         ],
     )
     def test_scores_equal_the_plain_version(self, split, classes, changes):

@@ -28,7 +28,7 @@ class GradientDescent:
     Args:
         institutions: codes.
         start: (F, K, d) initial weights.
-        step: size of a step.
+        step: (F,) size of a step.
         class_weights: (F, C) ones.
         count_noise: (F,) standard deviation of the noise on the summed counts of classes; None: no round of counts.
     """
@@ -37,7 +37,7 @@ class GradientDescent:
         self,
         institutions: tuple[int, ...],
         start: Tensor,
-        step: float,
+        step: Tensor,
         class_weights: Tensor,
         count_noise: Tensor | None,
     ) -> None:
@@ -56,7 +56,7 @@ class GradientDescent:
             return
         subjects = torch.stack([reply.samples for reply in ordered]).sum(dim=0).clamp(min=1)
         total = torch.stack([reply.tensors["gradient"] for reply in ordered]).sum(dim=0)
-        self.weights -= self.step * total / subjects.to(total)[:, None, None]
+        self.weights -= (self.step.to(total) / subjects.to(total))[:, None, None] * total
 
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The weights of the classes after their counts, then the model; nothing before the first round."""

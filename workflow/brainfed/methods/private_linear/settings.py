@@ -41,7 +41,11 @@ class PrivateRidgeSettings(PrivateRowSettings):
         minimum=1,
     )
     learning_rate: float = setting(
-        1.5, "Size of a step on the mean loss; below 2 no step diverges, as rows have norm 1.", minimum=0, maximum=2
+        1.5,
+        "Largest size of a step on the mean loss; below 2 no step diverges, as rows have norm 1. With few subjects or "
+        "a small epsilon steps are smaller, so that noise does not outgrow the targets.",
+        minimum=0,
+        maximum=2,
     )
     balance: Literal["classes", "none"] = setting(
         "classes",

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
@@ -26,6 +27,10 @@ from brainfed.samples.inputs import MethodInputs, Outcome
 from brainfed.samples.training_folds import require_training_subjects
 
 Float64 = NDArray[np.float64]
+
+LOUDEST = 0.4
+"""Limit of the standard deviation of the noise in a score. Targets have norm 1: beyond it, residuals are noise that the
+next rounds clip and fit."""
 
 
 def train(method: Method, inputs: MethodInputs, settings: PrivateRidgeSettings, run: Run) -> Outcome:
@@ -51,7 +56,7 @@ def train(method: Method, inputs: MethodInputs, settings: PrivateRidgeSettings, 
     server = GradientDescent(
         clients.institutions,
         clients.weights,
-        settings.learning_rate,
+        _steps(settings, multiplier, clients.samples),
         clients.class_weights,
         multiplier * senders.sqrt() if counts else None,
     )
@@ -79,6 +84,19 @@ def train(method: Method, inputs: MethodInputs, settings: PrivateRidgeSettings, 
 
 train_ridge_dp = partial(train, RIDGE_DP)
 train_fedtangent_dp = partial(train, FEDTANGENT_DP)
+
+
+def _steps(settings: PrivateRidgeSettings, multiplier: float, samples: Tensor) -> Tensor:
+    """(F,) size of a step: the setting's, or less where the noise of all rounds would give scores more than `LOUDEST`.
+
+    Args:
+        settings: of the method.
+        multiplier: of the noise.
+        samples: (M, F) numbers of training subjects, which are public.
+    """
+    subjects, senders = samples.sum(dim=0).double(), (samples > 0).sum(dim=0).double()
+    noise = multiplier * settings.clip * (settings.rounds * senders).sqrt() / subjects
+    return (LOUDEST / noise.clamp(min=1e-300)).clamp(max=settings.learning_rate)
 
 
 def _clients(inputs: MethodInputs, settings: PrivateRidgeSettings, multiplier: float, run: Run) -> GradientClients:

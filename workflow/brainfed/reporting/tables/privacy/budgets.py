@@ -60,14 +60,13 @@ def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]
     kept = [variant for variant in private if variant.setting("privacy") == "accountant"]
     found = []
     for budget in sorted({float(variant.setting("epsilon")) for variant in kept}):
-        own = {
-            variant: scored.interval(variant.name, METRIC) for variant in kept if variant.setting("epsilon") == budget
-        }
-        ranked = sorted(own, key=lambda variant: -own[variant].mean)
-        ranked = [variant for variant in ranked if np.isfinite(own[variant].mean)]
+        own = [
+            (variant, scored.interval(variant.name, METRIC)) for variant in kept if variant.setting("epsilon") == budget
+        ]
+        ranked = sorted((pair for pair in own if np.isfinite(pair[1].mean)), key=lambda pair: -pair[1].mean)
         if ranked:
-            parts = [f"{_plain(variant)} {own[variant]}" for variant in ranked]
-            above = [variant for variant in ranked if own[variant].known and own[variant].low > 0.5]
+            parts = [f"{_plain(variant)} {interval}" for variant, interval in ranked]
+            above = [variant for variant, interval in ranked if interval.known and interval.low > 0.5]
             chance = "" if above else " None is above chance beyond its interval."
             found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{chance}")
     return found

@@ -19,6 +19,8 @@ from brainfed.runtime.errors import UserError
         ({"delta": 1.0}, "delta: expected a number above 0 and below 1, found 1"),
         ({"clip": 0.0}, "clip: expected a norm above 0, found 0; privacy: none trains without clipping"),
         ({"clip": -2.0}, "clip: expected a norm above 0, found -2"),
+        ({"epsilon": float("inf")}, "epsilon: expected a number above 0, found inf"),
+        ({"clip": float("inf")}, "clip: expected a norm above 0, found inf"),
         ({"epsilon": float("nan")}, "epsilon: expected a number above 0, found nan"),
     ],
 )

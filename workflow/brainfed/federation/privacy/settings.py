@@ -13,6 +13,9 @@ from brainfed.runtime.settings import setting
 
 UNIT = "subject"
 
+SMALLEST_DELTA = 1e-12
+"""Below it rounding dominates Opacus' PRV accountant."""
+
 Calibration = Literal["none", "paper", "classical", "accountant"]
 
 PRIVACY_DESCRIPTION = (
@@ -37,8 +40,10 @@ class PrivacySettings:
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < inf:
             raise ValueError(f"epsilon: expected a number above 0, found {self.epsilon:g}; privacy: none spends none")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta: expected a number above 0 and below 1, found {self.delta:g}; 1e-5 is usual")
+        if not SMALLEST_DELTA <= self.delta < 1:
+            raise ValueError(
+                f"delta: expected a number from {SMALLEST_DELTA:g} to below 1, found {self.delta:g}; 1e-5 is usual"
+            )
         if not 0 < self.clip < inf:
             raise ValueError(
                 f"clip: expected a norm above 0, found {self.clip:g}; privacy: none trains without clipping"

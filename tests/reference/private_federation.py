@@ -70,9 +70,8 @@ def train_by_loops(starts, windows, labels, settings, streams, multipliers, shar
                             batch_losses.append(float(loss.detach()))
                         if settings.privacy != "none":
                             for each, name in zip(total, dict(network.named_parameters()), strict=True):
-                                seed = streams.key("privacy-noise", *key, name)
-                                noise = torch.randn(each.shape, generator=torch.Generator().manual_seed(seed))
-                                each += noise.double() * multipliers[place][fold] * settings.clip
+                                noise = streams.numpy("privacy-noise", *key, name).standard_normal(each.shape)
+                                each += torch.from_numpy(noise) * multipliers[place][fold] * settings.clip
                         for parameter, each in zip(network.parameters(), total, strict=True):
                             parameter.grad = each / size
                         optimisers[place, fold].step()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brainfed.federation.privacy.weight_noise import normal
+from brainfed.federation.privacy.gaussian import private_normal
 from brainfed.models.logistic_regression import LogisticRegression
 from reference.private_ridge import unit_row
 
@@ -42,9 +42,9 @@ def probabilities_of(inputs, fold, settings, multiplier):
                 total = [old + factor * part for old, part in zip(total, gradient, strict=True)]
             if multiplier:
                 total = [
-                    old + multiplier * settings.clip * normal(
-                        inputs.streams, old.shape, "privacy-noise", place, fold, number, 0, 0, name
-                    ).double().numpy()
+                    old + multiplier * settings.clip * private_normal(
+                        inputs.streams, old.shape, place, fold, number, 0, 0, name
+                    ).numpy()
                     for old, name in zip(total, ("weight_0", "bias_0"), strict=True)
                 ]  # fmt: skip
             step = settings.learning_rate / len(group)

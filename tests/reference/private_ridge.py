@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from brainfed.federation.privacy.weight_noise import normal
+from brainfed.federation.privacy.gaussian import private_normal
 
 
 def unit_row(values, centre):
@@ -41,7 +41,7 @@ def scores_of(inputs, fold, settings, multiplier):
             if group:
                 senders += 1
                 own = np.array([sum(labels[i] == code for i in group) for code in range(classes)], dtype=float)
-                drawn = normal(inputs.streams, (classes,), "privacy-noise", place, fold, 0, "class-counts").numpy()
+                drawn = private_normal(inputs.streams, (classes,), place, fold, 0, "class-counts").numpy()
                 counts += own + multiplier * drawn
         level = np.maximum(counts, 0) + max(multiplier * np.sqrt(senders), 1)
         weight = level.min() / level
@@ -59,7 +59,7 @@ def scores_of(inputs, fold, settings, multiplier):
                 flat = clipped(gradient.ravel(), settings.clip) if multiplier else gradient.ravel()
                 total += flat.reshape(model.shape)
             if group and multiplier:
-                drawn = normal(inputs.streams, model.shape, "privacy-noise", place, fold, number, "gradient").numpy()
+                drawn = private_normal(inputs.streams, model.shape, place, fold, number, "gradient").numpy()
                 total += multiplier * settings.clip * drawn
         model = model - step * total / subjects
     return np.array(rows) @ model.T

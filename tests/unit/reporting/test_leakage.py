@@ -138,6 +138,18 @@ def test_one_repeat_has_the_loss_threshold_alone(experiment, tmp_path):
     assert len(leaks) == len(found.rows)
 
 
+def test_the_page_says_where_an_attack_finds_the_site(outline, tmp_path):
+    for experiment in outline["cohorts"][0]["experiments"]:
+        table = pd.read_csv(experiment["tables"]["audit"], sep="\t")
+        experiment["tables"]["audit"] = str(tmp_path / f"{experiment['name']}.tsv")
+        write_tsv(experiment["tables"]["audit"], table[table["attack"] == "loss"])
+        experiment["split"] = {**experiment["split"], "validation": "leave_one_site_out"}
+    found = audited(outline["cohorts"][0]["experiments"][0])
+    assert (found.shadows, found.whole_sites) == (0, True)
+    page = " ".join(render(read_outline(outline), CAPTIONS).split())
+    assert "The loss threshold also finds that a model does not know a site" in page
+
+
 def test_bytes_are_those_of_all_stages_both_ways(experiment):
     variants = read_experiment({"cohort": "toy", **experiment}).variants
     _, leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])

@@ -12,7 +12,8 @@ from brainfed.engines.private.gradients import subject_gradients
 from brainfed.engines.private.optimisers import make_optimiser
 from brainfed.engines.private.poisson import Moment, Poisson
 from brainfed.engines.private.scoring import probabilities
-from brainfed.engines.private.steps import NOISE, add_noise, apply, clip_factors, clipped_sum, plain_sum
+from brainfed.engines.private.steps import add_noise, apply, clip_factors, clipped_sum, plain_sum
+from brainfed.federation.privacy.gaussian import private_normal
 from brainfed.runtime.streams import Streams
 
 from .training import PRIVACY, STREAMS, clients_of, made_up, network, schedule
@@ -99,8 +100,7 @@ def test_it_is_the_step_of_opacus(kind, multiplier):
     )
     optimiser.step()
     for name, parameter in ours.named_parameters():
-        key = STREAMS.key(NOISE, 1, 0, *MOMENT, name)
-        noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(key)).double()
+        noise = private_normal(STREAMS, parameter.shape, 1, 0, *MOMENT, name)
         noisy = names[name].detach() - 0.3 * noise * multiplier * clip / expected_size
         torch.testing.assert_close(parameter.detach(), noisy, atol=1e-6, rtol=0)
 

@@ -14,11 +14,14 @@ from brainfed.runtime.errors import UserError
     [
         ({"epsilon": 0.0}, "epsilon: expected a number above 0, found 0; privacy: none spends none"),
         ({"epsilon": -1.0}, "epsilon: expected a number above 0, found -1"),
-        ({"delta": 0.0}, "delta: expected a number above 0 and below 1, found 0"),
-        ({"delta": -1e-5}, "delta: expected a number above 0 and below 1, found -1e-05"),
-        ({"delta": 1.0}, "delta: expected a number above 0 and below 1, found 1"),
+        ({"delta": 0.0}, "delta: expected a number from 1e-12 to below 1, found 0"),
+        ({"delta": -1e-5}, "delta: expected a number from 1e-12 to below 1, found -1e-05"),
+        ({"delta": 1e-15}, "delta: expected a number from 1e-12 to below 1, found 1e-15"),
+        ({"delta": 1.0}, "delta: expected a number from 1e-12 to below 1, found 1"),
         ({"clip": 0.0}, "clip: expected a norm above 0, found 0; privacy: none trains without clipping"),
         ({"clip": -2.0}, "clip: expected a norm above 0, found -2"),
+        ({"epsilon": float("inf")}, "epsilon: expected a number above 0, found inf"),
+        ({"clip": float("inf")}, "clip: expected a norm above 0, found inf"),
         ({"epsilon": float("nan")}, "epsilon: expected a number above 0, found nan"),
     ],
 )

@@ -17,11 +17,8 @@ from torch.nn.functional import cross_entropy
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.gradients import subject_gradients
 from brainfed.engines.private.poisson import Moment
-from brainfed.federation.privacy.weight_noise import normal
+from brainfed.federation.privacy.gaussian import private_normal
 from brainfed.runtime.streams import Streams
-
-NOISE = "privacy-noise"
-"""Purpose of the noise streams; their parts are institution, fold, round, epoch, step and name of the parameter."""
 
 
 def clip_factors(norms: Tensor, clip: float) -> Tensor:
@@ -85,7 +82,7 @@ def add_noise(
 ) -> None:
     """Add N(0, scale^2) in place to every tensor, each of a keyed stream."""
     for name, each in total.items():
-        each.add_(normal(streams, each.shape, NOISE, place, fold, *moment, name).to(each), alpha=scale)
+        each.add_(private_normal(streams, each.shape, place, fold, *moment, name).to(each), alpha=scale)
 
 
 def apply(module: torch.nn.Module, optimiser: torch.optim.Optimizer, total: Mapping[str, Tensor], size: float) -> None:

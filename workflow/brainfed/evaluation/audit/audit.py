@@ -57,17 +57,20 @@ def audit_experiment(
 def audit(runs: ShadowRuns) -> Iterator[tuple[str, Success]]:
     """Name and success of every attack, and of every attack on other people.
 
-    LiRA needs shadow models of another repeat, and other people need its split: with one repeat there is the loss
-    threshold alone.
+    LiRA needs shadow models of another split, and other people need that split. With one repeat, or where all repeats
+    hold out the same people together (leave-one-site-out), there is the loss threshold alone: the shadow models of a
+    subject would lack its whole site, and LiRA would find the site.
     """
     attacks = {LOSS: loss_threshold(runs)}
-    if runs.repeats > 1:
+    others = other_people(runs)
+    split_anew = all(mask.any() for mask in others)
+    if split_anew:
         attacks = {LIRA: likelihood_ratio(runs)} | attacks
     for name, statistic in attacks.items():
         yield name, success(statistic, runs.trained, runs.held_out, runs.group)
     for name, statistic in attacks.items():
-        if runs.repeats > 1:
-            yield name + OTHERS, success(statistic, *other_people(runs), runs.group)
+        if split_anew:
+            yield name + OTHERS, success(statistic, *others, runs.group)
 
 
 def other_people(runs: ShadowRuns) -> tuple[Mask, Mask]:

@@ -5,12 +5,16 @@ All scans or windows of a subject count as one.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.settings import setting
 
 UNIT = "subject"
+
+SMALLEST_DELTA = 1e-12
+"""Below it rounding dominates Opacus' PRV accountant."""
 
 Calibration = Literal["none", "paper", "classical", "accountant"]
 
@@ -34,11 +38,13 @@ class PrivacySettings:
     clip: float = setting(1.0, "Largest L2 norm C of one subject's gradient; noise is relative to it.", minimum=0)
 
     def __post_init__(self) -> None:
-        if not self.epsilon > 0:
+        if not 0 < self.epsilon < inf:
             raise ValueError(f"epsilon: expected a number above 0, found {self.epsilon:g}; privacy: none spends none")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta: expected a number above 0 and below 1, found {self.delta:g}; 1e-5 is usual")
-        if not self.clip > 0:
+        if not SMALLEST_DELTA <= self.delta < 1:
+            raise ValueError(
+                f"delta: expected a number from {SMALLEST_DELTA:g} to below 1, found {self.delta:g}; 1e-5 is usual"
+            )
+        if not 0 < self.clip < inf:
             raise ValueError(
                 f"clip: expected a norm above 0, found {self.clip:g}; privacy: none trains without clipping"
             )

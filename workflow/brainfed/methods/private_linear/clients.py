@@ -19,10 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.private.steps import NOISE, clip_factors
+from brainfed.engines.private.steps import clip_factors
 from brainfed.federation.clients import Arrays
 from brainfed.federation.message import Message
-from brainfed.federation.privacy.weight_noise import normal
+from brainfed.federation.privacy.gaussian import private_normal
 from brainfed.runtime.streams import Streams
 
 
@@ -65,7 +65,7 @@ class Noise:
             return sums
         drawn = torch.zeros_like(sums)
         for fold in torch.nonzero(trained)[:, 0].tolist():
-            drawn[fold] = normal(self.streams, sums.shape[1:], NOISE, place, fold, number, name).to(sums)
+            drawn[fold] = private_normal(self.streams, sums.shape[1:], place, fold, number, name).to(sums)
         return sums + self.multiplier * sensitivity * drawn
 
 

@@ -30,7 +30,8 @@ class AuditTable:
     Attributes:
         rows: of every audited variant: AUC, AUC of LiRA and its true positives, the same of the loss threshold, AUC on
             other people, guarantee.
-        shadows: shadow models of a subject; 0: one repeat, and no LiRA.
+        shadows: shadow models of a subject; 0: one repeat, or one split in all repeats, and no LiRA.
+        whole_sites: whether each fold holds out a site, which the loss threshold then finds.
         runs: attacked models of a variant.
         graphs: titles of the methods on population graphs.
         outside: controls with an interval that misses 0.5, and the number of controls.
@@ -39,6 +40,7 @@ class AuditTable:
 
     rows: list[Row]
     shadows: int
+    whole_sites: bool
     runs: int
     graphs: list[str]
     outside: tuple[int, int]
@@ -77,7 +79,8 @@ def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
     outside = int(((others["auc_low"] > 0.5) | (others["auc_high"] < 0.5)).sum())
     return AuditTable(
         [Row(variant, _cells(variant, held, scored)) for variant in shown],
-        outline.repeats - 1,
+        outline.repeats - 1 if any(attack == LIRA for _, attack in held) else 0,
+        outline.split["validation"] == "leave_one_site_out",
         int(table["runs"].max()),
         [variant.title for variant in shown if on_population_graph(variant)],
         (outside, len(others)),

@@ -14,7 +14,8 @@ class SharesOfMean:
 
     Attributes:
         variant: the variant.
-        entropy: mean over rounds, folds and repeats of the entropy over that of equal weights; 1: a plain mean.
+        entropy: mean over rounds, folds and repeats of the entropy over that of equal weights of the institutions that
+            took part; 1: a plain mean.
         least: the smallest of a round.
         largest: the largest weight of an institution in any round.
         equal: the weight of each institution in a plain mean.
@@ -40,12 +41,12 @@ def shares_of_mean(variant: ShownVariant) -> SharesOfMean | None:
         return None
     terms = rows["weight"] * np.log(rows["weight"].where(rows["weight"] > 0, 1.0))
     entropy = -terms.groupby([rows["repeat"], rows["fold"], rows["round"]]).sum()
-    count = rounds.size()
-    relative = (entropy / np.log(count))[count > 1]
+    shared = institutions > 1
+    relative = entropy[shared] / np.log(institutions[shared])
     return SharesOfMean(
         variant,
         float(relative.mean()),
         float(relative.min()),
         float(rows["weight"].max()),
-        float(1 / count.max()),
+        float(1 / institutions.max()),
     )

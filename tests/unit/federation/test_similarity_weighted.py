@@ -11,7 +11,6 @@ from brainfed.federation.message import Message
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.similarity_weighted import (
     SimilarityWeighted,
-    entropy,
     similarities,
     similarity_weights,
 )
@@ -182,7 +181,7 @@ def test_the_order_of_institutions_and_a_rotation_of_the_weights_change_no_share
     rounds, order = rng.standard_normal((4, 5, 6)), np.array([3, 0, 4, 1, 2])
     rotation = np.linalg.qr(rng.standard_normal((6, 6)))[0]
     expected = after(*rounds).shares
-    assert entropy(expected).min() < np.log(5) - 0.1
+    assert expected.max() > 0.3
     np.testing.assert_allclose(after(*rounds[:, order]).shares, expected[:, :, order])
     np.testing.assert_allclose(after(*(rounds @ rotation)).shares, expected)
     np.testing.assert_allclose(after(*(7 * rounds)).shares, expected)
@@ -238,11 +237,9 @@ def test_weights_that_are_not_finite_name_their_institution(literal, remedy):
         server.aggregate(5, replies_of(weights))
 
 
-def test_shares_and_their_entropy():
+def test_weights_are_a_softmax():
     np.testing.assert_allclose(similarity_weights(np.array([1.0, 0.0]), np.log(3)), [0.75, 0.25])
     np.testing.assert_allclose(similarity_weights(np.array([1.0, 0.0]), 1e6), [1.0, 0.0])
-    shares = np.array([[[0.25] * 4, [1, 0, 0, 0]], [[0.5, 0, 0.5, 0], [0, 0, 0, 0]]])
-    np.testing.assert_allclose(entropy(shares), [[np.log(4), 0], [np.log(2), np.nan]])
 
 
 def test_the_mean_of_the_replies_is_the_servers():

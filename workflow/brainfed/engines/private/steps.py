@@ -4,7 +4,7 @@ Opacus' optimiser does the same. It draws noise on the device of the gradients a
 weight; here the noise is of keyed streams drawn on the CPU, the same on every machine and after every restart, and wide
 weights have gradients as outer products. Tests hold this step to Opacus'.
 
-The streams follow from the config's seed. Whoever knows the seed can subtract the noise: a real institution keeps its
+The streams follow from the config's seed. With the seed the noise can be subtracted: a real institution keeps its
 seed to itself. Two trainings under one seed share their noise.
 """
 

@@ -1,7 +1,8 @@
 """Settings of differential privacy, and their limits.
 
-The unit of protection is one subject of one institution: neighbouring data sets differ by one subject more or less.
-All scans or windows of a subject count as one.
+The unit of protection is one subject of one institution: in neighbouring data sets the
+data of one subject are there, or add nothing. Its place stays, as numbers of subjects are public (zero-out adjacency,
+Kairouz et al. 2021). All scans or windows of a subject count as one.
 """
 
 from dataclasses import dataclass

@@ -175,13 +175,3 @@ def similarity_weights(similarity: FloatArray, tau: float) -> FloatArray:
     """(m,) softmax(tau S), S (m,)."""
     raw = np.exp(tau * (similarity - similarity.max()))
     return np.asarray(raw / raw.sum())
-
-
-def entropy(shares: FloatArray) -> FloatArray:
-    """-sum_j alpha_j log alpha_j over the last axis of shares (..., M), in nats; NaN where nobody took part.
-
-    The logarithm of the number of institutions that took part, where all weigh the same.
-    """
-    logarithms = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    found = -(shares * logarithms).sum(axis=-1)
-    return np.where(shares.sum(axis=-1) > 0, found, np.nan)

@@ -24,6 +24,12 @@ class FGLBCSettings(STGCNSettings, FederatedSubjectSettings):
         "as printed, which adds the weighted mean of the models to the global model.",
     )
     temperature: float = setting(10.0, "Factor tau of the likeness in the softmax.", minimum=0)
+    components: int = setting(
+        0,
+        "Principal components of the updates that are compared, the largest first; 0: all, with which the likeness is "
+        "that of the updates themselves.",
+        minimum=0,
+    )
 
     def __post_init__(self) -> None:
         STGCNSettings.__post_init__(self)
@@ -42,7 +48,7 @@ METHOD = Method(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
-        apart=("aggregation", "temperature", "privacy", "epsilon", "delta", "clip"),
+        apart=("aggregation", "temperature", "components", "privacy", "epsilon", "delta", "clip"),
     ),
     needs=("series",),
     gpu=True,

@@ -40,8 +40,8 @@ class STGCNSettings(SeriesNetworkSettings):
     )
     edge_importance: bool = setting(
         True,
-        "Whether a factor for each edge is learnt, the same in all blocks. Without it no weight tells one region from "
-        "another; with it these are most of the weights, and all get noise.",
+        "Whether a factor for each edge is learnt, the same in all blocks. Without it all regions have the same "
+        "weights; with it these are most of the weights, and all get noise.",
     )
 
     def __post_init__(self) -> None:

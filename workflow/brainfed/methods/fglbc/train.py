@@ -1,7 +1,7 @@
 """The torch side of FGLBC, of FedAvg and FedGNN beside it, and of their networks alone and on pooled series."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -35,6 +35,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
+from brainfed.samples.windows import wrapped
 
 SUM_ENTRY = 8
 """Bytes of an entry of a sum of correlations."""
@@ -63,7 +64,7 @@ class SeriesTraining:
     def train(self) -> Outcome:
         """Train all folds in every institution; see `train_private`."""
         assert self.method.topology != "setting"
-        return train_private(
+        outcome = train_private(
             PrivateTraining(
                 network=self.network,
                 cohort=self.cohort,
@@ -77,6 +78,8 @@ class SeriesTraining:
                 record_pooling=self.record_crossings,
             )
         )
+        short = {"wrapped_subjects": wrapped(self.inputs.lengths, self.settings.window)}
+        return replace(outcome, counts=outcome.counts | short)
 
     def network(self, fold: int, place: int) -> torch.nn.Module:
         """The network of an institution before the first step."""
@@ -160,7 +163,9 @@ def train_fglbc(inputs: SeriesInputs, settings: FGLBCSettings, run: Run) -> Outc
 
     def server(institutions: tuple[int, ...], start: Mapping[str, Tensor]) -> SimilarityWeighted:
         printed = settings.aggregation == "printed"
-        return SimilarityWeighted(institutions, start, settings.temperature, literal=printed)
+        return SimilarityWeighted(
+            institutions, start, settings.temperature, settings.components or None, literal=printed
+        )
 
     return SeriesTraining(FGLBC, inputs, settings, settings.schedule(), run, server).train()
 

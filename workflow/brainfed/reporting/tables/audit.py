@@ -18,6 +18,10 @@ from brainfed.reporting.tables.exchanges import read_crossings
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.variants import ShownVariant, by_family
 
+CONTROL = "ridge-overfitted"
+"""Shipped variant that every attack must find."""
+FEWEST = 100
+"""Held-out subjects of a model below which a threshold at 1 % false positives lets none pass."""
 ATTACK_TITLES = {LIRA: "LiRA", LOSS: "loss threshold"}
 Held = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """(variant, attack) -> a row of the table."""
@@ -36,6 +40,7 @@ class AuditTable:
         graphs: titles of the methods on population graphs.
         outside: controls with an interval that misses 0.5, and the number of controls.
         private: whether any method has a guarantee.
+        found: whether the attacks find the model that learns its training subjects by heart; empty without it.
     """
 
     rows: list[Row]
@@ -45,6 +50,7 @@ class AuditTable:
     graphs: list[str]
     outside: tuple[int, int]
     private: bool
+    found: str
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,7 @@ def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
         [variant.title for variant in shown if on_population_graph(variant)],
         (outside, len(others)),
         any(spent(variant) for variant in shown),
+        _control(shown, held),
     )
 
 
@@ -130,6 +137,18 @@ def spent(variant: ShownVariant) -> tuple[float, float] | None:
     return max((float(row["epsilon_spent"]), float(row["delta"])) for row in rows) if rows else None
 
 
+def _control(shown: Sequence[ShownVariant], held: Held) -> str:
+    """Whether the positive control was found, by the main attack."""
+    variant = next((variant for variant in shown if variant.name == CONTROL), None)
+    if variant is None:
+        return ""
+    row = held.get((CONTROL, LIRA), held[CONTROL, LOSS])
+    what = f"{variant.title}, which learns its training subjects by heart,"
+    if not np.isfinite(row["auc"]) or row["auc_low"] <= 0.5:
+        return f"{what} was not found: an attack that finds nothing here says little about the other methods."
+    return f"{what} is found with an AUC of {rounded(float(row['auc']), 2)}, as it must be."
+
+
 def _held(table: pd.DataFrame) -> Held:
     return {(str(row["variant"]), str(row["attack"])): row for row in table.to_dict("records")}
 
@@ -148,6 +167,8 @@ def _interval(row: Mapping[Hashable, Any] | None, name: str) -> Cell:
     """A number with its interval below; a dash where there is none."""
     if row is None or not np.isfinite(row[name]):
         return Cell(NONE)
+    if name == "tpr" and row["non_members"] < FEWEST:
+        return Cell(NONE, note="too few subjects")
     value, low, high = (float(row[name + end]) for end in ("", "_low", "_high"))
     shown = [rounded(each, 2) if name == "auc" else f"{rounded(100 * each, 1)} %" for each in (value, low, high)]
     return Cell(shown[0], value, f"[{shown[1]}, {shown[2]}]")

@@ -1,15 +1,18 @@
 """What every private method reaches at each privacy budget, and which is best at each."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.rounding import NONE, short
+from brainfed.reporting.rounding import NONE
+from brainfed.reporting.rounding import short as without_zero
 from brainfed.reporting.scored import Scored
+from brainfed.reporting.tables.audit import spent
 from brainfed.reporting.tables.privacy.fglbc_numbers import DATA, FGLBC_PAPER, FGLBC_SOURCE, printed_accuracies
 from brainfed.reporting.tables.privacy.swa_entropy import SharesOfMean, shares_of_mean
 from brainfed.reporting.tables.scores import Cell, Row
@@ -29,6 +32,7 @@ class BudgetTable:
             `source` is not empty.
         data: data sets of the printed accuracies.
         source: where they are printed; empty without any.
+        wrapped: sentence on scans that are shorter than a window; empty where none is.
         shares: how far weighted means of the server are from plain ones.
     """
 
@@ -36,6 +40,7 @@ class BudgetTable:
     rows: list[Row]
     data: tuple[str, ...]
     source: str
+    wrapped: str
     shares: list[SharesOfMean]
 
 
@@ -47,7 +52,27 @@ def read_budgets(outline: ExperimentOutline, scored: Scored) -> BudgetTable | No
         return None
     source = FGLBC_SOURCE if outline.paper == FGLBC_PAPER else ""
     rows = [Row(variant, _cells(outline, scored, variant, printed=bool(source))) for variant in by_family(private)]
-    return BudgetTable(best_by_budget(private, scored), rows, DATA if source else (), source, shares)
+    return BudgetTable(
+        best_by_budget(private, scored),
+        rows,
+        DATA if source else (),
+        source,
+        wrapped_sentence(outline.variants),
+        shares,
+    )
+
+
+def wrapped_sentence(variants: Sequence[ShownVariant]) -> str:
+    """The scans that networks on region series repeat to fill a window, for each length of a window."""
+    found: dict[int, int] = {}
+    for variant in variants:
+        if variant.setting("window") is not None and variant.costs:
+            counts = json.loads(Path(variant.costs[0]).read_text(encoding="utf-8"))["counts"]
+            found[int(variant.setting("window"))] = int(counts["wrapped_subjects"])
+    parts = [f"{short} shorter than the window of {window} volumes" for window, short in sorted(found.items()) if short]
+    if not parts:
+        return ""
+    return f"Scans that are repeated from their beginning to fill a window: {listed(parts, 'and')}."
 
 
 def is_private(variant: ShownVariant) -> bool:
@@ -77,26 +102,21 @@ def _plain(variant: ShownVariant) -> str:
 
 
 def _cells(outline: ExperimentOutline, scored: Scored, variant: ShownVariant, *, printed: bool) -> tuple[Cell, ...]:
-    spent = spent_epsilon(variant)
+    found = spent(variant)
+    epsilon = found[0] if found else np.nan
     planned = float(variant.setting("epsilon"))
     accuracy, auc = (scored.interval(variant.name, metric) for metric in ("accuracy", METRIC))
     cells = [
         Cell(f"{planned:g}", planned),
-        Cell(f"{spent:.3g}" if np.isfinite(spent) else NONE, spent, marked=spent > planned),
+        Cell(f"{epsilon:.3g}" if np.isfinite(epsilon) else NONE, epsilon, marked=epsilon > planned),
         Cell(accuracy.text, accuracy.mean, _range(accuracy)),
         Cell(auc.text, auc.mean, _range(auc)),
     ]
     if printed:
         numbers = printed_accuracies(outline, variant)
-        cells += [Cell(NONE) if each is None else Cell(short(each), each, printed=True) for each in numbers]
+        cells += [Cell(NONE) if each is None else Cell(without_zero(each), each, printed=True) for each in numbers]
     return tuple(cells)
 
 
 def _range(found: Interval) -> str:
     return str(found).removeprefix(found.text).strip() if found.known else ""
-
-
-def spent_epsilon(variant: ShownVariant) -> float:
-    """Largest epsilon that an institution spent in a fold of any repeat; NaN without a record."""
-    rows = [row for path in variant.privacy for row in pd.read_json(path).to_dict("records")]
-    return max((float(row["epsilon_spent"]) for row in rows), default=np.nan)

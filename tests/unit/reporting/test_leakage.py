@@ -105,13 +105,33 @@ def test_the_table_has_the_attacks_beside_the_guarantee(experiment):
     rows = {row.variant.name: [cell.text for cell in row.cells] for row in found.rows}
     table = pd.read_csv(experiment["tables"]["audit"], sep="\t").set_index(["variant", "attack"])
     lira = table.loc[("ridge-central", "lira")]
-    assert rows["ridge-central"][1:3] == [f"{lira['auc']:.2f}", f"{100 * lira['tpr']:.1f} %"]
+    assert rows["ridge-central"][1] == f"{lira['auc']:.2f}"
     assert lira["auc"] > 0.65
     assert rows["ridge-local"][1] == "0.50"
     assert {texts[-1] for texts in rows.values()} == {"none"}
     notes = {row.variant.name: row.cells[-1].note for row in found.rows}
     assert (notes["fedgcn"], notes["ridge-central"]) == ("population graph", "")
     assert "FedGCN" in found.graphs and not found.private
+
+
+@pytest.mark.parametrize(("held_out", "shown"), [(99, "\u2013"), (100, "25.0 %")])
+def test_true_positives_need_a_hundred_people_held_out(experiment, tmp_path, held_out, shown):
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t").assign(non_members=held_out, tpr=0.25)
+    experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
+    write_tsv(tmp_path / "audit.tsv", table)
+    assert {row.cells[2].text for row in audited(experiment).rows} == {shown}
+
+
+@pytest.mark.parametrize(("low", "words"), [(0.4, "was not found"), (0.9, "is found with an AUC of 0.95")])
+def test_the_page_says_whether_the_positive_control_is_found(experiment, tmp_path, low, words):
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t")
+    control = table[table["variant"] == "ridge-central"].assign(variant="ridge-overfitted", auc=0.95, auc_low=low)
+    experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
+    write_tsv(tmp_path / "audit.tsv", pd.concat([table, control]))
+    assert not audited(experiment).found
+    shown = next(one for one in experiment["variants"] if one["name"] == "ridge-central")
+    shown["name"] = "ridge-overfitted"
+    assert words in audited(experiment).found
 
 
 def test_the_largest_epsilon_of_any_institution_is_shown(experiment, tmp_path):

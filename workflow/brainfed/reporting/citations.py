@@ -60,6 +60,31 @@ GCFL = Citation(
     "Xie H, Ma J, Xiong L, Yang C (2021). Federated graph classification over non-IID graphs. Advances in Neural "
     "Information Processing Systems 34, 18839\u201318852."
 )
+FGLBC = (
+    Citation(
+        "Chen C, Su S (2024). A federated graph learning framework for brain connectome. Proceedings of the Annual "
+        "Meeting of the Cognitive Science Society 46."
+    ),
+    Citation(
+        "Gadgil S, Zhao Q, Pfefferbaum A, Sullivan EV, Adeli E, Pohl KM (2020). Spatio-temporal graph convolution for "
+        "resting-state fMRI analysis. Medical Image Computing and Computer Assisted Intervention, 528\u2013538.",
+        "10.1007/978-3-030-59728-3_52",
+    ),
+)
+PRIVACY = (
+    Citation(
+        "Abadi M, Chu A, Goodfellow I, McMahan HB, Mironov I, Talwar K, Zhang L (2016). Deep learning with differential "
+        "privacy. ACM Conference on Computer and Communications Security, 308\u2013318.",
+        "10.1145/2976749.2978318",
+    ),
+    Citation(
+        "Gopi S, Lee YT, Wutschitz L (2021). Numerical composition of differential privacy. Advances in Neural "
+        "Information Processing Systems 34."
+    ),
+    Citation(
+        "Yousefpour A et al. (2021). Opacus: user-friendly differential privacy library in PyTorch. arXiv 2109.12298."
+    ),
+)
 ATTACKS = (
     Citation(
         "Carlini N, Chien S, Nasr M, Song S, Terzis A, Tram\u00e8r F (2022). Membership inference attacks from first "
@@ -124,6 +149,12 @@ def citations(
     sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
     groups = (MICROAGGREGATION,) if "fedni-centroids" in methods else ()
     clusters = (GCFL,) if {"gcfl", "fedavg-gin", "selftrain", "central-gin"} & set(methods) else ()
+    series = FGLBC if {"fglbc", "fedavg-stgcn", "fedgnn", "stgcn-local", "stgcn-central"} & set(methods) else ()
+    private = (
+        PRIVACY
+        if {"fglbc", "fedavg-stgcn", "fedgnn"} & set(methods) or any(name.endswith("-dp") for name in methods)
+        else ()
+    )
     graphs = (TUDATASET,) if "tudataset" in sources else ()
-    compared = [*sage, *groups, *clusters, *(ATTACKS if audited else ())]
+    compared = [*sage, *groups, *clusters, *series, *private, *(ATTACKS if audited else ())]
     return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *compared, *ALWAYS[1:]]

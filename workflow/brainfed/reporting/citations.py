@@ -73,8 +73,8 @@ FGLBC = (
 )
 PRIVACY = (
     Citation(
-        "Abadi M, Chu A, Goodfellow I, McMahan HB, Mironov I, Talwar K, Zhang L (2016). Deep learning with differential "
-        "privacy. ACM Conference on Computer and Communications Security, 308\u2013318.",
+        "Abadi M, Chu A, Goodfellow I, McMahan HB, Mironov I, Talwar K, Zhang L (2016). Deep learning with "
+        "differential privacy. ACM Conference on Computer and Communications Security, 308\u2013318.",
         "10.1145/2976749.2978318",
     ),
     Citation(

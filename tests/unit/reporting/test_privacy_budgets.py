@@ -1,9 +1,16 @@
 """The answer at each privacy budget names the methods from the best on, and those without the accountant nowhere."""
 
+import json
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.tables.privacy.budgets import best_by_budget
+from brainfed.reporting.tables.privacy.budgets import best_by_budget, wrapped_sentence
+from brainfed.reporting.tables.privacy.fglbc_numbers import BUDGETS, COUNTS, printed_accuracies
 from brainfed.reporting.variants import ShownVariant
 
 FOUND = {"worse": 0.6, "better": 0.7, "printed": 0.9, "unscored": np.nan, "other-budget": 0.55}
@@ -33,3 +40,41 @@ def test_the_best_method_of_a_budget_comes_first():
     assert "None is above chance" not in five
     assert ten.startswith("At \u03b5 = 10")
     assert ten.endswith("None is above chance beyond its interval.")
+
+
+def test_scans_shorter_than_a_window_are_counted(tmp_path):
+    shown = []
+    for number, (window, short) in enumerate([(128, 166), (64, 0), (128, 166)]):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps({"counts": {"wrapped_subjects": short}}))
+        held = variant(f"net-{number}")
+        shown.append(replace(held, settings={**held.settings, "window": window}, costs=(str(path),)))
+    found = wrapped_sentence([variant("ridge"), *shown])
+    assert found.endswith("to fill a window: 166 shorter than the window of 128 volumes.")
+    assert wrapped_sentence([variant("ridge"), shown[1]]) == ""
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "count", "printed"),
+    [
+        ("fglbc", {}, 4, (0.7816, 0.8934, 0.9325)),
+        ("fglbc", {"privacy": "paper", "epsilon": 2.0}, 4, (0.7098, 0.7927, 0.8012)),
+        ("fedgnn", {"epsilon": 20.0}, 4, (0.7615, 0.8465, 0.8881)),
+        ("fedavg-stgcn", {}, 10, (None, None, 0.7257)),
+        ("fedavg-stgcn", {"epsilon": 5.0}, 10, (None, None, None)),
+        ("fglbc", {"privacy": "none"}, 4, (None, None, None)),
+        ("fglbc", {"epsilon": 3.0}, 4, (None, None, None)),
+        ("ridge-dp", {}, 4, (None, None, None)),
+    ],
+)
+def test_printed_accuracies_are_found_by_budget_and_institutions(method, changes, count, printed):
+    settings = {"privacy": "accountant", "epsilon": 10.0} | changes
+    outline = SimpleNamespace(split={"institutions": "random", "count": count})
+    assert printed_accuracies(outline, ShownVariant(method, method, method, "federated", settings)) == printed
+
+
+def test_the_printed_tables_agree():
+    """To the last digit but one: FGLBC on HCP-Task has 93.25 in Table 1 and 93.24 in Table 2."""
+    for method, budgets in BUDGETS.items():
+        assert budgets[10][2] == pytest.approx(COUNTS[method][4], abs=1.5e-4)
+        assert all(later > earlier for one in zip(*budgets.values(), strict=True) for earlier, later in pairwise(one))

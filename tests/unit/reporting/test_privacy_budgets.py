@@ -74,7 +74,7 @@ def test_printed_accuracies_are_found_by_budget_and_institutions(method, changes
 
 
 def test_the_printed_tables_agree():
-    """To the last digit but one: FGLBC on HCP-Task has 93.25 in Table 1 and 93.24 in Table 2."""
+    """The paper prints .9325 and .8628 in Table 1, .9324 and .8623 in Table 2, for the same runs."""
     for method, budgets in BUDGETS.items():
-        assert budgets[10][2] == pytest.approx(COUNTS[method][4], abs=1.5e-4)
+        assert budgets[10][2] == pytest.approx(COUNTS[method][4], abs=6e-4)
         assert all(later > earlier for one in zip(*budgets.values(), strict=True) for earlier, later in pairwise(one))

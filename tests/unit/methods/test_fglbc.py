@@ -209,15 +209,25 @@ def test_all_that_crosses_is_in_the_documentation(name, split):
         assert f"`{row['name']}`" in own or f"`{layer}.*`" in own
 
 
-@pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN, "fglbc"])
-def test_an_institution_with_one_training_subject_trains(name):
+def with_one_training_subject():
+    """The second institution has one training subject in the first two folds, and none in others."""
     inputs = cohort()
     kept = np.flatnonzero(inputs.institution != 1)
     lonely = np.concatenate([np.flatnonzero((inputs.institution == 1) & inputs.tested(fold))[:1] for fold in (0, 1)])
     labels = np.full_like(inputs.labels, -1)
     chosen = np.union1d(kept, lonely)
     labels[:, chosen] = inputs.labels[:, chosen]
-    few = replace(inputs, labels=labels)
+    return replace(inputs, labels=labels)
+
+
+def test_privacy_needs_two_training_subjects():
+    with pytest.raises(UserError, match="expected two or more training subjects, found 1"):
+        outcome_of("fglbc", with_one_training_subject())
+
+
+@pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN])
+def test_an_institution_with_one_training_subject_trains(name):
+    few = with_one_training_subject()
     outcome = outcome_of(name, few)
     check(few, outcome)
     assert np.isfinite(outcome.training_loss).any(axis=0).all()

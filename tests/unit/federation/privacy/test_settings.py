@@ -32,11 +32,19 @@ def test_numbers_that_mean_nothing_are_refused(given, sentence):
 
 def test_delta_is_below_one_over_the_training_subjects():
     settings = PrivacySettings("accountant", delta=0.01)
-    settings.require_small_delta("NYU", 99)
-    settings.require_small_delta("NYU", 0)
+    settings.require_enough("NYU", 99)
+    settings.require_enough("NYU", 0)
     with pytest.raises(UserError, match=r"delta of institution NYU: expected less than 1 / 100 training subjects"):
-        settings.require_small_delta("NYU", 100)
-    PrivacySettings("none", delta=0.01).require_small_delta("NYU", 100)
+        settings.require_enough("NYU", 100)
+    PrivacySettings("none", delta=0.01).require_enough("NYU", 100)
+
+
+def test_a_single_subject_of_an_institution_is_refused():
+    settings = PrivacySettings("accountant")
+    settings.require_enough("NYU", 2)
+    with pytest.raises(UserError, match=r"institution NYU: expected two or more training subjects, found 1"):
+        settings.require_enough("NYU", 1)
+    PrivacySettings("none").require_enough("NYU", 1)
 
 
 def test_the_settings_import_neither_torch_nor_opacus():

@@ -189,7 +189,7 @@ class PrivateClients:
         for (place, position), _ in np.ndenumerate(found):
             count = int(self.samples[place, position])
             if count and self.schedule.private:
-                self.schedule.require_small_delta(self.names[place], count)
+                self.schedule.require_enough(self.names[place], count)
                 steps = self.schedule.rounds * self.schedule.local_epochs * self.poisson.steps(count)
                 found[place, position] = noise_multiplier(self.schedule, self.poisson.rate(count), steps)
         return found

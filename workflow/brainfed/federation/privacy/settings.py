@@ -55,12 +55,17 @@ class PrivacySettings:
         """Whether gradients are clipped and noise is added."""
         return self.privacy != "none"
 
-    def require_small_delta(self, institution: str, subjects: int) -> None:
-        """Refuse a delta that allows to publish one of the `subjects` training subjects of an institution.
+    def require_enough(self, institution: str, subjects: int) -> None:
+        """Refuse training subjects of an institution that privacy settings do not fit; none is none to protect.
 
         Raises:
-            UserError: delta is at least 1 / subjects.
+            UserError: a single subject trains, or delta allows to publish one of them.
         """
+        if self.private and subjects == 1:
+            raise UserError(
+                f"privacy of institution {institution}: expected two or more training subjects, found 1, whose noised "
+                "gradient would be all that it sends; join institutions, or set privacy: none."
+            )
         if self.private and subjects and self.delta * subjects >= 1:
             raise UserError(
                 f"delta of institution {institution}: expected less than 1 / {subjects} training subjects = "

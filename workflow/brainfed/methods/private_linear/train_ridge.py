@@ -116,7 +116,7 @@ def _spendings(
     for fold in range(inputs.folds):
         for place, name in enumerate(inputs.institutions):
             if subjects := int(clients.samples[place, fold]):
-                settings.require_small_delta(name, subjects)
+                settings.require_enough(name, subjects)
                 steps = settings.rounds + (settings.balance == "classes")
                 found.append(Spending(name, fold, subjects, 1.0, steps, multiplier))
     return found

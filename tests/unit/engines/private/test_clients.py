@@ -163,11 +163,13 @@ def test_privacy_takes_the_same_batches(monkeypatch):
     assert len({len(samples) for _, _, samples, _, _ in drawn["plain"]}) > 2
 
 
-def test_an_institution_of_one_subject_trains():
+def test_an_institution_of_one_subject_trains_without_privacy_alone():
     data = made_up(sizes=(1, 6))
     data.labels[0, :, 0] = 1
-    found = train(clients_of(data, "logistic", schedule(**PRIVACY)))
-    assert found.spendings()[0].sampling_rate == 1
+    with pytest.raises(UserError, match="two or more training subjects"):
+        clients_of(data, "logistic", schedule(**PRIVACY))
+    found = train(clients_of(data, "logistic", schedule()))
+    assert found.poisson.rate(1) == 1
     assert found.steps_taken[0].tolist() == [ROUNDS * 2, ROUNDS * 2]
 
 

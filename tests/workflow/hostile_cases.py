@@ -81,6 +81,7 @@ class Case:
 NOTHING: "Counter[str]" = Counter()
 REPORT = Counter(write_report=1)
 SCORED = below("score_experiment")
+COMPARED = below("score_experiment", "audit_experiment")
 FROM_SPLIT = both(below("split_subjects"), below("split_subjects", cohort="demo"))
 EVERYTHING = both(everything(), everything("demo"))
 RIDGE = both(below("train_method:ridge-central"), below("train_method:ridge-central", cohort="demo"))
@@ -103,7 +104,7 @@ CASES = [
          below("ingest_phenotypes")),
     Case("two scans trade names", trade(SCAN, OTHER_SCAN), below(shard(ONE), shard(TWO))),
     Case("two tables of confounds trade names", trade(CONFOUNDS, OTHER_CONFOUNDS), below(shard(ONE), shard(TWO))),
-    Case("variants in another order", config(experiments={"methods": {"variants": METHODS["variants"][::-1]}}), SCORED),
+    Case("variants in another order", config(experiments={"methods": {"variants": METHODS["variants"][::-1]}}), COMPARED),
     # Settings.
     Case("k", config(graph={"k": 5}), below("build_graph")),
     Case("a learning rate", config(variants={"quick": {"learning_rate": 0.01}}), below("train_method:quick")),
@@ -125,7 +126,7 @@ CASES = [
     Case("a title of the report", config(report={"title": "Hostile"}), REPORT),
     Case("ids of subjects in the report", config(report={"show_subjects": True}), REPORT),
     Case("a title of an experiment", config(experiments={"methods": {"title": "Three methods"}}), REPORT),
-    Case("a variant less", config(experiments={"methods": {"variants": ["ridge-central", "quick"]}}), SCORED),
+    Case("a variant less", config(experiments={"methods": {"variants": ["ridge-central", "quick"]}}), COMPARED),
     Case("a variant more", config(variants={"slow": {"method": "fedgcn", **QUICK, "rounds": 3}}, experiments={
          "methods": {"variants": [*METHODS["variants"], "slow"]}}), below("train_method:quick")),
     Case("another name of a variant", rename_variant, below("train_method:quick")),

@@ -83,12 +83,12 @@ def test_the_report_opens_without_errors_requests_or_overflow(report, tmp_path, 
 
 def test_every_figure_has_a_size_and_words(report, tmp_path):
     images = look(report, tmp_path, 1280)["images"]
-    assert len(images) == 26
+    assert len(images) == 28
     for image in images:
         assert len(image["alt"]) > 20
         assert image["natural"] > 0
         assert image["shown"] > 10_000
-    assert len({image["alt"] for image in images}) == 26
+    assert len({image["alt"] for image in images}) == 28
 
 
 def test_wide_figures_stay_readable_in_a_narrow_window(report, tmp_path):

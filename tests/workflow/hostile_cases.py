@@ -104,7 +104,8 @@ CASES = [
          below("ingest_phenotypes")),
     Case("two scans trade names", trade(SCAN, OTHER_SCAN), below(shard(ONE), shard(TWO))),
     Case("two tables of confounds trade names", trade(CONFOUNDS, OTHER_CONFOUNDS), below(shard(ONE), shard(TWO))),
-    Case("variants in another order", config(experiments={"methods": {"variants": METHODS["variants"][::-1]}}), COMPARED),
+    Case("variants in another order", config(experiments={"methods": {"variants": METHODS["variants"][::-1]}}),
+         COMPARED),
     # Settings.
     Case("k", config(graph={"k": 5}), below("build_graph")),
     Case("a learning rate", config(variants={"quick": {"learning_rate": 0.01}}), below("train_method:quick")),

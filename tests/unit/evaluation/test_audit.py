@@ -149,6 +149,14 @@ def test_intervals_hold_the_truth_as_often_as_they_claim():
         assert held >= 88
 
 
+def test_replicates_in_smaller_parts_give_the_same_interval(monkeypatch):
+    rng = np.random.default_rng(4)
+    statistic, member = rng.standard_normal((2, 3, 40)), rng.random((2, 3, 40)) < 0.7
+    whole = success(statistic, member, ~member, np.arange(40))
+    monkeypatch.setattr("brainfed.evaluation.audit.success.NUMBERS", 1000)
+    assert success(statistic, member, ~member, np.arange(40)) == whole
+
+
 def test_labels_that_differ_between_repeats_are_those_of_the_target():
     """Permuted labels: a shadow model's confidence is read for the label that the target was trained with."""
     tested, trained = simulated(0.8, 20)

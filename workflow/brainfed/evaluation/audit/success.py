@@ -11,8 +11,8 @@ from brainfed.evaluation.audit.shadow_runs import Float64, IntArray, Mask
 FALSE_POSITIVES = 0.01
 """Largest share of non-members that may be taken for members (Carlini et al. 2022)."""
 REPLICATES, LEVEL, SEED = 1000, 0.95, 0
-AT_ONCE = 50
-"""Replicates in memory together."""
+NUMBERS = 5_000_000
+"""Numbers in memory together: weights of the pairs of several replicates."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray)
         return Success(*np.full(7, np.nan).tolist(), **sizes)
     curve = _Curve.of(statistic[counted], inside, people)
     (auc,), (tpr,), (fpr,) = curve.read(np.ones((1, int(group.max()) + 1)))
-    read = [curve.read(weights)[:2] for weights in _replicates(np.unique(people), len(group))]
+    read = [curve.read(weights)[:2] for weights in _replicates(np.unique(people), len(group), len(people))]
     tail = (1 - LEVEL) / 2
     lows, highs = np.nanquantile(np.concatenate(read, axis=1), [tail, 1 - tail], axis=1)
     return Success(
@@ -65,11 +65,12 @@ def success(statistic: Float64, member: Mask, non_member: Mask, group: IntArray)
     )  # fmt: skip
 
 
-def _replicates(groups: IntArray, size: int) -> Iterator[Float64]:
-    """(b, size) how often each group is drawn in `AT_ONCE` replicates, until there are `REPLICATES`."""
+def _replicates(groups: IntArray, size: int, pairs: int) -> Iterator[Float64]:
+    """(b, size) how often each group is drawn in some replicates of so many pairs, until there are `REPLICATES`."""
     rng = np.random.default_rng(SEED)
-    for start in range(0, REPLICATES, AT_ONCE):
-        drawn = np.zeros((min(AT_ONCE, REPLICATES - start), size))
+    at_once = max(1, NUMBERS // pairs)
+    for start in range(0, REPLICATES, at_once):
+        drawn = np.zeros((min(at_once, REPLICATES - start), size))
         drawn[:, groups] = rng.multinomial(len(groups), np.full(len(groups), 1 / len(groups)), size=len(drawn))
         yield drawn
 

@@ -29,12 +29,17 @@ def temporal(features, kernel, stride):
     return np.stack(rows)
 
 
-def group_norm(features, scale, shift):
-    """Features (..., c) normalised over all axes."""
-    return (features - features.mean()) / np.sqrt(features.var() + 1e-5) * scale + shift
+def group_norm(features, groups, scale, shift):
+    """Features (..., c), each group of neighbouring channels normalised over all axes."""
+    found = np.empty_like(features)
+    size = features.shape[-1] // groups
+    for group in range(groups):
+        own = features[..., group * size : (group + 1) * size]
+        found[..., group * size : (group + 1) * size] = (own - own.mean()) / np.sqrt(own.var() + 1e-5)
+    return found * scale + shift
 
 
-def st_gcn(weights, strides, window, adjacency):
+def st_gcn(weights, strides, groups, window, adjacency):
     """Logits (C,) of a window (T, R); weights by the names of the module."""
     if "importance.weight" in weights:
         adjacency = importance(adjacency, weights["importance.weight"])
@@ -43,13 +48,13 @@ def st_gcn(weights, strides, window, adjacency):
         block = f"blocks.{number}."
         found = spatial(features, adjacency, weights[f"{block}kernels.spatial"].T)
         found = temporal(found, weights[f"{block}kernels.temporal"], stride)
-        found = group_norm(found, weights[f"{block}norm.weight"], weights[f"{block}norm.bias"])
+        found = group_norm(found, groups, weights[f"{block}norm.weight"], weights[f"{block}norm.bias"])
         residual = stride == 1 and features.shape[2] == found.shape[2]
         features = np.maximum(found + features if residual else found, 0)
     return weights["readout.weight"] @ features.mean(axis=(0, 1)) + weights["readout.bias"]
 
 
-def region_gnn(weights, layers, window, adjacency):
+def region_gnn(weights, layers, groups, window, adjacency):
     """Logits (C,) of a window (T, R), whose T values are the features of the regions."""
     if "importance.weight" in weights:
         adjacency = importance(adjacency, weights["importance.weight"])
@@ -57,6 +62,6 @@ def region_gnn(weights, layers, window, adjacency):
     for number in range(layers):
         layer = f"convolutions.{number}."
         found = adjacency @ features @ weights[f"{layer}channels.weight"][:, :, 0].T
-        found = group_norm(found, weights[f"{layer}norm.weight"], weights[f"{layer}norm.bias"])
+        found = group_norm(found, groups, weights[f"{layer}norm.weight"], weights[f"{layer}norm.bias"])
         features = np.maximum(found, 0)
     return weights["readout.weight"] @ features.mean(axis=0) + weights["readout.bias"]

@@ -23,10 +23,10 @@ with job(snakemake, gpu=True) as running:
         "classes": len(params.classes),
         "streams": Streams(params.seed, params.repeat),
     }
-    features, connectomes = files.get("features", []), files.get("connectomes", [])
+    features, connectomes, series = (files.get(name, []) for name in ("features", "connectomes", "series"))
     if connectomes:
         inputs, truth = assemble_graphs(connectomes=connectomes, **people)
-    elif series := files.get("series", []):
+    elif series:
         inputs, truth = assemble_series(series=series[0], **people)
     else:
         graphs, fused = files.get("graphs", []), files.get("fused", [])
@@ -58,7 +58,7 @@ with job(snakemake, gpu=True) as running:
             {
                 "counts": outcome.counts,
                 "crossings": in_order(
-                    crossings_of_files([*features, *connectomes], sizes),
+                    crossings_of_files([*features, *connectomes, *series], sizes),
                     crossings_of_files([*files.get("graphs", []), *files.get("fused", [])], sizes),
                     outcome.crossings,
                 ),

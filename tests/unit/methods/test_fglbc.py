@@ -147,7 +147,9 @@ def test_a_short_scan_is_wrapped():
 @every_method
 def test_a_window_longer_than_all_scans_is_filled(name):
     inputs = cohort()
-    check(inputs, outcome_of(name, inputs, window=40))
+    outcome = outcome_of(name, inputs, window=40)
+    check(inputs, outcome)
+    assert outcome.counts["wrapped_subjects"] == len(inputs.subjects)
 
 
 @pytest.mark.parametrize("name", [*PLAIN, "fglbc"])
@@ -235,7 +237,5 @@ def test_an_institution_with_one_training_subject_trains(name):
 
 @pytest.mark.parametrize("name", ["stgcn-local", "stgcn-central", "fedavg-no-dp", "fglbc-no-dp"])
 def test_a_training_that_diverges_gets_a_sentence(name):
-    inputs = cohort()
-    huge = replace(inputs, series=inputs.series * np.float32(1e30))
     with pytest.raises(UserError, match=r"expected (a finite loss|finite weights), found NaN or"):
-        outcome_of(name, huge, learning_rate=1e30, optimiser="sgd")
+        outcome_of(name, cohort(), learning_rate=1e20)

@@ -136,13 +136,16 @@ def test_a_training_that_is_read_again_when_it_is_whole_spends_nothing_more(tmp_
     [
         (FGLBCSettings, {"epsilon": 0}, r"epsilon: expected a number above 0, found 0; privacy: none spends none"),
         (FGLBCSettings, {"epsilon": -2}, r"epsilon: expected at least 0, found -2"),
-        (FedGNNSettings, {"delta": 1}, r"delta: expected a number above 0 and below 1, found 1"),
+        (FedGNNSettings, {"delta": 1}, r"delta: expected a number from 1e-12 to below 1, found 1"),
         (FGLBCSettings, {"clip": 0}, r"clip: expected a norm above 0, found 0"),
         (FGLBCSettings, {"kernel": 4}, r"kernel: expected an odd number of time points, found 4; 5 is one"),
         (LocalSTGCNSettings, {"kernel": 4}, r"kernel: expected an odd number of time points, found 4"),
         (FGLBCSettings, {"strides": []}, r"strides: expected one whole number .* of 1 to 8 blocks, found \[\]"),
         (LocalSTGCNSettings, {"strides": [2, 0]}, r"strides: expected one whole number .*, found \[2, 0\]"),
         (FGLBCSettings, {"strides": [1] * 9}, r"strides: expected one whole number"),
+        (FGLBCSettings, {"groups": 3}, r"groups: expected a number that divides channels: 64, found 3; 1 always does"),
+        (FedGNNSettings, {"hidden": 5}, r"groups: expected a number that divides hidden: 5, found 2"),
+        (LocalSTGCNSettings, {"channels": 7}, r"groups: expected a number that divides channels: 7, found 2"),
         (FGLBCSettings, {"window": 1}, r"window: expected at least 2, found 1"),
         (FGLBCSettings, {"temperature": -1}, r"temperature: expected at least 0, found -1"),
         (FGLBCSettings, {"privacy": "gaussian"}, r"privacy: expected one of .*, found 'gaussian'"),
@@ -167,7 +170,7 @@ def test_a_budget_that_no_noise_keeps_gets_a_sentence():
         outcome_of("fglbc", cohort(), epsilon=1e-7, delta=1e-9, local_epochs=2, steps=3)
 
 
-def test_one_subject_at_every_institution_is_trained_and_accounted_for():
+def test_a_single_training_subject_is_refused_under_noise_and_trained_without():
     inputs = cohort()
     labels = inputs.labels.copy()
     for place in range(3):
@@ -175,9 +178,9 @@ def test_one_subject_at_every_institution_is_trained_and_accounted_for():
             labels[fold, np.flatnonzero(inputs.training(fold) & (inputs.institution == place))[1:]] = -1
     few = replace(inputs, labels=labels)
     assert [int(few.training(0)[few.members(place)].sum()) for place in range(3)] == [1, 1, 1]
-    outcome = outcome_of("fglbc", few, **TRAINED)
-    check(few, outcome)
-    assert {(row["subjects"], row["sampling_rate"], row["steps"]) for row in outcome.privacy} == {(1, 1.0, 6)}
+    with pytest.raises(UserError, match=r"privacy of institution site-0: expected two or more .*found 1, .*join inst"):
+        outcome_of("fglbc", few, **TRAINED)
+    check(few, outcome_of("fglbc-no-dp", few, **TRAINED))
 
 
 @pytest.mark.parametrize("privacy", ["none", "paper"])

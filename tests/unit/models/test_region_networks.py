@@ -29,12 +29,12 @@ def drawn(network):
     return network
 
 
-def st_gcn(channels=6, kernel=3, strides=(2, 1, 2), *, edge_importance=True):
-    return drawn(STGCN(REGIONS, CLASSES, channels, kernel, strides, edge_importance=edge_importance))
+def st_gcn(channels=6, kernel=3, strides=(2, 1, 2), groups=2, *, edge_importance=True):
+    return drawn(STGCN(REGIONS, CLASSES, channels, kernel, strides, groups, edge_importance=edge_importance))
 
 
-def region_gnn(hidden=6, layers=2, *, edge_importance=True):
-    return drawn(RegionGNN(REGIONS, WINDOW, CLASSES, hidden, layers, edge_importance=edge_importance))
+def region_gnn(hidden=6, layers=2, groups=2, *, edge_importance=True):
+    return drawn(RegionGNN(REGIONS, WINDOW, CLASSES, hidden, layers, groups, edge_importance=edge_importance))
 
 
 NETWORKS = [st_gcn, region_gnn]
@@ -64,14 +64,14 @@ def gradients(network, windows, adjacency, labels):
 
 @pytest.mark.parametrize("edge_importance", [False, True])
 @pytest.mark.parametrize(
-    ("channels", "kernel", "strides"),
-    [(6, 3, (2, 1, 2)), (4, 5, (1, 1)), (8, 11, (4, 2, 2)), (3, 1, (3,)), (1, 3, (1, 2))],
+    ("channels", "kernel", "strides", "groups"),
+    [(6, 3, (2, 1, 2), 3), (4, 5, (1, 1), 1), (8, 11, (4, 2, 2), 2), (3, 1, (3,), 1), (1, 3, (1, 2), 1)],
 )
-def test_st_gcn_is_spatial_then_temporal_convolution(channels, kernel, strides, edge_importance):
-    network = st_gcn(channels, kernel, strides, edge_importance=edge_importance)
+def test_st_gcn_is_spatial_then_temporal_convolution(channels, kernel, strides, groups, edge_importance):
+    network = st_gcn(channels, kernel, strides, groups, edge_importance=edge_importance)
     windows, adjacency = subjects()
     expected = [
-        region_networks.st_gcn(weights_of(network), strides, *subject)
+        region_networks.st_gcn(weights_of(network), strides, groups, *subject)
         for subject in zip(windows.numpy(), adjacency.numpy(), strict=True)
     ]
     found = network(windows, adjacency).detach().numpy()
@@ -80,12 +80,12 @@ def test_st_gcn_is_spatial_then_temporal_convolution(channels, kernel, strides, 
 
 
 @pytest.mark.parametrize("edge_importance", [False, True])
-@pytest.mark.parametrize(("hidden", "layers"), [(6, 2), (16, 3), (5, 1)])
-def test_the_network_without_time_is_graph_convolutions_of_windows(hidden, layers, edge_importance):
-    network = region_gnn(hidden, layers, edge_importance=edge_importance)
+@pytest.mark.parametrize(("hidden", "layers", "groups"), [(6, 2, 3), (16, 3, 2), (5, 1, 1)])
+def test_the_network_without_time_is_graph_convolutions_of_windows(hidden, layers, groups, edge_importance):
+    network = region_gnn(hidden, layers, groups, edge_importance=edge_importance)
     windows, adjacency = subjects()
     expected = [
-        region_networks.region_gnn(weights_of(network), layers, *subject)
+        region_networks.region_gnn(weights_of(network), layers, groups, *subject)
         for subject in zip(windows.numpy(), adjacency.numpy(), strict=True)
     ]
     np.testing.assert_allclose(network(windows, adjacency).detach().numpy(), expected, rtol=0, atol=1e-8)
@@ -93,7 +93,7 @@ def test_the_network_without_time_is_graph_convolutions_of_windows(hidden, layer
 
 @pytest.mark.parametrize(("inputs", "outputs", "stride"), [(2, 8, 1), (8, 2, 1), (4, 4, 4), (1, 2, 4)])
 def test_the_product_with_the_graph_stands_on_either_side_of_time(inputs, outputs, stride):
-    block = Block(inputs, outputs, 3, stride).double()
+    block = Block(inputs, outputs, 3, stride, 2).double()
     with torch.no_grad():
         for weight in block.kernels.parameters():
             weight.normal_()
@@ -124,7 +124,7 @@ def test_the_order_of_regions_matters_to_the_edge_importance_alone(network):
 def test_st_gcn_reads_windows_of_any_length(time):
     network = st_gcn(4, 5, (2, 2))
     windows, adjacency = subjects(time)
-    expected = region_networks.st_gcn(weights_of(network), (2, 2), windows[0].numpy(), adjacency[0].numpy())
+    expected = region_networks.st_gcn(weights_of(network), (2, 2), 2, windows[0].numpy(), adjacency[0].numpy())
     np.testing.assert_allclose(network(windows, adjacency)[0].detach().numpy(), expected, rtol=0, atol=1e-8)
 
 
@@ -184,7 +184,7 @@ def test_gradients_are_those_of_finite_differences():
     def logits(*weights):
         return functional_call(network, dict(zip(names, weights, strict=True)), (windows, adjacency))
 
-    torch.autograd.gradcheck(logits, tuple(weight.detach().requires_grad_() for weight in network.parameters()))
+    assert torch.autograd.gradcheck(logits, tuple(each.detach().requires_grad_() for each in network.parameters()))
 
 
 @pytest.mark.parametrize("network", NETWORKS)

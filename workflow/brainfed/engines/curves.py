@@ -1,10 +1,13 @@
 """Scores and losses of the rounds of a training."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
+
+from brainfed.samples.labelled_subjects import IntArray, LabelledSubjects
 
 
 @dataclass(frozen=True)
@@ -28,3 +31,25 @@ class Curves:
     def until(self, number: int) -> dict[str, NDArray[np.float64]]:
         """Arrays of the rounds up to `number`, by name."""
         return {"probabilities": self.probabilities[: number + 1], "losses": self.losses[: number + 1]}
+
+
+def of_subjects(
+    inputs: LabelledSubjects,
+    members: Sequence[IntArray],
+    probabilities: NDArray[np.float64],
+    chosen: Callable[[int], NDArray[np.bool_]],
+) -> NDArray[np.float64]:
+    """(T, F, n, C) scores of subjects from (T, M, F, m, C) of the institutions; NaN of subjects that are not chosen.
+
+    Args:
+        inputs: subjects of the repeat.
+        members: (M,) positions of the subjects of each trainer.
+        probabilities: of every trainer's subjects, padded to the largest one.
+        chosen: fold -> (n,) mask.
+    """
+    found = np.full((len(probabilities), inputs.folds, len(inputs.subjects), inputs.classes), np.nan)
+    for fold in range(inputs.folds):
+        for place, own in enumerate(members):
+            kept = chosen(fold)[own]
+            found[:, fold, own[kept]] = probabilities[:, place, fold, : len(own)][:, kept]
+    return found

@@ -21,6 +21,7 @@ class RegionGNN(nn.Module):
         classes: C.
         hidden: channels of every layer.
         layers: number of graph convolutions.
+        groups: of channels that are normalised together.
         edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
     """
 
@@ -31,13 +32,14 @@ class RegionGNN(nn.Module):
         classes: int,
         hidden: int = 64,
         layers: int = 3,
+        groups: int = 2,
         *,
         edge_importance: bool = True,
     ) -> None:
         super().__init__()
         self.importance = EdgeImportance(regions) if edge_importance else None
         widths = [window] + [hidden] * layers
-        self.convolutions = nn.ModuleList(GraphConvolution(*width) for width in pairwise(widths))
+        self.convolutions = nn.ModuleList(GraphConvolution(*width, groups) for width in pairwise(widths))
         self.readout = nn.Linear(hidden, classes)
 
     def forward(self, windows: Tensor, adjacency: Tensor) -> Tensor:
@@ -58,11 +60,11 @@ class RegionGNN(nn.Module):
 class GraphConvolution(nn.Module):
     """relu(GroupNorm(P H W)), multiplied by P where there are fewer channels."""
 
-    def __init__(self, inputs: int, outputs: int) -> None:
+    def __init__(self, inputs: int, outputs: int, groups: int) -> None:
         super().__init__()
         self.inputs, self.outputs = inputs, outputs
         self.channels = nn.Conv1d(inputs, outputs, 1, bias=False)
-        self.norm = normalisation(outputs)
+        self.norm = normalisation(outputs, groups)
 
     def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
         """(B, outputs, R) from features (B, inputs, R) and P (B, R, R)."""

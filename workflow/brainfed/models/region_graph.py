@@ -33,12 +33,12 @@ class EdgeImportance(nn.Module):
         return adjacency * ((squares + squares.T) / 2)
 
 
-def normalisation(channels: int) -> nn.GroupNorm:
-    """Moments of one subject, over its regions, its time points and all channels; scale and shift by channel.
+def normalisation(channels: int, groups: int) -> nn.GroupNorm:
+    """Moments of one subject, over its regions, its time points and a group's channels; scale and shift by channel.
 
-    All channels are one group: in a group of its own, a channel's mean would be the same for all subjects.
+    In a group of its own a channel's mean would be the same for all subjects.
     """
-    return nn.GroupNorm(1, channels)
+    return nn.GroupNorm(groups, channels)
 
 
 def matrix(*shape: int) -> nn.Parameter:

@@ -22,6 +22,7 @@ class STGCN(nn.Module):
         channels: of every block; the input has one.
         kernel: time points of a temporal convolution, an odd number.
         strides: time points from one output to the next, one a block.
+        groups: of channels that are normalised together.
         edge_importance: whether the weights of edges are learnt (`EdgeImportance`).
     """
 
@@ -32,13 +33,16 @@ class STGCN(nn.Module):
         channels: int = 64,
         kernel: int = 11,
         strides: tuple[int, ...] = (1, 1, 1),
+        groups: int = 2,
         *,
         edge_importance: bool = True,
     ) -> None:
         super().__init__()
         self.importance = EdgeImportance(regions) if edge_importance else None
         widths = [1] + [channels] * len(strides)
-        blocks = (Block(*width, kernel, stride) for width, stride in zip(pairwise(widths), strides, strict=True))
+        blocks = (
+            Block(*width, kernel, stride, groups) for width, stride in zip(pairwise(widths), strides, strict=True)
+        )
         self.blocks = nn.ModuleList(blocks)
         self.readout = nn.Linear(channels, classes)
 
@@ -71,11 +75,11 @@ class Block(nn.Module):
     them; it stands where there are fewer columns (channels x time points).
     """
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, groups: int) -> None:
         super().__init__()
         self.inputs, self.outputs, self.stride = inputs, outputs, stride
         self.kernels = Kernels(inputs, outputs, kernel, stride)
-        self.norm = normalisation(outputs)
+        self.norm = normalisation(outputs, groups)
 
     def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
         """(B, outputs, ceil(T / stride), R) from features (B, inputs, T, R) and P (B, R, R)."""

@@ -52,7 +52,7 @@ def training_of(inputs, topology, settings, **options):
         "run": Run(precision="float64"),
         "shared_tensors": DECLARED,
         "axes": {"features": FEATURES, "classes": inputs.classes},
-        "record_pooling": pooled if topology == "central" else None,
+        "record_data": pooled if topology == "central" else None,
     } | options
     return PrivateTraining(start, cohort, inputs, settings, topology=topology, **given)
 

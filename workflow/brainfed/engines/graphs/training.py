@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.curves import of_subjects
 from brainfed.engines.graphs.clients import GraphClients
 from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.parameter_names import wire_name
@@ -113,7 +114,7 @@ def train_graphs(training: GraphTraining) -> Outcome:
     noise = WeightNoise(schedule.noise, inputs.streams, tuple(range(inputs.folds)))
     wire = Wire(ledger, {place: len(own) for place, own in enumerate(members)}, noise, reported)
     federate(clients, server, wire, schedule.rounds, training.run.checkpoint, training.run.progress)
-    scores = _scores(inputs, members, clients.curves.probabilities)
+    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
     _score_unseen(inputs, clients, members, scores)
     _record_help(clients, members, ledger)
     parameters = sum(parameter.numel() for parameter in training._module(0, 0).parameters())
@@ -130,16 +131,6 @@ def train_graphs(training: GraphTraining) -> Outcome:
         clusters=getattr(server, "clusters", None),
         member_scores=_member_scores(inputs, clients, members),
     )
-
-
-def _scores(inputs: GraphInputs, members: list[IntArray], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(T, F, n, C) probabilities of the subjects tested in each fold, from (T, M, F, n, C) of the institutions."""
-    scores = np.full((len(probabilities), inputs.folds, len(inputs.subjects), inputs.classes), np.nan)
-    for fold in range(inputs.folds):
-        for place, own in enumerate(members):
-            tested = inputs.fold[own] == fold
-            scores[:, fold, own[tested]] = probabilities[:, place, fold, : len(own)][:, tested]
-    return scores
 
 
 def _member_scores(inputs: GraphInputs, clients: GraphClients, members: list[IntArray]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.curves import of_subjects
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
@@ -48,7 +49,7 @@ class PrivateTraining:
         shared_tensors: tensors that may leave an institution, name -> axes.
         axes: sizes of axes that the ledger knows.
         server: of a federated training.
-        record_pooling: records the data that leave the institutions for a central training.
+        record_data: records what leaves the institutions before the first round: pooled data, or a shared graph.
     """
 
     network: Callable[[int, int], torch.nn.Module]
@@ -60,7 +61,7 @@ class PrivateTraining:
     shared_tensors: Mapping[str, tuple[str, ...]]
     axes: Mapping[str, int]
     server: Server = FedAvg
-    record_pooling: Callable[[Ledger], None] | None = None
+    record_data: Callable[[Ledger], None] | None = None
 
     @property
     def members(self) -> list[IntArray]:
@@ -106,8 +107,8 @@ def train_private(training: PrivateTraining) -> Outcome:
     clients, members = training.clients(), training.members
     federated = training.topology == "federated"
     ledger = Ledger(training.shared_tensors, training.axes)
-    if training.record_pooling and len(inputs.institutions) > 1:
-        training.record_pooling(ledger)
+    if training.record_data and len(inputs.institutions) > 1:
+        training.record_data(ledger)
     server = training.server(clients.institutions, clients.start()) if federated else Alone(clients.institutions)
     wire = Wire(
         ledger,
@@ -115,11 +116,11 @@ def train_private(training: PrivateTraining) -> Outcome:
         WeightNoise(0.0, inputs.streams, clients.cohort.folds),
     )
     federate(clients, server, wire, schedule.rounds, training.run.checkpoint, training.run.progress)
-    scores = _of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
+    scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
     if training.topology == "local":
         _score_unseen(inputs, clients, members, scores)
     _record_help(clients, members, ledger, shared=federated)
-    trained = _of_subjects(inputs, members, clients.member_probabilities()[None], inputs.training)[0]
+    trained = of_subjects(inputs, members, clients.member_probabilities()[None], inputs.training)[0]
     parameters = sum(each.numel() for each in clients.modules[0][0].parameters())
     counts = {"parameters": parameters, "rounds": schedule.rounds, "local_epochs": schedule.local_epochs}
     # Pooled institutions have one loss.
@@ -135,21 +136,6 @@ def train_private(training: PrivateTraining) -> Outcome:
         member_scores=trained,
         privacy=tuple(spending_row(each, schedule) for each in clients.spendings()),
     )
-
-
-def _of_subjects(
-    inputs: LabelledSubjects,
-    members: Sequence[IntArray],
-    probabilities: NDArray[np.float64],
-    chosen: Callable[[int], NDArray[np.bool_]],
-) -> NDArray[np.float64]:
-    """(T, F, n, C) from (T, M, F, n, C) of the institutions, of the subjects chosen in each fold."""
-    found = np.full((len(probabilities), inputs.folds, len(inputs.subjects), inputs.classes), np.nan)
-    for fold in range(inputs.folds):
-        for place, own in enumerate(members):
-            kept = chosen(fold)[own]
-            found[:, fold, own[kept]] = probabilities[:, place, fold, : len(own)][:, kept]
-    return found
 
 
 def _score_unseen(

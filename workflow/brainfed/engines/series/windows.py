@@ -52,10 +52,12 @@ class SeriesWindows:
         shared = self._adjacencies[int(self._means[place, position])]
         return torch.from_numpy(found), shared.expand(len(cut), -1, -1)
 
-    def windows_of(self, place: int, position: int, samples: Tensor, moment: Moment | None) -> Tensor:
+    def windows_of(self, place: int, _position: int, samples: Tensor, moment: Moment | None) -> Tensor:
         """(b,) numbers of windows of each sample."""
-        own = self.members[place][samples.numpy()]
-        return torch.tensor([len(self._offsets(place, position, int(each), moment)) for each in own])
+        if moment is not None:
+            return torch.ones(len(samples), dtype=torch.long)
+        lengths = self.inputs.lengths[self.members[place][samples.numpy()]]
+        return torch.tensor([len(test_offsets(int(each), self.length)) for each in lengths])
 
     def _offsets(self, place: int, position: int, owner: int, moment: Moment | None) -> tuple[int, ...]:
         timepoints = int(self.inputs.lengths[owner])

@@ -14,6 +14,9 @@ from brainfed.runtime.settings import setting
 
 UNIT = "subject"
 
+NOT_OF_TWINS = ("privacy", "epsilon", "delta", "clip")
+"""Settings that no twin has, because its training is not private."""
+
 SMALLEST_DELTA = 1e-12
 """Below it rounding dominates Opacus' PRV accountant."""
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from brainfed.federation.aggregation import average
 from brainfed.federation.message import Message
+from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.errors import UserError
 
 FloatArray = NDArray[np.float64]
@@ -28,7 +29,7 @@ ROUNDING = 1e-7
 """Share of a vector's norm below which its scores are rounding."""
 
 
-class SimilarityWeighted:
+class SimilarityWeighted(FedAvg):
     """One shared model: the mean of the replies, weighted by their similarity to what the server did last.
 
     All institutions with training samples weigh the same in the first round, and after a round that changed nothing.
@@ -54,21 +55,17 @@ class SimilarityWeighted:
     ) -> None:
         if components is not None and components < 1:
             raise ValueError(f"expected at least one component, found {components=}")
-        self.institutions, self.tau, self.components, self.literal = institutions, tau, components, literal
-        self.tensors = {name: tensor.clone() for name, tensor in start.items()}
+        super().__init__(institutions, start, choose=choose)
+        self.tau, self.components, self.literal = tau, components, literal
         self.previous = {name: tensor.clone() for name, tensor in start.items()}
         """The model a round before."""
-        self._choose, self._folds = choose, len(next(iter(start.values())))
+        self._folds = len(next(iter(start.values())))
         self._shares: list[FloatArray] = []
 
     @property
     def shares(self) -> FloatArray:
         """(T, F, M) alpha of each round until now, also of a resumed training; 0 where an institution took no part."""
         return np.array(self._shares).reshape(-1, self._folds, len(self.institutions))
-
-    def choose(self, number: int) -> tuple[int, ...]:
-        """The institutions drawn for this round."""
-        return self.institutions if self._choose is None else self._choose(number)
 
     @torch.no_grad()
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
@@ -90,13 +87,6 @@ class SimilarityWeighted:
                 shares[fold, places] = similarity_weights(similarity, self.tau)
         self._shares.append(shares)
         self._average(replies, shares)
-
-    def broadcast(self, number: int) -> Mapping[int, Message]:
-        """The model to all institutions; nothing before the first round."""
-        if number == 0:
-            return {}
-        message = Message(self.tensors)
-        return dict.fromkeys(self.institutions, message)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The model, the one before, and the shares of all rounds."""

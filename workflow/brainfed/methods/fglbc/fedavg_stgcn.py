@@ -2,24 +2,14 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import (
-    MEAN_ADJACENCY,
-    STGCN_TENSORS,
-    FederatedSubjectSettings,
-    STGCNSettings,
-    require_own_graphs,
-)
+from brainfed.federation.privacy.settings import NOT_OF_TWINS
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSTGCNSettings
 from brainfed.methods.method import Method, Twins
 
 
 @dataclass(frozen=True)
-class FedAvgSTGCNSettings(STGCNSettings, FederatedSubjectSettings):
+class FedAvgSTGCNSettings(FederatedSTGCNSettings):
     """The network's settings and the federation's."""
-
-    def __post_init__(self) -> None:
-        STGCNSettings.__post_init__(self)
-        FederatedSubjectSettings.__post_init__(self)
-        require_own_graphs(self.privacy, self.adjacency)
 
 
 METHOD = Method(
@@ -33,7 +23,7 @@ METHOD = Method(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
-        apart=("privacy", "epsilon", "delta", "clip"),
+        apart=NOT_OF_TWINS,
     ),
     needs=("series",),
     gpu=True,

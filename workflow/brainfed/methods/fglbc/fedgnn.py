@@ -2,23 +2,14 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fglbc.settings import (
-    MEAN_ADJACENCY,
-    REGION_GNN_TENSORS,
-    FederatedSubjectSettings,
-    RegionGNNSettings,
-    require_own_graphs,
-)
+from brainfed.federation.privacy.settings import NOT_OF_TWINS
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, REGION_GNN_TENSORS, FederatedRegionGNNSettings
 from brainfed.methods.method import Method, Twins
 
 
 @dataclass(frozen=True)
-class FedGNNSettings(RegionGNNSettings, FederatedSubjectSettings):
+class FedGNNSettings(FederatedRegionGNNSettings):
     """The network's settings and the federation's."""
-
-    def __post_init__(self) -> None:
-        FederatedSubjectSettings.__post_init__(self)
-        require_own_graphs(self.privacy, self.adjacency)
 
 
 METHOD = Method(
@@ -32,7 +23,7 @@ METHOD = Method(
         "gnn-local",
         "gnn-central",
         "The twins train without noise.",
-        apart=("privacy", "epsilon", "delta", "clip"),
+        apart=NOT_OF_TWINS,
     ),
     needs=("series",),
     gpu=True,

@@ -3,19 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.fglbc.settings import (
-    MEAN_ADJACENCY,
-    STGCN_TENSORS,
-    FederatedSubjectSettings,
-    STGCNSettings,
-    require_own_graphs,
-)
+from brainfed.federation.privacy.settings import NOT_OF_TWINS
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY, STGCN_TENSORS, FederatedSTGCNSettings
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
-class FGLBCSettings(STGCNSettings, FederatedSubjectSettings):
+class FGLBCSettings(FederatedSTGCNSettings):
     """The network's settings, the federation's, and those of the server's mean."""
 
     aggregation: Literal["similarity", "printed"] = setting(
@@ -31,11 +26,6 @@ class FGLBCSettings(STGCNSettings, FederatedSubjectSettings):
         minimum=0,
     )
 
-    def __post_init__(self) -> None:
-        STGCNSettings.__post_init__(self)
-        FederatedSubjectSettings.__post_init__(self)
-        require_own_graphs(self.privacy, self.adjacency)
-
 
 METHOD = Method(
     name="fglbc",
@@ -48,7 +38,7 @@ METHOD = Method(
         "stgcn-local",
         "stgcn-central",
         "The twins train without noise.",
-        apart=("aggregation", "temperature", "components", "privacy", "epsilon", "delta", "clip"),
+        apart=("aggregation", "temperature", "components", *NOT_OF_TWINS),
     ),
     needs=("series",),
     gpu=True,

@@ -22,6 +22,12 @@ class SeriesNetworkSettings:
         "cover the scan. A shorter scan is wrapped: it starts again at its end.",
         minimum=2,
     )
+    groups: int = setting(
+        2,
+        "Groups of channels of the normalisation, which divide the channels. A group is normalised over its channels, "
+        "regions and time points of one subject.",
+        minimum=1,
+    )
     adjacency: Literal["subject", "cohort_mean"] = setting(
         "subject",
         "subject: the subject's own correlations above 0; cohort_mean: their mean over the training subjects, which "
@@ -54,6 +60,7 @@ class STGCNSettings(SeriesNetworkSettings):
             raise ValueError(
                 f"kernel: expected an odd number of time points, found {self.kernel}; {self.kernel + 1} is one"
             )
+        require_equal_groups(self.groups, "channels", self.channels)
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,9 @@ class RegionGNNSettings(SeriesNetworkSettings):
     hidden: int = setting(64, "Width of its layers.", minimum=1)
     layers: int = setting(3, "Graph convolutions.", minimum=1, maximum=MOST_BLOCKS)
     edge_importance: bool = setting(True, "Whether a factor for each edge is learnt.")
+
+    def __post_init__(self) -> None:
+        require_equal_groups(self.groups, "hidden", self.hidden)
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,16 @@ class FederatedSubjectSettings(PrivateSchedule):
         return self
 
 
+def require_equal_groups(groups: int, name: str, channels: int) -> None:
+    """Refuse groups that do not divide the channels of setting `name`.
+
+    Raises:
+        ValueError: they do not.
+    """
+    if channels % groups:
+        raise ValueError(f"groups: expected a number that divides {name}: {channels}, found {groups}; 1 always does")
+
+
 def require_own_graphs(privacy: Calibration, adjacency: str) -> None:
     """Refuse a privacy setting under which a graph of all subjects leaves the institutions without noise.
 
@@ -124,6 +144,26 @@ def require_own_graphs(privacy: Calibration, adjacency: str) -> None:
             f"adjacency: expected subject under privacy: {privacy}, found {adjacency}, whose sums of correlations "
             "leave every institution without noise; set privacy: none"
         )
+
+
+@dataclass(frozen=True)
+class FederatedSTGCNSettings(STGCNSettings, FederatedSubjectSettings):
+    """A spatio-temporal network and its federation."""
+
+    def __post_init__(self) -> None:
+        STGCNSettings.__post_init__(self)
+        FederatedSubjectSettings.__post_init__(self)
+        require_own_graphs(self.privacy, self.adjacency)
+
+
+@dataclass(frozen=True)
+class FederatedRegionGNNSettings(RegionGNNSettings, FederatedSubjectSettings):
+    """A network without convolution over time and its federation."""
+
+    def __post_init__(self) -> None:
+        RegionGNNSettings.__post_init__(self)
+        FederatedSubjectSettings.__post_init__(self)
+        require_own_graphs(self.privacy, self.adjacency)
 
 
 READOUT: Mapping[str, tuple[str, ...]] = {"readout.weight": ("classes", "channels"), "readout.bias": ("classes",)}

@@ -75,7 +75,7 @@ class SeriesTraining:
                 shared_tensors=self.method.shared_tensors,
                 axes=self.axes,
                 server=self.server,
-                record_pooling=self.record_crossings,
+                record_data=self.record_crossings,
             )
         )
         short = {"wrapped_subjects": wrapped(self.inputs.lengths, self.settings.window)}
@@ -92,6 +92,7 @@ class SeriesTraining:
                 settings.channels,
                 settings.kernel,
                 settings.strides,
+                settings.groups,
                 edge_importance=settings.edge_importance,
             )
         else:
@@ -101,6 +102,7 @@ class SeriesTraining:
                 inputs.classes,
                 settings.hidden,
                 settings.layers,
+                settings.groups,
                 edge_importance=settings.edge_importance,
             )
         network.start(inputs.streams, fold, place)

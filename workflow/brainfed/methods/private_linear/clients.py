@@ -5,9 +5,9 @@ is
 
     -r_i x_i',    r_i = v_c (t_i - W x_i),
 
-of norm |r_i|: the clipped gradient needs no gradient of a single subject, and the sum is one product. Another subject
-more or less moves it by at most C. An institution adds N(0, (z C)^2) to every entry with the noise multiplier z, before
-the sum leaves it. A score x'w has noise of variance z^2 C^2 an institution and step then, for any number of features.
+of norm |r_i|: the clipped gradient needs no gradient of a single subject, and the sum is one product. The data of one
+subject move it by at most C. An institution adds N(0, (z C)^2) to every entry with the noise multiplier z, before the
+sum leaves it. A score x'w has noise of variance z^2 C^2 an institution and step then, for any number of features.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
 """Settings of private methods on rows of features.
 
 Neighbouring data sets differ by one subject of one institution, and a server that is not trusted sees every message of
-an institution. Whatever subjects enter is paid for: beside gradients also means and z-scores over training subjects,
-selected columns and references. The rows are therefore made from each subject alone. The numbers of training subjects
-are public, as they are for DP-SGD.
+an institution. Everything that is computed from several subjects spends epsilon: gradients, but also means and z-scores
+over training subjects, selected columns and references. The rows are therefore made from each subject alone. The
+numbers of training subjects are public, as they are for DP-SGD.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.privacy.schedule import PrivateSchedule
-from brainfed.federation.privacy.settings import PRIVACY_DESCRIPTION, Calibration, PrivacySettings
+from brainfed.federation.privacy.settings import NOT_OF_TWINS, PRIVACY_DESCRIPTION, Calibration, PrivacySettings
 from brainfed.runtime.settings import setting
-
-OF_PRIVACY = ("privacy", "epsilon", "delta", "clip")
-"""Settings that no twin has, because its training is not private."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +80,10 @@ class PrivateMLPSettings(PrivateNetworkSettings):
     hidden: tuple[int, int] = setting((64, 32), "Widths of the two hidden layers.")
 
 
-STEPS = (*OF_PRIVACY, "rounds", "learning_rate", "balance", "centre")
+STEPS = (*NOT_OF_TWINS, "rounds", "learning_rate", "balance", "centre")
 """Settings of private ridge that no twin has."""
 
-NETWORK_STEPS = (*OF_PRIVACY, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
+NETWORK_STEPS = (*NOT_OF_TWINS, "batch", "optimiser", "learning_rate", "momentum", "row_norm", "centre")
 """Settings of private networks that no twin has."""
 
 RIDGE_TENSORS: Mapping[str, tuple[str, ...]] = {

@@ -129,10 +129,8 @@ def _finding(leaks: Sequence[Leak]) -> str:
     federated = [leak for leak in leaks if leak.variant.topology == "federated"]
     best = max(federated or leaks, key=lambda leak: (leak.score, leak.variant.name))
     which = "federated method" if federated else "method"
-    name = f"The best-scoring {which}, {best.variant.title},"
-    if best.low <= 0.5:
-        return f"{name} withstands this attack: its AUC of {rounded(best.auc, 2)} is no better than chance"
-    return f"{name} reveals its training subjects to an attack with an AUC of {rounded(best.auc, 2)}"
+    above = "its interval contains 0.5" if best.low <= 0.5 else "its interval lies above 0.5"
+    return f"{best.variant.title}, the best-scoring {which}: AUC of the attack {rounded(best.auc, 2)}, {above}"
 
 
 def _key(figure: Figure, leaks: Sequence[Leak]) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.rounding import NONE
-from brainfed.reporting.rounding import short as without_zero
+from brainfed.reporting.rounding import NONE, short
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.audit import spent
 from brainfed.reporting.tables.privacy.fglbc_numbers import DATA, FGLBC_PAPER, FGLBC_SOURCE, printed_accuracies
@@ -69,7 +68,7 @@ def wrapped_sentence(variants: Sequence[ShownVariant]) -> str:
         if variant.setting("window") is not None and variant.costs:
             counts = json.loads(Path(variant.costs[0]).read_text(encoding="utf-8"))["counts"]
             found[int(variant.setting("window"))] = int(counts["wrapped_subjects"])
-    parts = [f"{short} shorter than the window of {window} volumes" for window, short in sorted(found.items()) if short]
+    parts = [f"{scans} shorter than the window of {window} volumes" for window, scans in sorted(found.items()) if scans]
     if not parts:
         return ""
     return f"Scans that are repeated from their beginning to fill a window: {listed(parts, 'and')}."
@@ -81,7 +80,7 @@ def is_private(variant: ShownVariant) -> bool:
 
 
 def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]:
-    """`At epsilon = 5: ...` for every budget that the accountant keeps, with the best and the second best."""
+    """`At epsilon = 5: ...` for every budget that the accountant keeps, its methods from the best on."""
     kept = [variant for variant in private if variant.setting("privacy") == "accountant"]
     found = []
     for budget in sorted({float(variant.setting("epsilon")) for variant in kept}):
@@ -92,7 +91,7 @@ def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]
         if ranked:
             parts = [f"{_plain(variant)} {interval}" for variant, interval in ranked]
             above = [variant for variant, interval in ranked if interval.known and interval.low > 0.5]
-            chance = "" if above else " None is above chance beyond its interval."
+            chance = "" if above else " No interval lies above 0.5."
             found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{chance}")
     return found
 
@@ -114,7 +113,7 @@ def _cells(outline: ExperimentOutline, scored: Scored, variant: ShownVariant, *,
     ]
     if printed:
         numbers = printed_accuracies(outline, variant)
-        cells += [Cell(NONE) if each is None else Cell(without_zero(each), each, printed=True) for each in numbers]
+        cells += [Cell(NONE) if each is None else Cell(short(each), each, printed=True) for each in numbers]
     return tuple(cells)
 
 

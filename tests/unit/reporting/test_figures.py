@@ -245,9 +245,9 @@ FIGURES = {
     "gain": lambda: gain_figure(gain(), VARIANTS, Scored(runs(), 0.25)),
     "gain-without-twins": lambda: gain_figure(gain().head(0), VARIANTS, Scored(runs(), 0.25)),
     "learning": lambda: learning_figure(history(), VARIANTS),
-    "leakage": lambda: leakage_figure("lira", leaks()),
-    "leakage-of-one": lambda: leakage_figure("loss", leaks(1)),
-    "leakage-unknown": lambda: leakage_figure("loss", []),
+    "leakage": lambda: leakage_figure(leaks()),
+    "leakage-of-one": lambda: leakage_figure(leaks(1)),
+    "leakage-unknown": lambda: leakage_figure([]),
     "learning-without-rounds": lambda: learning_figure(history().head(0), VARIANTS),
 }
 

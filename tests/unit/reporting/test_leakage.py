@@ -82,7 +82,7 @@ def test_bars_are_kept_free():
 def test_long_names_are_cut():
     variant = ShownVariant("x" * 300, "fedgcn", "FedGCN", "federated", topology="federated")
     with drawing():
-        axes = leakage_figure("lira", [Leak(variant, 0.7, 0.6, 0.5, 0.7, 0)]).axes[0]
+        axes = leakage_figure([Leak(variant, 0.7, 0.6, 0.5, 0.7, 0)]).axes[0]
     assert max(len(text.get_text()) for text in axes.texts) == LONGEST
 
 
@@ -94,7 +94,7 @@ def test_marks_grow_with_bytes_and_are_empty_without_any():
     assert radius(0) < radius(10**4) < radius(10**8)
     variant = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", topology="federated")
     with drawing():
-        axes = leakage_figure("lira", [Leak(variant, 0.7, 0.6, 0.5, 0.7, sent) for sent in (0, 10**6)]).axes[0]
+        axes = leakage_figure([Leak(variant, 0.7, 0.6, 0.5, 0.7, sent) for sent in (0, 10**6)]).axes[0]
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
     assert faces == [variant.colour, "white"], "the largest lies below the others"
 
@@ -116,7 +116,9 @@ def test_the_table_has_the_attacks_beside_the_guarantee(experiment):
 
 @pytest.mark.parametrize(("held_out", "shown"), [(99, "\u2013"), (100, "25.0 %")])
 def test_true_positives_need_a_hundred_people_held_out(experiment, tmp_path, held_out, shown):
-    table = pd.read_csv(experiment["tables"]["audit"], sep="\t").assign(non_members=held_out, tpr=0.25)
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t").assign(
+        non_members=held_out, tpr=0.25, tpr_low=0.2, tpr_high=0.3
+    )
     experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
     write_tsv(tmp_path / "audit.tsv", table)
     assert {row.cells[2].text for row in audited(experiment).rows} == {shown}
@@ -153,8 +155,8 @@ def test_one_repeat_has_the_loss_threshold_alone(experiment, tmp_path):
     assert found.shadows == 0
     assert {row.cells[1].text for row in found.rows} == {"–"}
     variants = read_experiment({"cohort": "toy", **experiment}).variants
-    attack, leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
-    assert attack == "loss"
+    leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
+    assert {leak.attack for leak in leaks} == {"loss"}
     assert len(leaks) == len(found.rows)
 
 
@@ -168,11 +170,42 @@ def test_the_page_says_where_an_attack_finds_the_site(outline, tmp_path):
     assert (found.shadows, found.whole_sites) == (0, True)
     page = " ".join(render(read_outline(outline), CAPTIONS).split())
     assert "The loss threshold also finds that a model does not know a site" in page
+    assert "figure-leakage" not in page
+
+
+def test_the_picture_has_the_stronger_attack_of_each_method(experiment, tmp_path):
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t")
+    strong = (table["variant"] == "fedgcn") & (table["attack"] == "loss")
+    table.loc[strong, ["auc", "auc_low", "auc_high"]] = 0.99, 0.98, 1.0
+    write_tsv(tmp_path / "audit.tsv", table)
+    variants = read_experiment({"cohort": "toy", **experiment}).variants
+    leaks = {
+        leak.variant.name: leak
+        for leak in read_leaks(variants, experiment["tables"]["summary"], str(tmp_path / "audit.tsv"))
+    }
+    assert (leaks["fedgcn"].attack, leaks["fedgcn"].auc, leaks["fedgcn"].low) == ("loss", 0.99, 0.98)
+    held = table.set_index(["variant", "attack"])["auc"]
+    for name, leak in leaks.items():
+        assert leak.auc == max(held[name, "lira"], held[name, "loss"]) == held[name, leak.attack]
+    assert "lira" in {leak.attack for leak in leaks.values()}
+    with drawing():
+        assert (
+            "the stronger attack (LiRA or loss threshold)" in leakage_figure(list(leaks.values())).axes[0].get_xlabel()
+        )
+
+
+@pytest.mark.parametrize(("high", "shown"), [(0.74, "25.0 %"), (0.76, "\u2013")])
+def test_true_positives_without_any_precision_are_not_shown(experiment, tmp_path, high, shown):
+    table = pd.read_csv(experiment["tables"]["audit"], sep="\t")
+    table = table.assign(non_members=200, tpr=0.25, tpr_low=0.25, tpr_high=high)
+    experiment["tables"]["audit"] = str(tmp_path / "audit.tsv")
+    write_tsv(tmp_path / "audit.tsv", table)
+    assert {row.cells[2].text for row in audited(experiment).rows} == {shown}
 
 
 def test_bytes_are_those_of_all_stages_both_ways(experiment):
     variants = read_experiment({"cohort": "toy", **experiment}).variants
-    _, leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
+    leaks = read_leaks(variants, experiment["tables"]["summary"], experiment["tables"]["audit"])
     sent = {leak.variant.name: leak.sent for leak in leaks}
     assert (sent["majority"], sent["fedgcn"], sent["fedni"]) == (0, 2 * 2048, 2048 + 4_000_000)
 

@@ -53,7 +53,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
         _chapter(cohort, read_captions(captions, cohort.words), show_subjects=outline.show_subjects)
         for cohort in outline.cohorts
     ]
-    audited = any(experiment.audit for chapter in chapters for experiment in chapter.experiments)
+    audits = [experiment.audit for chapter in chapters for experiment in chapter.experiments if experiment.audit]
     environment = Environment(
         loader=PackageLoader("brainfed.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -71,7 +71,8 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
         families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
         fewest=FEWEST,
-        audited=audited,
+        audited=bool(audits),
+        guaranteed=any(audit.private for audit in audits),
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),
@@ -88,7 +89,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
                 for cohort in outline.cohorts for experiment in cohort.experiments for variant in experiment.variants
             },
             {cohort.source for cohort in outline.cohorts},
-            audited=audited,
+            audited=bool(audits),
         ),
     )  # fmt: skip
 

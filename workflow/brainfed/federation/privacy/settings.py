@@ -35,11 +35,15 @@ class PrivacySettings:
     """Differentially private local training (Abadi et al. 2016)."""
 
     privacy: Calibration = setting("none", PRIVACY_DESCRIPTION)
-    epsilon: float = setting(10.0, "Privacy budget of an institution.", minimum=0)
+    epsilon: float = setting(10.0, "Privacy budget of an institution, above 0.", minimum=0)
     delta: float = setting(
-        1e-5, "Probability that the guarantee fails; below 1 / training subjects of any institution.", minimum=0
+        1e-5,
+        "Probability that the guarantee fails; above 0, below 1 / training subjects of any institution.",
+        minimum=0,
     )
-    clip: float = setting(1.0, "Largest L2 norm C of one subject's gradient; noise is relative to it.", minimum=0)
+    clip: float = setting(
+        1.0, "Largest L2 norm C of one subject's gradient, above 0; noise is relative to it.", minimum=0
+    )
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < inf:

@@ -22,6 +22,8 @@ CONTROL = "ridge-overfitted"
 """Shipped variant that every attack must find."""
 FEWEST = 100
 """Held-out subjects of a model below which a threshold at 1 % false positives lets none pass."""
+WIDEST = 0.5
+"""Interval of true positives above which their number is not shown."""
 ATTACK_TITLES = {LIRA: "LiRA", LOSS: "loss threshold"}
 Held = Mapping[tuple[str, str], Mapping[Hashable, Any]]
 """(variant, attack) -> a row of the table."""
@@ -62,6 +64,7 @@ class Leak:
         score: mean AUC over institutions and runs.
         auc, low, high: of the attack.
         sent: bytes that cross institutions in one run.
+        attack: whose AUC it is, `lira` or `loss`.
     """
 
     variant: ShownVariant
@@ -70,6 +73,7 @@ class Leak:
     low: float
     high: float
     sent: int
+    attack: str = LOSS
 
 
 def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
@@ -95,8 +99,8 @@ def read_audit(outline: ExperimentOutline, scored: Scored) -> AuditTable | None:
     )
 
 
-def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> tuple[str, list[Leak]]:
-    """The attack that the figure shows, LiRA if it was made, and every audited method.
+def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> list[Leak]:
+    """Every audited method at the stronger of its attacks: each of them is a lower bound of what the method reveals.
 
     Args:
         variants: of the experiment, with the `cost.json` of their first repeat.
@@ -104,14 +108,15 @@ def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> tu
         audit: table of the attacks.
     """
     held, scores = _held(pd.read_csv(audit, sep="\t")), mean_scores(pd.read_csv(summary, sep="\t"))
-    attack = LIRA if any(name == LIRA for _, name in held) else LOSS
     found = []
     for variant in by_family(variants):
-        row = held.get((variant.name, attack))
-        if row is not None and np.isfinite(row["auc"]) and np.isfinite(scores.get(variant.name, np.nan)):
+        every = [(name, held[variant.name, name]) for name in (LIRA, LOSS) if (variant.name, name) in held]
+        known = [(name, row) for name, row in every if np.isfinite(row["auc"])]
+        if known and np.isfinite(scores.get(variant.name, np.nan)):
+            attack, row = max(known, key=lambda each: float(each[1]["auc"]))
             auc, low, high = (float(row[name]) for name in ("auc", "auc_low", "auc_high"))
-            found.append(Leak(variant, scores[variant.name], auc, low, high, bytes_sent(variant)))
-    return attack, found
+            found.append(Leak(variant, scores[variant.name], auc, low, high, bytes_sent(variant), attack))
+    return found
 
 
 def bytes_sent(variant: ShownVariant) -> int:
@@ -169,6 +174,8 @@ def _interval(row: Mapping[Hashable, Any] | None, name: str) -> Cell:
         return Cell(NONE)
     if name == "tpr" and row["non_members"] < FEWEST:
         return Cell(NONE, note="too few subjects")
+    if name == "tpr" and row["tpr_high"] - row["tpr_low"] > WIDEST:
+        return Cell(NONE, note="too uncertain")
     value, low, high = (float(row[name + end]) for end in ("", "_low", "_high"))
     shown = [rounded(each, 2) if name == "auc" else f"{rounded(100 * each, 1)} %" for each in (value, low, high)]
     return Cell(shown[0], value, f"[{shown[1]}, {shown[2]}]")

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from brainfed.evaluation.audit.audit import LIRA, LOSS
 from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.figures.style import (
     FAINT,
@@ -40,10 +41,10 @@ LINED = 9.0
 def draw_leakage(variants: Sequence[ShownVariant], summary: str, audit: str, output: str) -> None:
     """Write the figure as SVG; the arguments are those of `read_leaks`."""
     with drawing():
-        save_svg(leakage_figure(*read_leaks(variants, summary, audit)), output)
+        save_svg(leakage_figure(read_leaks(variants, summary, audit)), output)
 
 
-def leakage_figure(attack: str, leaks: Sequence[Leak]) -> Figure:
+def leakage_figure(leaks: Sequence[Leak]) -> Figure:
     """Every method at its AUC and at the AUC of the attack; the area of a mark grows with the bytes that it sends."""
     if not leaks:
         return note_figure("no method gives the scores of its training subjects")
@@ -64,11 +65,19 @@ def leakage_figure(attack: str, leaks: Sequence[Leak]) -> Figure:
         )  # fmt: skip
     _label(axes, leaks)
     axes.grid()
-    axes.set_xlabel(f"AUC of an attack on membership ({ATTACK_TITLES[attack]}), with its 95 % interval over people")
+    axes.set_xlabel(f"AUC of {_attacks(leaks)} on membership, with its 95 % interval over people")
     axes.set_ylabel("AUC of the method, mean over institutions and runs")
     headed(figure, _finding(leaks))
     _key(figure, leaks)
     return figure
+
+
+def _attacks(leaks: Sequence[Leak]) -> str:
+    """The attack, or that it is the stronger one of each method."""
+    made = {leak.attack for leak in leaks}
+    if len(made) > 1:
+        return f"the stronger attack ({ATTACK_TITLES[LIRA]} or {ATTACK_TITLES[LOSS]})"
+    return f"an attack ({ATTACK_TITLES[made.pop()]})"
 
 
 def radius(sent: int) -> float:

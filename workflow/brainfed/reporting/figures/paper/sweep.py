@@ -1,6 +1,7 @@
 """Accuracy and AUC against one swept setting (FedNI Fig. 8: the number of neighbours k)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -54,19 +55,20 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         _paper(axes, outline, axis, places, metric)
         axes.set_xlabel(axis_title(axis) + (" (neighbours of a subject)" if axis == "graph.k" else ""))
         axes.set_ylabel(f"{title} (mean over runs)")
-    headed(figure, sweep_finding(swept[0], PageTests(scored, outline.variants, outline.reference), axis))
+    best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
+    headed(figure, sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis))
     key_below(figure, _key(outline, swept, level, axis))
     return figure
 
 
 def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
-    """Position of the highest point of the first line, and its difference from the shipped value or the lowest one."""
+    """Position of the highest point of a line, and its difference from the shipped value or the lowest one."""
     name = axis_title(axis)
     scores = [compared.scored.interval(variant.name, "accuracy") for variant in series.variants]
     best = int(np.argmax([score.mean for score in scores]))
     usual = series.variants[0].shipped.get(axis)
     base = series.values.index(usual) if usual in series.values else 0
-    best_value = f"{series.title} is most accurate at {name} = {series.values[best]} ({scores[best].text})"
+    best_value = f"{series.title} is most accurate at {name} = {_shown(series.values[best])} ({scores[best].text})"
     reference = series.variants[base].name
     others = [variant.name for variant in series.variants if variant.name != reference]
     tests = compared.differences(reference, others, "accuracy")
@@ -74,7 +76,7 @@ def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:
         return f"{best_value}; too few runs to test it"
     count = sum(significant(p) for _, p in tests.values())
     counted = compared.counted(reference, others, "accuracy")
-    usually = f"{name} = {series.values[base]}" + (f" (Holm-corrected {counted})" if counted else "")
+    usually = f"{name} = {_shown(series.values[base])}" + (f" (Holm-corrected {counted})" if counted else "")
     if not count:
         return f"{best_value}; no value differs significantly from {usually}"
     return (
@@ -91,7 +93,7 @@ def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
             axes.set_xscale("log")
     else:
         places = {value: float(index) for index, value in enumerate(values)}
-    axes.set_xticks(list(places.values()), [str(value) for value in values])
+    axes.set_xticks(list(places.values()), [_shown(value) for value in values])
     axes.minorticks_off()
     axes.grid(axis="y")
     return places
@@ -100,14 +102,24 @@ def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
 def _line(
     axes: Axes, one: Series, places: dict[object, float], scored: Scored, metric: str, number: int, count: int
 ) -> None:
-    colour, marker = SERIES[number % len(SERIES)]
+    style = _style(number)
     found = [scored.interval(variant.name, metric) for variant in one.variants]
     x = _beside(axes, np.array([places[value] for value in one.values]), number - (count - 1) / 2)
     mean = np.array([score.mean for score in found])
     reach = np.nan_to_num(np.array([[score.mean - score.low, score.high - score.mean] for score in found])).T
-    axes.errorbar(
-        x, mean, yerr=reach, color=colour, marker=marker, markersize=5, linewidth=1.4, elinewidth=1.1, ecolor=colour
-    )
+    axes.errorbar(x, mean, yerr=reach, markersize=5, linewidth=1.4, elinewidth=1.1, ecolor=style["color"], **style)
+
+
+def _style(number: int) -> dict[str, Any]:
+    """Colour and mark of a line; those that come again are dashed, with an empty mark."""
+    colour, marker = SERIES[number % len(SERIES)]
+    again = {"linestyle": "--", "markerfacecolor": "white"} if number >= len(SERIES) else {}
+    return {"color": colour, "marker": marker} | again
+
+
+def _shown(value: object) -> str:
+    """2 for 2.0."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
@@ -132,10 +144,7 @@ def _printed(outline: ExperimentOutline) -> ShownVariant | None:
 
 
 def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str) -> list[Line2D]:
-    lines = [
-        Line2D([], [], color=colour, marker=marker, markersize=5, label=one.title)
-        for one, (colour, marker) in zip(swept, SERIES * len(swept), strict=False)
-    ]
+    lines = [Line2D([], [], markersize=5, label=one.title, **_style(number)) for number, one in enumerate(swept)]
     lines += [
         Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
         for number, one in enumerate(level)
@@ -143,4 +152,4 @@ def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Se
     own = _printed(outline)
     if own is None:
         return lines
-    return [*lines, paper_mark(f"FedNI in the paper, Table V ({axis_title(axis)} = {own.setting(axis)})")]
+    return [*lines, paper_mark(f"FedNI in the paper, Table V ({axis_title(axis)} = {_shown(own.setting(axis))})")]

@@ -27,7 +27,7 @@ from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES, ShownVari
 
 HEIGHT, LABEL = 5.8, 7.2
 """Inches of the figure, points of a label."""
-LEFT, BOTTOM, RIGHT, TOP = 0.07, 0.175, 0.99, 0.92
+LEFT, BOTTOM, RIGHT, TOP = 0.07, 0.175, 0.975, 0.92
 """Edges of the axes, as shares of the figure."""
 CHANCE = Box(0, 0, 32, 9)
 """Place of the word beside the line at 0.5, from the line's lower end."""

@@ -23,6 +23,14 @@ class Scored:
         assert metric == "auc"
         return Interval(FOUND[variant], FOUND[variant] - 0.05, FOUND[variant] + 0.05, 25)
 
+    def differences(self, reference, others, metric):
+        assert metric == "auc"
+        gaps = {other: FOUND[other] - FOUND[reference] for other in others}
+        return {
+            other: (Interval(gap, gap - 0.05, gap + 0.05, 25), 0.01 if gap < -0.08 else 0.2)
+            for other, gap in gaps.items()
+        }
+
 
 def variant(name, privacy="accountant", epsilon=5.0):
     stages = {"features": {"connectivity": "pearson", "views": {}}}
@@ -38,8 +46,16 @@ def test_the_best_method_of_a_budget_comes_first():
     assert "Printed" not in five
     assert "Unscored" not in five
     assert "No interval" not in five
+    assert five.endswith("Better is significantly ahead of Worse.")
+    assert "ahead" not in best_by_budget([variant("better")], Scored())[0]
     assert ten.startswith("At \u03b5 = 10")
     assert ten.endswith("No interval lies above 0.5.")
+
+
+def test_a_best_method_without_a_significant_lead_is_named_so(monkeypatch):
+    monkeypatch.setitem(FOUND, "worse", 0.65)
+    (found,) = best_by_budget([variant("worse"), variant("better")], Scored())
+    assert found.endswith("Better is significantly ahead of none of them.")
 
 
 def test_scans_shorter_than_a_window_are_counted(tmp_path):

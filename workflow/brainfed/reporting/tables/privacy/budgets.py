@@ -10,7 +10,7 @@ import numpy as np
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import NONE, short
-from brainfed.reporting.scored import Scored
+from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.tables.audit import spent
 from brainfed.reporting.tables.privacy.fglbc_numbers import DATA, FGLBC_PAPER, FGLBC_SOURCE, printed_accuracies
 from brainfed.reporting.tables.privacy.swa_entropy import SharesOfMean, shares_of_mean
@@ -92,8 +92,19 @@ def best_by_budget(private: Sequence[ShownVariant], scored: Scored) -> list[str]
             parts = [f"{_plain(variant)} {interval}" for variant, interval in ranked]
             above = [variant for variant, interval in ranked if interval.known and interval.low > 0.5]
             chance = "" if above else " No interval lies above 0.5."
-            found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{chance}")
+            ahead = "" if not above else _ahead([variant for variant, _ in ranked], scored)
+            found.append(f"At \u03b5 = {budget:g}, by AUC: {listed(parts, 'and')}.{chance}{ahead}")
     return found
+
+
+def _ahead(ranked: Sequence[ShownVariant], scored: Scored) -> str:
+    """The methods that the best one is significantly ahead of; empty without others, or with too few runs."""
+    best, *others = ranked
+    tests = scored.differences(best.name, [each.name for each in others], METRIC) if others else {}
+    if not any(np.isfinite(p) for _, p in tests.values()):
+        return ""
+    behind = [_plain(each) for each in others if significant(tests[each.name][1])]
+    return f" {_plain(best)} is significantly ahead of {listed(behind, 'and') if behind else 'none of them'}."
 
 
 def _plain(variant: ShownVariant) -> str:

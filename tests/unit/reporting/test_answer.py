@@ -282,10 +282,18 @@ def test_the_interval_is_the_corrected_one():
 
 @pytest.mark.parametrize(
     ("name", "method", "title"),
-    [("fedgcn", "fedgcn", "FedGCN"), ("fedgcn-no-noise", "fedgcn", "FedGCN (no noise)"), ("mine", "fedgcn", "mine")],
+    [
+        ("fedgcn", "fedgcn", "FedGCN"),
+        ("fedgcn-no-noise", "fedgcn", "FedGCN (no noise)"),
+        ("mine", "fedgcn", "mine"),
+        ("fedavg-dp", "fedavg-stgcn", "FedAvg + DP"),
+        ("fedavg-dp-budget-epsilon2", "fedavg-stgcn", "FedAvg + DP (budget, epsilon = 2)"),
+        ("fedgnn-dp-small", "fedgnn", "FedGNN + DP (small)"),
+        ("fedavg-dpx", "fedavg-stgcn", "fedavg-dpx"),
+    ],
 )
 def test_titles(name, method, title):
-    assert ShownVariant(name, method, "FedGCN", "federated").title == title
+    assert ShownVariant(name, method, "FedGCN", "federated", {"epsilon": 2.0}).title == title
 
 
 def permuted_runs(permutations):

@@ -21,7 +21,7 @@ TITLES = {
     "fedgnn-no-dp": "FedGNN, no DP",
     "fglbc-no-dp": "FGLBC, no DP",
 }
-"""Shipped variant that is not called after its method -> its title."""
+"""Shipped variant that is not called after its method -> its title, also of variants whose names begin with it."""
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""
 
@@ -116,8 +116,9 @@ class ShownVariant:
 
         The whole name and no title if it is not called after its method.
         """
-        if self.name in TITLES:
-            return "", TITLES[self.name]
+        shipped = max((name for name in TITLES if f"{self.name}-".startswith(f"{name}-")), key=len, default="")
+        if shipped:
+            return self.name.removeprefix(shipped), TITLES[shipped]
         if self.name != self.method and not self.name.startswith(f"{self.method}-"):
             return f"-{self.name}", ""
         rest = self.name.removeprefix(self.method)

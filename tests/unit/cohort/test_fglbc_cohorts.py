@@ -80,7 +80,7 @@ def test_drinking_takes_the_place_of_sex_where_the_config_asks(tmp_path, monkeyp
 
 def test_the_comment_of_the_config_names_the_keys_of_that_other_target():
     text = (REPOSITORY / "config/fglbc-ncanda.yaml").read_text()
-    lines = [line.strip().removeprefix("#").strip() for line in text.splitlines()]
-    assert "target: diagnosis" in lines
-    assert "columns: {diagnosis: exceeds_bl_drinking}" in lines
-    assert 'codes: {diagnosis: {"N": control, "Y": patient}}' in lines
+    comments = " ".join(line.strip().removeprefix("#").strip() for line in text.splitlines() if line.strip().startswith("#"))
+    assert "`target: diagnosis`" in comments
+    assert "`diagnosis: exceeds_bl_drinking` under `columns`" in comments
+    assert '`diagnosis: {"N": control, "Y": patient}` under `codes`' in comments

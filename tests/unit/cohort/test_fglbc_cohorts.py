@@ -80,7 +80,9 @@ def test_drinking_takes_the_place_of_sex_where_the_config_asks(tmp_path, monkeyp
 
 def test_the_comment_of_the_config_names_the_keys_of_that_other_target():
     text = (REPOSITORY / "config/fglbc-ncanda.yaml").read_text()
-    comments = " ".join(line.strip().removeprefix("#").strip() for line in text.splitlines() if line.strip().startswith("#"))
+    comments = " ".join(
+        line.strip().removeprefix("#").strip() for line in text.splitlines() if line.strip().startswith("#")
+    )
     assert "`target: diagnosis`" in comments
     assert "`diagnosis: exceeds_bl_drinking` under `columns`" in comments
     assert '`diagnosis: {"N": control, "Y": patient}` under `codes`' in comments

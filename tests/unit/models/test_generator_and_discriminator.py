@@ -72,7 +72,8 @@ def test_encoding_is_two_graph_convolutions_with_elu():
 
     expected = convolve(convolve(features.numpy(), generator.encoder_0), generator.encoder_1)
     encoded = generator.encode(features, propagation).detach().numpy()
-    np.testing.assert_allclose(encoded, expected, rtol=1e-12, atol=1e-14)  # sums that cancel keep the rounding of their terms
+    # Sums that cancel keep the rounding of their terms.
+    np.testing.assert_allclose(encoded, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_before_training_every_subject_misses_the_share_that_a_mask_hides():

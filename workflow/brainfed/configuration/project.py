@@ -59,7 +59,8 @@ class ExperimentSettings:
         "",
         "What of a paper stands beside it: `table5`, `fig8` of FedNI's; `fglbc` for Tables 1 to 3 of FGLBC's, of other "
         "data; `gcfl` for Tables 3 and 4 of GCFL's, where the cohort is called after a data set or group there, such "
-        "as `proteins` or `mix`.",
+        "as `proteins` or `mix`; `gahfl` for Tables III and IV of GAHFL's, where its name begins with `abide` or "
+        "`adhd200`.",
     )
 
 

@@ -9,6 +9,7 @@ from brainfed.methods.fedni import fedni, fedni_centroids
 from brainfed.methods.fedsage import fedsage_plus
 from brainfed.methods.fedtangent import fedtangent, ridge_federated
 from brainfed.methods.fglbc import fedavg_stgcn, fedgnn, fglbc, gnn_central, gnn_local, stgcn_central, stgcn_local
+from brainfed.methods.gahfl import fedet, fedgems, gahfl, recurrent_central, recurrent_local, recurrent_public
 from brainfed.methods.gcfl import central_gin, fedavg_gin, gcfl, selftrain
 from brainfed.methods.gcn import centralgcn, fedgcn, localgcn
 from brainfed.methods.linear import logistic, ridge, svm
@@ -50,6 +51,12 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             fedavg_stgcn,
             fedgnn,
             fglbc,
+            recurrent_local,
+            recurrent_central,
+            recurrent_public,
+            fedgems,
+            fedet,
+            gahfl,
             ridge_dp,
             fedtangent_dp,
             logistic_dp,

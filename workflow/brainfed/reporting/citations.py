@@ -71,6 +71,22 @@ FGLBC = (
         "10.1007/978-3-030-59728-3_52",
     ),
 )
+GAHFL = (
+    Citation(
+        "Hu Y, Liu R, Zhang J, Huang ZA, Song L, Tan KC (2024). Heterogeneous structured federated learning with graph "
+        "convolutional aggregation for MRI-based mental disorder diagnosis. International Joint Conference on Neural "
+        "Networks.",
+    ),
+)
+FEDGEMS = Citation(
+    "Cheng S, Wu J, Xiao Y, Liu Y, Liu Y (2021). FedGEMS: federated learning of larger server models via selective "
+    "knowledge fusion. arXiv 2110.11027."
+)
+FEDET = Citation(
+    "Cho YJ, Manoel A, Joshi G, Sim R, Dimitriadis D (2022). Heterogeneous ensemble knowledge transfer for training "
+    "large models in federated learning. International Joint Conference on Artificial Intelligence, 2881\u20132887.",
+    "10.24963/ijcai.2022/399",
+)
 PRIVACY = (
     Citation(
         "Abadi M, Chu A, Goodfellow I, McMahan HB, Mironov I, Talwar K, Zhang L (2016). Deep learning with "
@@ -155,6 +171,8 @@ def citations(
         if {"fglbc", "fedavg-stgcn", "fedgnn"} & set(methods) or any(name.endswith("-dp") for name in methods)
         else ()
     )
+    distilled = GAHFL if {"gahfl", "recurrent-local", "recurrent-central", "recurrent-public"} & set(methods) else ()
+    peers = [work for name, work in (("fedgems", FEDGEMS), ("fedet", FEDET)) if name in methods]
     graphs = (TUDATASET,) if "tudataset" in sources else ()
-    compared = [*sage, *groups, *clusters, *series, *private, *(ATTACKS if audited else ())]
+    compared = [*sage, *groups, *clusters, *series, *distilled, *peers, *private, *(ATTACKS if audited else ())]
     return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *compared, *ALWAYS[1:]]

@@ -1,0 +1,83 @@
+"""The server of a distilled federation: it trains its own network on the public samples (GAHFL Sec. II-C, eq. 4)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.engines.distilling.clients import LOGITS
+from brainfed.engines.distilling.pool import Step
+from brainfed.engines.distilling.trainer import Trainer, below
+from brainfed.federation.distillation.batch import PublicBatch
+from brainfed.federation.distillation.objective import Objective
+from brainfed.federation.message import Message
+
+TRAINER, OBJECTIVE = "trainer/", "objective/"
+
+Defence = Callable[[Tensor, Tensor], Tensor]
+"""Logits (M, F, P, C) and participation (M, F) -> (F, P, C)."""
+
+
+class DistillingServer:
+    """One global model, which institutions teach by their logits.
+
+    Args:
+        institutions: codes.
+        trainer: the global network on the public samples.
+        epochs: global epochs a round.
+        objective: the loss of a step.
+        defence: joins the institutions' logits into those of one teacher; None: all teach.
+    """
+
+    def __init__(
+        self,
+        institutions: tuple[int, ...],
+        trainer: Trainer,
+        epochs: int,
+        objective: Objective,
+        defence: Defence | None = None,
+    ) -> None:
+        self.institutions, self.trainer, self.epochs = institutions, trainer, epochs
+        self.objective, self.defence = objective, defence
+
+    def choose(self, _number: int) -> tuple[int, ...]:
+        """All institutions."""
+        return self.institutions
+
+    def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
+        """Train the global network for the round's epochs."""
+        ordered = [replies[code] for code in sorted(replies)]
+        teachers = torch.stack([reply.tensors[LOGITS] for reply in ordered])
+        present = torch.stack([reply.samples > 0 for reply in ordered]).to(teachers.device)
+        if self.defence is not None:
+            teachers, present = self.defence(teachers, present)[None], present.any(dim=0, keepdim=True)
+        labels = self.trainer.pool.labels
+
+        def loss(logits: Tensor, step: Step) -> Tensor:
+            rows = step.rows
+            wide = rows[None, :, :, None].expand(len(teachers), -1, -1, logits.shape[-1])
+            return self.objective.loss(
+                PublicBatch(
+                    logits, labels.gather(1, rows), step.weight.to(logits), rows, teachers.gather(2, wide), present
+                )
+            )
+
+        self.trainer.epochs(number, self.epochs, loss)
+
+    def broadcast(self, number: int) -> Mapping[int, Message]:
+        """The global model to all institutions; nothing before the first round."""
+        if number == 0:
+            return {}
+        return dict.fromkeys(self.institutions, Message(self.trainer.network.shared()))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Network, optimiser, and what the objective remembers."""
+        arrays = {f"{TRAINER}{name}": array for name, array in self.trainer.state().items()}
+        return arrays | {f"{OBJECTIVE}{name}": array for name, array in self.objective.state().items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        self.trainer.load(below(TRAINER, arrays))
+        self.objective.load(below(OBJECTIVE, arrays))

@@ -1,0 +1,51 @@
+"""GAHFL: networks of different kinds, distilled on a public set with weights of a graph network (Hu et al. 2024)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.methods.gahfl.settings import SelfEvaluatingSettings
+from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
+from brainfed.methods.gahfl.twins import TWINS
+from brainfed.methods.method import Method
+from brainfed.runtime.settings import setting
+
+
+@dataclass(frozen=True)
+class GAHFLSettings(SelfEvaluatingSettings):
+    """The federation's settings, and those of the server's memory and graph network."""
+
+    momentum: float = setting(
+        0.8, "Momentum phi of the logits that the server remembers of right samples.", minimum=0, maximum=1
+    )
+    gcna_training: Literal["labels", "l_wd"] = setting(
+        "labels",
+        "labels: the graph network learns weights whose mean prediction fits the public labels. l_wd: it minimises "
+        "equation 7 itself, which prefers the institution nearest to the wrong model.",
+    )
+    without: Literal["none", "bce", "sd", "wd"] = setting(
+        "none",
+        "Term left out (Table IV). bce: right samples are not trained on. sd: forgotten samples are treated as never "
+        "right. wd: samples that were never right are not trained on.",
+    )
+
+
+METHOD = Method(
+    name="gahfl",
+    title="GAHFL",
+    settings=GAHFLSettings,
+    entry="brainfed.methods.gahfl.train:train_gahfl",
+    family="federated",
+    topology="federated",
+    twins=TWINS,
+    needs=("series", "public"),
+    gpu=True,
+    on_request=("gahfl", "gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-literal-gcna"),
+    shared_tensors=DISTILLED_TENSORS,
+    variants={
+        "gahfl": {},
+        "gahfl-no-bce": {"without": "bce"},
+        "gahfl-no-sd": {"without": "sd"},
+        "gahfl-no-wd": {"without": "wd"},
+        "gahfl-literal-gcna": {"gcna_training": "l_wd"},
+    },
+)

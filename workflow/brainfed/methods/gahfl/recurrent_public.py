@@ -1,0 +1,19 @@
+"""GAHFL's global network on the public subjects alone: does a federation add anything to them?"""
+
+from brainfed.methods.gahfl.settings import OneRecurrentSettings
+from brainfed.methods.gahfl.tensors import PUBLIC_TENSORS
+from brainfed.methods.method import Method
+
+METHOD = Method(
+    name="recurrent-public",
+    title="Public subjects alone",
+    settings=OneRecurrentSettings,
+    entry="brainfed.methods.gahfl.train:train_public",
+    family="graph",
+    topology="central",
+    needs=("series", "public"),
+    gpu=True,
+    on_request=("recurrent-public",),
+    shared_tensors=PUBLIC_TENSORS,
+    variants={"recurrent-public": {}},
+)

@@ -1,0 +1,109 @@
+"""Settings of recurrent networks on crops of region series, alone and distilled on a public set (Hu et al. 2024)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from brainfed.runtime.settings import setting
+
+Kind = Literal["lstm", "gru", "bilstm", "slstm"]
+KINDS: tuple[Kind, ...] = ("lstm", "gru", "bilstm", "slstm")
+
+MODEL = "Kind of the global network (Table II)."
+
+
+@dataclass(frozen=True)
+class CropSettings:
+    """Crops of region series, and the networks that read them."""
+
+    length: int = setting(90, "Time points of a crop.", minimum=2)
+    crops: int = setting(
+        10, "Crops a subject, at random places of its scan; its score is the mean over them.", minimum=1
+    )
+    short: Literal["wrap", "drop"] = setting(
+        "wrap",
+        "Scans shorter than a crop. wrap: they start again at their end. drop: they train nothing; those that are "
+        "tested are wrapped.",
+    )
+    hidden: int = setting(32, "Width of the recurrent state.", minimum=1)
+    dropout: float = setting(
+        0.25, "Share of the vector after pooling that a step drops.", minimum=0, maximum=0.95
+    )
+
+
+@dataclass(frozen=True)
+class StepSettings:
+    """Steps of the training of a network."""
+
+    rounds: int = setting(40, "Communication rounds; of a network that trains alone the points of its curve.", minimum=1)
+    local_epochs: int = setting(35, "Epochs a round of an institution's network.", minimum=1)
+    batch: int = setting(256, "Crops a step.", minimum=1)
+    learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
+
+
+@dataclass(frozen=True)
+class AssignmentSettings:
+    """The institutions' networks."""
+
+    models: tuple[Kind, ...] = setting(
+        KINDS,
+        "Kinds of the institutions' networks, in the order of the institutions' names; they start again where there are "
+        "more institutions.",
+    )
+    assignment: Literal["rotate", "fixed"] = setting(
+        "rotate", "rotate: every repeat of the cross-validation moves the kinds by one institution; fixed: none does."
+    )
+
+    def kinds(self, institutions: int, repeat: int) -> list[Kind]:
+        """(M,) kind of each institution's network."""
+        moved = repeat if self.assignment == "rotate" else 0
+        return [self.models[(place + moved) % len(self.models)] for place in range(institutions)]
+
+    def require_models(self) -> None:
+        """Refuse an empty list.
+
+        Raises:
+            ValueError: there is no kind.
+        """
+        if not self.models:
+            raise ValueError(f"models: expected one kind or more of {', '.join(KINDS)}, found none")
+
+
+@dataclass(frozen=True)
+class LocalRecurrentSettings(CropSettings, StepSettings, AssignmentSettings):
+    """A network in every institution alone."""
+
+    def __post_init__(self) -> None:
+        self.require_models()
+
+
+@dataclass(frozen=True)
+class OneRecurrentSettings(CropSettings, StepSettings):
+    """One network."""
+
+    model: Kind = setting("bilstm", MODEL)
+
+
+@dataclass(frozen=True)
+class DistilledSettings(CropSettings, StepSettings, AssignmentSettings):
+    """A federation whose institutions exchange logits of public samples."""
+
+    model: Kind = setting("bilstm", MODEL)
+    global_epochs: int = setting(50, "Epochs a round of the global network on the public samples.", minimum=1)
+    alpha: float = setting(
+        5.0, "Weight alpha of the divergence from the global model in an institution's loss (eq. 3).", minimum=0
+    )
+
+    def __post_init__(self) -> None:
+        self.require_models()
+
+
+@dataclass(frozen=True)
+class SelfEvaluatingSettings(DistilledSettings):
+    """A global model that divides the public samples into right, forgotten and never right ones."""
+
+    beta: float = setting(1.0, "Weight beta of the loss of forgotten samples (eq. 4).", minimum=0)
+    gamma: float = setting(10.0, "Weight gamma of the loss of samples that were never right (eq. 4).", minimum=0)
+    epsilon: float = setting(0.5, "Share of the labels in the loss of forgotten samples (eq. 5).", minimum=0, maximum=1)
+    xi: float = setting(
+        0.4, "Share of the labels in the loss of samples that were never right (eq. 7).", minimum=0, maximum=1
+    )

@@ -1,0 +1,97 @@
+"""The torch side of GAHFL, FedGEMS and Fed-ET, and of recurrent networks alone, pooled or on public subjects."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from brainfed.engines.distilling.public_crossings import record_public_pool, record_series_pool
+from brainfed.engines.distilling.recipe import Recipe, Workplace
+from brainfed.engines.distilling.training import train_alone, train_distilled
+from brainfed.federation.distillation.fedet import FedETObjective
+from brainfed.federation.distillation.fedgems import FedGEMSObjective
+from brainfed.federation.distillation.gahfl import GAHFLObjective
+from brainfed.federation.distillation.objective import Objective
+from brainfed.federation.ledger import Ledger
+from brainfed.methods.gahfl.fedet import FedETSettings
+from brainfed.methods.gahfl.fedgems import FedGEMSSettings
+from brainfed.methods.gahfl.gahfl import GAHFLSettings
+from brainfed.methods.gahfl.settings import CropSettings, DistilledSettings, LocalRecurrentSettings, OneRecurrentSettings
+from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS, PUBLIC_TENSORS, RECURRENT_TENSORS
+from brainfed.methods.fglbc.settings import POOLED_SERIES
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.inputs import Outcome
+from brainfed.samples.public_series_inputs import PublicSeriesInputs
+from brainfed.samples.series_inputs import SeriesInputs
+
+ONE = "the network"
+"""Name of a trainer that no institution has."""
+
+
+def workplace_of(
+    inputs: SeriesInputs, settings: DistilledSettings | LocalRecurrentSettings | OneRecurrentSettings, run: Run
+) -> Workplace:
+    """What the trainers of one repeat share."""
+    recipe = Recipe(
+        hidden=settings.hidden,
+        dropout=settings.dropout,
+        length=settings.length,
+        crops=settings.crops,
+        drops_short=settings.short == "drop",
+        rounds=settings.rounds,
+        epochs=settings.local_epochs,
+        batch=settings.batch,
+        learning_rate=settings.learning_rate,
+    )
+    return Workplace(inputs, recipe, run)
+
+
+def distil(
+    inputs: PublicSeriesInputs,
+    settings: DistilledSettings,
+    run: Run,
+    objective: Callable[[int, int, int], Objective],
+) -> Outcome:
+    """Train a distilled federation; `objective` maps folds, public samples and institutions to the server's loss."""
+    institutions = len(inputs.institutions)
+    return train_distilled(
+        workplace_of(inputs, settings, run),
+        settings.kinds(institutions, inputs.streams.repeat),
+        settings.model,
+        settings.global_epochs,
+        settings.alpha,
+        lambda samples, folds: objective(folds, samples, institutions),
+        DISTILLED_TENSORS,
+    )
+
+
+def train_local(inputs: SeriesInputs, settings: LocalRecurrentSettings, run: Run) -> Outcome:
+    """Train every institution's network alone."""
+    places = range(len(inputs.institutions))
+    members = [inputs.members(place) for place in places]
+    trained = [[own[inputs.training(fold)[own]] for fold in range(inputs.folds)] for own in members]
+    kinds = settings.kinds(len(places), inputs.streams.repeat)
+    return train_alone(
+        workplace_of(inputs, settings, run), inputs.institutions, kinds, members, trained, Ledger(RECURRENT_TENSORS)
+    )
+
+
+def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
+    """Train one network on the series of all institutions."""
+    ledger = Ledger(POOLED_SERIES)
+    record_series_pool(inputs, ledger)
+    trained = [np.flatnonzero(inputs.training(fold)) for fold in range(inputs.folds)]
+    everybody = [np.arange(len(inputs.subjects))]
+    workplace = workplace_of(inputs, settings, run)
+    return train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
+
+
+def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
+    """Train one network on the public subjects; the private ones are no members of its training."""
+    ledger = Ledger(PUBLIC_TENSORS)
+    record_public_pool(inputs, inputs.public_training(0), ledger)
+    trained = [inputs.public_training(fold) for fold in range(inputs.folds)]
+    everybody = [np.arange(len(inputs.subjects))]
+    workplace = workplace_of(inputs, settings, run)
+    outcome = train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
+    return replace(outcome, member_scores=None)

@@ -1,0 +1,25 @@
+"""Twins of the distilled federations: the institutions' networks alone, and the global one on pooled series."""
+
+from brainfed.methods.method import Twins
+
+TWINS = Twins(
+    "recurrent-local",
+    "recurrent-central",
+    "The twins keep all their training subjects at home, or pool all of them; no public set is needed.",
+    apart=(
+        "model",
+        "models",
+        "assignment",
+        "global_epochs",
+        "alpha",
+        "beta",
+        "gamma",
+        "epsilon",
+        "xi",
+        "momentum",
+        "gcna_training",
+        "without",
+        "consensus",
+        "diversity",
+    ),
+)

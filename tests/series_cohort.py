@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from brainfed.samples.labelled_subjects import LabelledSubjects
+from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.series_inputs import SeriesInputs
 from method_inputs import method_inputs
 
@@ -13,12 +14,19 @@ WINDOW = 12
 TIMES = (9, 31)
 """Time points: some series are shorter than a window, some take three to cover."""
 TINY = {"window": WINDOW, "channels": 4, "kernel": 3, "strides": (2, 1), "hidden": 4, "layers": 2}
+CROPS = {"length": WINDOW, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 2, "global_epochs": 2, "batch": 16}
 
 
 def tiny(settings):
     """Settings of a small network, of those that a method of series knows."""
     known = {field.name for field in fields(settings)}
-    return {name: value for name, value in TINY.items() if name in known} if "window" in known else {}
+    given = TINY if "window" in known else CROPS if "crops" in known else {}
+    return {name: value for name, value in given.items() if name in known}
+
+
+def inputs_for(method, inputs):
+    """The inputs (`SeriesInputs`) with a public set, if the method reads one."""
+    return with_public(inputs) if "public" in method.needs else inputs
 
 
 def series_inputs(subjects=60, effect=3.0, lengths=None, **changes):
@@ -55,3 +63,14 @@ def exchanged(inputs, series):
     every = [series.get(place, inputs.subject(place)) for place in range(len(inputs.subjects))]
     start = np.cumsum([0, *map(len, every)])
     return replace(inputs, start=start, series=np.concatenate(every).astype(np.float32))
+
+
+def with_public(inputs, every=2):
+    """The same subjects; in every fold each `every`-th training subject of an institution is public."""
+    order = np.empty(len(inputs.subjects), dtype=np.int64)
+    for place in range(len(inputs.institutions)):
+        members = inputs.members(place)
+        order[members] = np.arange(len(members))
+    public = (inputs.labels >= 0) & (order % every == 0)
+    held = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
+    return PublicSeriesInputs(**held, public=public)

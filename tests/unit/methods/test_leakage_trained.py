@@ -44,7 +44,8 @@ def test_every_method_has_a_leakage_test():
     graphs = {"selftrain", "central-gin", "fedavg-gin", "gcfl"}
     private = {"ridge-dp", "fedtangent-dp", "logistic-dp", "fedmlp-dp"}
     series = {"stgcn-local", "stgcn-central", "gnn-local", "gnn-central", "fedavg-stgcn", "fedgnn", "fglbc"}
-    assert set(METHODS) == linear | private | graphs | series | set(SHORT)
+    recurrent = {"recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl"}
+    assert set(METHODS) == linear | private | graphs | series | recurrent | set(SHORT)
 
 
 @every_method

@@ -39,7 +39,7 @@ from fused_inputs import with_fused
 from graph_cohort import connectome_inputs
 from inpainting_inputs import inpainting_inputs
 from method_inputs import diagnosis_of, method_inputs, relabelled
-from series_cohort import tiny, with_series
+from series_cohort import inputs_for, tiny, with_series
 
 CHANGED = 1
 """The institution whose data are changed."""
@@ -72,7 +72,7 @@ def outcome_of(name, variant, inputs):
     short = {key: value for key, value in (method.variants[variant] | SHORT).items() if key in known}
     module, function = method.entry.split(":")
     if "series" in method.needs:
-        given, short = with_series(inputs), tiny(method.settings) | short
+        given, short = inputs_for(method, with_series(inputs)), tiny(method.settings) | short
     elif "connectomes" in method.needs:
         given = connectome_inputs(inputs)
     else:
@@ -108,7 +108,8 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant
         moved[content] = first.scores[..., 1][0, others].tobytes() != second.scores[..., 1][0, others].tobytes()
     assert any(moved.values()) == sent(first.crossings)
     columns = ("site", "sex", "age", "mean_fd")
-    pooled = {"features": ("features", "nodes", "series"), "labels": ("labels",), "phenotypes": columns}
+    series = ("features", "nodes", "series", "public-series")
+    pooled = {"features": series, "labels": ("labels", "public-labels"), "phenotypes": columns}
     if any(row["to"] == "centre" for row in first.crossings):
         assert all(sent(first.crossings, *pooled[content]) for content, moves in moved.items() if moves)
 

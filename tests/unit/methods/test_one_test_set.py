@@ -9,11 +9,12 @@ from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.results import check, history_table, predictions_table
 from fused_inputs import with_fused
 from graph_cohort import graph_inputs
 from method_inputs import diagnosis_of, method_inputs
-from series_cohort import series_inputs, tiny
+from series_cohort import inputs_for, series_inputs, tiny
 
 FEW = {"costs": (0.1, 1.0)}
 ALPHAS = {"alphas": (0.1, 1.0, 10.0)}
@@ -53,6 +54,12 @@ SMALL = {
     "fedavg-stgcn": {"rounds": 2, "privacy": "classical"},
     "fedgnn": {"rounds": 2, "privacy": "paper"},
     "fglbc": {"rounds": 2, "privacy": "none"},
+    "recurrent-local": {},
+    "recurrent-central": {},
+    "recurrent-public": {},
+    "fedgems": {},
+    "fedet": {},
+    "gahfl": {},
 }
 every_method = pytest.mark.parametrize("name", SMALL)
 
@@ -65,7 +72,7 @@ def inputs_of(name, subjects=60, **changes):
     """Five folds of subjects, of graphs, or of region series."""
     method = method_of(name)
     if "series" in method.needs:
-        return series_inputs(subjects, **changes)
+        return inputs_for(method, series_inputs(subjects, **changes))
     if "connectomes" in method.needs:
         return graph_inputs(subjects, **changes)
     inputs = method_inputs(subjects, **changes)
@@ -74,7 +81,8 @@ def inputs_of(name, subjects=60, **changes):
 
 def with_one_test_set(inputs):
     """The first fold is tested, all others train."""
-    return replace(inputs, fold=np.where(inputs.fold == 0, 0, -1), labels=inputs.labels[:1])
+    public = {"public": inputs.public[:1]} if isinstance(inputs, PublicSeriesInputs) else {}
+    return replace(inputs, fold=np.where(inputs.fold == 0, 0, -1), labels=inputs.labels[:1], **public)
 
 
 def outcome_of(name, inputs):

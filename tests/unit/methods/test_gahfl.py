@@ -1,0 +1,216 @@
+"""Recurrent networks alone and in distilled federations: what they learn, share, and may not see."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from brainfed.federation.ledger import Ledger
+from brainfed.methods.gahfl.settings import AssignmentSettings
+from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.results import check
+from graph_cohort import with_labels
+from method_inputs import diagnosis_of
+from series_cohort import WINDOW, exchanged, inputs_for, series_inputs, tiny
+
+FAMILY = ("recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl")
+DISTILLED = ("fedgems", "fedet", "gahfl")
+ABLATIONS = ("gahfl-no-bce", "gahfl-no-sd", "gahfl-no-wd", "gahfl-literal-gcna")
+ROOT = Path(__file__).parents[3]
+both_splits = pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
+every_method = pytest.mark.parametrize("name", FAMILY)
+every_federation = pytest.mark.parametrize("name", DISTILLED)
+
+
+def outcome_of(name, inputs, run=None, **settings):
+    definition = dict(SHIPPED_VARIANTS[name])
+    method = METHODS[definition.pop("method")]
+    given = {"learning_rate": 0.01, **tiny(method.settings), **definition, **settings}
+    return resolve(method.entry)(inputs_for(method, inputs), method.settings(**given), run or Run())
+
+
+def cohort(subjects=36, **changes):
+    return series_inputs(subjects, folds=2, **changes)
+
+
+def own_scores(inputs, outcome):
+    """(n,) score of class 1 in the fold that tests each subject."""
+    return outcome.scores[inputs.fold, np.arange(len(inputs.subjects)), 1]
+
+
+def test_all_variants_are_tried():
+    family = {name for name, method in METHODS.items() if method.entry.startswith("brainfed.methods.gahfl.")}
+    assert family == set(FAMILY)
+    shipped = {name for name, each in SHIPPED_VARIANTS.items() if each["method"] in family}
+    assert shipped == {*FAMILY, *ABLATIONS}
+
+
+@pytest.mark.parametrize("name", [*FAMILY, *ABLATIONS])
+def test_an_effect_is_found(name):
+    """The mean of a region says who is a patient: crops keep it."""
+    inputs = cohort(60)
+    truth = diagnosis_of(inputs)
+    shift = np.repeat(truth, inputs.lengths)[:, None].astype(np.float32)
+    inputs = replace(inputs, series=inputs.series + 1.5 * shift)
+    outcome = outcome_of(name, inputs, rounds=6, learning_rate=0.03)
+    check(inputs, outcome)
+    assert roc_auc_score(truth, own_scores(inputs, outcome)) > 0.8
+
+
+@every_method
+@both_splits
+def test_labels_of_tested_subjects_reach_no_prediction_of_their_fold(name, split):
+    inputs = cohort(split=split)
+    before, truth = outcome_of(name, inputs), diagnosis_of(inputs)
+    check(inputs, before)
+    for fold in range(2):
+        after = outcome_of(name, with_labels(inputs, np.where(inputs.tested(fold), 1 - truth, truth)))
+        assert after.scores[fold].tobytes() == before.scores[fold].tobytes()
+        assert after.round_scores[:, fold].tobytes() == before.round_scores[:, fold].tobytes()
+        other = inputs.tested(1 - fold)
+        assert (after.scores[1 - fold] != before.scores[1 - fold])[other].any()
+
+
+@every_method
+@both_splits
+def test_the_series_of_a_tested_subject_changes_its_own_prediction_alone(name, split):
+    inputs = cohort(split=split)
+    before = outcome_of(name, inputs).scores[..., 1]
+    subject = int(np.flatnonzero(inputs.tested(1))[0])
+    other = np.random.default_rng(0).standard_normal((inputs.lengths[subject], inputs.regions))
+    after = outcome_of(name, exchanged(inputs, {subject: other})).scores[..., 1]
+    others = np.arange(len(inputs.subjects)) != subject
+    np.testing.assert_array_equal(after[1, others], before[1, others])
+    assert after[1, subject] != before[1, subject]
+
+
+@every_federation
+def test_private_series_reach_others_by_logits_of_public_subjects_alone(name):
+    """With a local rate of zero nothing of a private subject is learnt, so that no other subject's score moves."""
+    inputs = cohort()
+    held = inputs_for(METHODS[name], inputs)
+    private = int(np.flatnonzero((inputs.labels[0] >= 0) & ~held.public[0])[0])
+    other = np.random.default_rng(0).standard_normal((inputs.lengths[private], inputs.regions))
+    changed = exchanged(inputs, {private: other})
+    tested = inputs.tested(0)
+    found = [outcome_of(name, each).scores[0, tested] for each in (inputs, changed)]
+    assert (found[0] != found[1]).any()
+    public = [outcome_of("recurrent-public", each).scores[0, tested] for each in (inputs, changed)]
+    np.testing.assert_array_equal(public[0], public[1])
+
+
+@every_federation
+def test_logits_of_public_subjects_are_the_only_upload_of_a_round(name):
+    inputs = cohort()
+    outcome = outcome_of(name, inputs)
+    held = inputs_for(METHODS[name], inputs)
+    rows = {(row["name"], row["direction"]): row for row in outcome.crossings}
+    assert {each for each, way in rows if way == "upload"} == {"logits", "public-series", "public-labels"}
+    public = held.public_training(0)
+    most = max(len(held.public_training(fold)) for fold in range(2)) * 2
+    assert rows["logits", "upload"]["bytes"] == 3 * 2 * most * inputs.classes * 4
+    moments = int(inputs.lengths[public].sum())
+    assert rows["public-series", "upload"]["bytes"] == moments * inputs.regions * 4
+    assert rows["public-series", "download"]["bytes"] == 2 * moments * inputs.regions * 4
+    model = {each: row["bytes"] for (each, way), row in rows.items() if way == "download" and each.startswith("bilstm.")}
+    assert sum(model.values()) == 3 * 2 * 4 * outcome.counts["parameters"]
+
+
+def test_alone_nothing_crosses_and_pooled_all_series_do():
+    inputs = cohort()
+    assert outcome_of("recurrent-local", inputs).crossings == ()
+    rows = {row["name"]: row for row in outcome_of("recurrent-central", inputs).crossings}
+    assert rows["series"]["bytes"] == inputs.series.nbytes and rows["labels"]["bytes"] == len(inputs.subjects)
+    shown = {row["name"]: row for row in outcome_of("recurrent-public", inputs).crossings}
+    assert shown.keys() == {"public-series", "public-labels"}
+    assert 0 < shown["public-series"]["bytes"] < rows["series"]["bytes"]
+
+
+@both_splits
+@every_method
+def test_all_that_crosses_is_in_the_documentation(name, split):
+    rows = (ROOT / "docs" / "what-crosses.md").read_text().splitlines()
+    own = " ".join(row for row in rows if f"`{name}`" in row)
+    for row in outcome_of(name, cohort(split=split)).crossings:
+        kind = row["name"].partition(".")[0]
+        assert f"`{row['name']}`" in own or f"`{kind}.*`" in own, row["name"]
+
+
+@every_method
+def test_every_axis_has_a_known_size(name, monkeypatch):
+    record = Ledger.record
+
+    def strict(ledger, kind, shape, itemsize, **sent):
+        assert not set(ledger.declared.get(kind, ())) - {"subjects", "time-points"} - set(ledger.axes), kind
+        record(ledger, kind, shape, itemsize, **sent)
+
+    monkeypatch.setattr(Ledger, "record", strict)
+    assert outcome_of(name, cohort(split="leave-one-site-out")).crossings
+
+
+@every_method
+def test_a_scan_shorter_than_a_crop_is_wrapped_or_dropped(name):
+    inputs = cohort()
+    short = int((inputs.lengths < WINDOW).sum())
+    assert short
+    wrapped, dropped = (outcome_of(name, inputs, short=way) for way in ("wrap", "drop"))
+    for outcome in (wrapped, dropped):
+        check(inputs, outcome)
+    assert wrapped.counts["wrapped_subjects"] == dropped.counts["dropped_subjects"] == short
+    assert (wrapped.scores != dropped.scores)[np.isfinite(wrapped.scores)].any()
+
+
+@every_federation
+def test_a_federation_of_one_institution_and_one_without_public_subjects_train(name):
+    alone = cohort(institutions=1)
+    check(alone, outcome_of(name, alone))
+    inputs = inputs_for(METHODS[name], cohort())
+    hidden = replace(inputs, public=inputs.public & (inputs.institution != 1))
+    method = METHODS[name]
+    outcome = resolve(method.entry)(hidden, method.settings(**tiny(method.settings)), Run())
+    check(hidden, outcome)
+    (row,) = (row for row in outcome.crossings if row["name"] == "public-series" and row["direction"] == "upload")
+    assert row["institutions"] == "0 2"
+
+
+def test_kinds_of_networks_move_with_the_repeat():
+    settings = AssignmentSettings()
+    assert settings.kinds(4, 0) == ["lstm", "gru", "bilstm", "slstm"]
+    assert settings.kinds(4, 1) == ["gru", "bilstm", "slstm", "lstm"]
+    assert settings.kinds(5, 0)[4] == "lstm"
+    assert replace(settings, assignment="fixed").kinds(4, 3) == settings.kinds(4, 0)
+
+
+def test_another_repeat_has_other_kinds():
+    inputs = cohort()
+    moved = replace(inputs, streams=replace(inputs.streams, repeat=1))
+    found = [outcome_of("gahfl", each, assignment=way) for each in (inputs, moved) for way in ("rotate", "fixed")]
+    assert found[0].scores.tobytes() == found[1].scores.tobytes()
+    assert found[2].scores.tobytes() != found[3].scores.tobytes()
+
+
+@every_method
+def test_a_training_that_diverges_gets_a_sentence(name):
+    with pytest.raises(UserError, match=r"expected a finite loss, found NaN or an infinite one; lower learning_rate"):
+        outcome_of(name, cohort(), learning_rate=1e30, rounds=4)
+
+
+@pytest.mark.parametrize("name", ["gahfl", "recurrent-local"])
+def test_an_empty_list_of_kinds_is_refused(name):
+    with pytest.raises(ValueError, match="models: expected one kind or more"):
+        METHODS[name].settings(models=())
+
+
+@every_method
+def test_more_classes_than_two_are_scored(name):
+    diagnosis = np.arange(36) // 3 % 3
+    inputs = cohort(diagnosis=diagnosis)
+    outcome = outcome_of(name, inputs)
+    check(inputs, outcome)
+    tested = inputs.tested(0)
+    np.testing.assert_allclose(outcome.scores[0, tested].sum(axis=-1), 1, rtol=1e-6)

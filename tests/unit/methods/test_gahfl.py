@@ -53,13 +53,15 @@ def test_all_variants_are_tried():
 @pytest.mark.parametrize("name", [*FAMILY, *ABLATIONS])
 def test_an_effect_is_found(name):
     """The mean of a region says who is a patient: crops keep it."""
-    inputs = cohort(60)
+    inputs = cohort(48)
     truth = diagnosis_of(inputs)
     shift = np.repeat(truth, inputs.lengths)[:, None].astype(np.float32)
-    inputs = replace(inputs, series=inputs.series + 1.5 * shift)
-    outcome = outcome_of(name, inputs, rounds=6, learning_rate=0.03)
+    inputs = replace(inputs, series=inputs.series + 2 * shift)
+    outcome = outcome_of(name, inputs, rounds=5, learning_rate=0.05)
     check(inputs, outcome)
-    assert roc_auc_score(truth, own_scores(inputs, outcome)) > 0.8
+    scores = own_scores(inputs, outcome)
+    aucs = [roc_auc_score(truth[tested], scores[tested]) for tested in map(inputs.tested, range(2))]
+    assert np.mean(aucs) > 0.8
 
 
 @every_method
@@ -89,19 +91,15 @@ def test_the_series_of_a_tested_subject_changes_its_own_prediction_alone(name, s
     assert after[1, subject] != before[1, subject]
 
 
-@every_federation
-def test_private_series_reach_others_by_logits_of_public_subjects_alone(name):
-    """With a local rate of zero nothing of a private subject is learnt, so that no other subject's score moves."""
+def test_private_series_change_a_federation_and_not_the_network_of_the_public_subjects():
     inputs = cohort()
-    held = inputs_for(METHODS[name], inputs)
+    held = inputs_for(METHODS["gahfl"], inputs)
     private = int(np.flatnonzero((inputs.labels[0] >= 0) & ~held.public[0])[0])
     other = np.random.default_rng(0).standard_normal((inputs.lengths[private], inputs.regions))
-    changed = exchanged(inputs, {private: other})
-    tested = inputs.tested(0)
-    found = [outcome_of(name, each).scores[0, tested] for each in (inputs, changed)]
-    assert (found[0] != found[1]).any()
-    public = [outcome_of("recurrent-public", each).scores[0, tested] for each in (inputs, changed)]
-    np.testing.assert_array_equal(public[0], public[1])
+    changed, tested = exchanged(inputs, {private: other}), inputs.tested(0)
+    for name, moves in (("gahfl", True), ("fedet", True), ("recurrent-public", False)):
+        one, two = (outcome_of(name, each, rounds=4).scores[0, tested] for each in (inputs, changed))
+        assert (one != two).any() == moves, name
 
 
 @every_federation
@@ -117,7 +115,9 @@ def test_logits_of_public_subjects_are_the_only_upload_of_a_round(name):
     moments = int(inputs.lengths[public].sum())
     assert rows["public-series", "upload"]["bytes"] == moments * inputs.regions * 4
     assert rows["public-series", "download"]["bytes"] == 2 * moments * inputs.regions * 4
-    model = {each: row["bytes"] for (each, way), row in rows.items() if way == "download" and each.startswith("bilstm.")}
+    model = {
+        each: row["bytes"] for (each, way), row in rows.items() if way == "download" and each.startswith("bilstm.")
+    }
     assert sum(model.values()) == 3 * 2 * 4 * outcome.counts["parameters"]
 
 

@@ -1,7 +1,7 @@
 """Crops of region series: the samples of recurrent networks (GAHFL Sec. III-A).
 
-A subject has `count` crops of one length, drawn once. Training and tests see the same ones; a subject's score is the mean
-probability over its crops [choice: the paper states neither].
+A subject has `count` crops of one length, drawn once. Training and tests see the same ones. A subject's score is the
+mean probability over its crops [choice: the paper states neither].
 """
 
 from dataclasses import dataclass

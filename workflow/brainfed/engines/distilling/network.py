@@ -1,4 +1,4 @@
-"""One recurrent network a fold, trained side by side: parameters with the folds first, and Adam that may skip a fold."""
+"""One recurrent network a fold, side by side: parameters with the folds first."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +11,8 @@ from brainfed.engines.distilling.crops import Crops
 from brainfed.engines.distilling.pool import Pool
 from brainfed.engines.parameter_names import wire_name
 from brainfed.models.classifier import class_probabilities
-from brainfed.models.recurrent import RecurrentClassifier
-from brainfed.models.recurrent_folds import fold_logits, pooled_width
+from brainfed.models.recurrent import Kind, RecurrentClassifier
+from brainfed.models.recurrent_folds import fold_logits
 from brainfed.runtime.streams import Streams
 
 BLOCK = 512
@@ -23,14 +23,17 @@ class FoldNetwork:
     """F networks of one kind.
 
     Args:
-        module: shapes, and the kind; its weights are not read.
+        kind: `lstm`, `gru`, `bilstm` or `slstm`.
+        module: of that kind; its weights are not read.
         folds: number of networks F.
         device: that trains.
         precision: of the parameters.
     """
 
-    def __init__(self, module: RecurrentClassifier, folds: int, device: str, precision: torch.dtype) -> None:
-        self.module, self.folds = module, folds
+    def __init__(
+        self, kind: Kind, module: RecurrentClassifier, folds: int, device: str, precision: torch.dtype
+    ) -> None:
+        self.kind, self.module, self.folds = kind, module, folds
         self.parameters = {
             name: torch.zeros((folds, *parameter.shape), device=device, dtype=precision)
             for name, parameter in module.named_parameters()
@@ -42,16 +45,6 @@ class FoldNetwork:
             self.module.start(streams, *parts, fold)
             for name, parameter in self.module.named_parameters():
                 self.parameters[name][fold] = parameter.detach()
-
-    @property
-    def kind(self) -> str:
-        """`lstm`, `gru`, `bilstm` or `slstm`."""
-        return self.module.kind
-
-    @property
-    def kept_width(self) -> int:
-        """Width of the vector that dropout thins."""
-        return pooled_width(self.kind, self.module.hidden)
 
     def logits(self, signals: Tensor, keep: Tensor | None = None) -> Tensor:
         """(F, B, C) of signals (F, B, T, R)."""
@@ -71,13 +64,17 @@ class FoldNetwork:
 
     def shared(self) -> dict[str, Tensor]:
         """Copies of the parameters by name on the wire."""
-        return {wire_name(name): parameter.detach().clone() for name, parameter in self.parameters.items()}
+        return {self.wire(name): parameter.detach().clone() for name, parameter in self.parameters.items()}
+
+    def wire(self, parameter: str) -> str:
+        """Name on the wire: networks of several kinds differ in their shapes."""
+        return f"{self.kind}.{wire_name(parameter)}"
 
     @torch.no_grad()
     def receive(self, tensors: Mapping[str, Tensor]) -> None:
         """Copy parameters by name on the wire."""
         for name, parameter in self.parameters.items():
-            parameter.copy_(tensors[wire_name(name)])
+            parameter.copy_(tensors[self.wire(name)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The parameters on the host."""

@@ -13,7 +13,7 @@ from brainfed.engines.distilling.crops import Crops, IntArray
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool
 from brainfed.engines.distilling.trainer import Trainer
-from brainfed.models.recurrent import RecurrentClassifier
+from brainfed.models.recurrent import KINDS, Kind, RecurrentClassifier
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.series_inputs import SeriesInputs
 
@@ -48,6 +48,11 @@ class Recipe:
     learning_rate: float
 
 
+def precision_of(run: Run) -> torch.dtype:
+    """Type of weights and signals."""
+    return torch.float64 if run.precision == "float64" else torch.float32
+
+
 @dataclass(frozen=True)
 class Workplace:
     """What trainers of one repeat share.
@@ -71,7 +76,7 @@ class Workplace:
     @property
     def precision(self) -> torch.dtype:
         """Of weights and signals."""
-        return torch.float64 if self.run.precision == "float64" else torch.float32
+        return precision_of(self.run)
 
     @property
     def short(self) -> NDArray[np.bool_]:
@@ -83,12 +88,25 @@ class Workplace:
         """Subjects whose scans are shorter than a crop, under the name of what happens to them."""
         return {"dropped_subjects" if self.recipe.drops_short else "wrapped_subjects": int(self.short.sum())}
 
-    def network(self, kind: str) -> FoldNetwork:
-        """A network of this kind for every fold; its weights are zero."""
-        module = RecurrentClassifier(kind, self.inputs.regions, self.inputs.classes, self.recipe.hidden)
-        return FoldNetwork(module, self.inputs.folds, self.run.device, self.precision)
+    @property
+    def axes(self) -> dict[str, int]:
+        """Sizes of axes that the ledger knows."""
+        hidden = self.recipe.hidden
+        found = {"regions": self.inputs.regions, "classes": self.inputs.classes, "hidden": hidden}
+        for kind in KINDS:
+            module = self._module(kind)
+            found |= {f"{kind}-gates": len(module.recurrent.weight_ih_l0), f"{kind}-pooled": module.pooled}
+            found |= {f"connected-{n}": each.out_features for n, each in enumerate([*module.connected][:-1])}
+        return found
 
-    def trainer(self, name: str, place: int, kind: str, subjects: Sequence[IntArray]) -> Trainer:
+    def network(self, kind: Kind) -> FoldNetwork:
+        """A network of this kind for every fold; its weights are zero."""
+        return FoldNetwork(kind, self._module(kind), self.inputs.folds, self.run.device, self.precision)
+
+    def _module(self, kind: Kind) -> RecurrentClassifier:
+        return RecurrentClassifier(kind, self.inputs.regions, self.inputs.classes, self.recipe.hidden)
+
+    def trainer(self, name: str, place: int, kind: Kind, subjects: Sequence[IntArray]) -> Trainer:
         """An untrained network and the subjects (F,) that it learns from in each fold.
 
         Networks of one kind start from the same weights in every institution.

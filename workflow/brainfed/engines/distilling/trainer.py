@@ -11,7 +11,7 @@ from torch import Tensor
 from brainfed.engines.distilling.crops import Crops
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool, Step
-from brainfed.federation.fold_adam import FoldAdam
+from brainfed.federation.adam import Adam
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -50,7 +50,9 @@ class Trainer:
     ) -> None:
         self.name, self.place, self.network, self.crops, self.pool = name, place, network, crops, pool
         self.batch, self.dropout, self.streams = batch, dropout, streams
-        self.optimiser = FoldAdam(network.parameters, learning_rate)
+        # One list of tensors a fold: a fold without samples in a step takes none.
+        self._models = [[each[fold] for each in network.parameters.values()] for fold in range(network.folds)]
+        self.optimiser = Adam([tensor for model in self._models for tensor in model], learning_rate)
 
     def epochs(self, number: int, count: int, loss: Loss) -> NDArray[Any]:
         """Train `count` epochs of round `number`; (F,) mean loss of their steps, NaN in a fold without samples.
@@ -72,8 +74,8 @@ class Trainer:
                  if size and not math.isfinite(mean[fold])]  # fmt: skip
         if wrong:
             raise UserError(
-                f"training of {self.name} (fold {wrong[0]}, round {number + 1}): expected a finite loss, found NaN or an "
-                "infinite one; lower learning_rate."
+                f"training of {self.name} (fold {wrong[0]}, round {number + 1}): expected a finite loss, found NaN or "
+                "an infinite one; lower learning_rate."
             )
         return mean.numpy()
 
@@ -96,7 +98,10 @@ class Trainer:
         gradients = torch.autograd.grad(found.sum(), list(parameters))
         for parameter in parameters:
             parameter.requires_grad_(False)
-        self.optimiser.step(gradients, step.weight.sum(dim=1) > 0)
+        for fold, weight in enumerate(step.weight):
+            for place, tensor in enumerate(self._models[fold]):
+                tensor.grad = gradients[place][fold] if weight.any() else None
+        self.optimiser.step()
         return found.detach()
 
     def _kept(self, number: int, epoch: int) -> Tensor | None:
@@ -104,7 +109,7 @@ class Trainer:
         if self.dropout == 0:
             return None
         width = min(self.batch, self.pool.size)
-        shape = (-(-self.pool.size // width), width, self.network.kept_width)
+        shape = (-(-self.pool.size // width), width, self.network.module.pooled)
         drawn = [
             torch.rand(shape, generator=torch.Generator().manual_seed(
                 self.streams.key("dropout", self.place, number, epoch, fold)))

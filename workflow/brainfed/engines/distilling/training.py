@@ -13,7 +13,6 @@ from brainfed.engines.distilling.public_crossings import record_exchange
 from brainfed.engines.distilling.recipe import SERVER, Workplace
 from brainfed.engines.distilling.server import Defence, DistillingServer
 from brainfed.engines.distilling.trainer import Trainer
-from brainfed.engines.parameter_names import wire_name
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
@@ -22,6 +21,7 @@ from brainfed.federation.sharing import Content, record_downloads, record_help
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.strategy import Strategy
 from brainfed.federation.wire import Attack, Wire
+from brainfed.models.recurrent import Kind
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.training_folds import require_training_subjects
@@ -33,9 +33,13 @@ Groups = Sequence[Sequence[IntArray]]
 
 
 def train_alone(
-    workplace: Workplace, names: Sequence[str], kinds: Sequence[str], members: Sequence[IntArray], trained: Groups,
+    workplace: Workplace,
+    names: Sequence[str],
+    kinds: Sequence[Kind],
+    members: Sequence[IntArray],
+    trained: Groups,
     ledger: Ledger,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Train networks that exchange nothing.
 
     The mean of the others' last networks scores the subjects of a trainer without training subjects in a fold.
@@ -64,11 +68,11 @@ def train_alone(
 
 def train_distilled(
     workplace: Workplace,
-    kinds: Sequence[str],
-    kind: str,
+    kinds: Sequence[Kind],
+    kind: Kind,
     epochs: int,
     alpha: float,
-    objective: Callable[[int, int], Objective],
+    objective: Callable[[int], Objective],
     declared: Declared,
     attack: Attack | None = None,
     defence: Defence | None = None,
@@ -81,7 +85,7 @@ def train_distilled(
         kind: of the global network.
         epochs: global epochs a round.
         alpha: weight of the global model in the local loss (eq. 3).
-        objective: public samples, folds -> the server's loss.
+        objective: number of public samples -> the server's loss.
         declared: tensors that may leave an institution.
         attack: on the logits that reach the server.
         defence: see `DistillingServer`.
@@ -97,11 +101,9 @@ def train_distilled(
     ]
     shown = [inputs.public_training(fold) for fold in folds]
     head = workplace.trainer("the server", SERVER, kind, shown)
-    server = DistillingServer(
-        tuple(places), head, epochs, objective(head.pool.size, inputs.folds), defence
-    )
+    server = DistillingServer(tuple(places), head, epochs, objective(head.pool.size), defence)
     clients = _clients(workplace, trainers, members, Teaching(head.pool, workplace.network(kind), alpha))
-    ledger = Ledger(declared, {"public-samples": head.pool.size, "regions": inputs.regions})
+    ledger = Ledger(declared, {"public-samples": head.pool.size, **workplace.axes})
     record_exchange(inputs, workplace.usable(shown[0]), ledger)
     _federate(workplace, clients, server, members, ledger, attack)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
@@ -120,9 +122,7 @@ def _clients(
     workplace: Workplace, trainers: Sequence[Trainer], members: Sequence[IntArray], teaching: Teaching | None
 ) -> RecurrentClients:
     places = [workplace.places(own) for own in members]
-    tested = [
-        workplace.pool([own[found] for found in each]) for own, each in zip(members, places, strict=True)
-    ]
+    tested = [workplace.pool([own[found] for found in each]) for own, each in zip(members, places, strict=True)]
     recipe = workplace.recipe
     return RecurrentClients(
         trainers, workplace.crops, tested, recipe.rounds, recipe.epochs, workplace.curves(members), places, teaching
@@ -178,7 +178,7 @@ def _record_help(clients: RecurrentClients, members: Sequence[IntArray], ledger:
 
 def _content(network: FoldNetwork) -> Content:
     return {
-        wire_name(name): (tuple(each.shape[1:]), each.element_size()) for name, each in network.parameters.items()
+        network.wire(name): (tuple(each.shape[1:]), each.element_size()) for name, each in network.parameters.items()
     }
 
 

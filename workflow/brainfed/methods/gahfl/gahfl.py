@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from brainfed.methods.gahfl.settings import SelfEvaluatingSettings
+from brainfed.methods.gahfl.settings import DistilledSettings
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS
 from brainfed.methods.gahfl.twins import TWINS
 from brainfed.methods.method import Method
@@ -11,9 +11,15 @@ from brainfed.runtime.settings import setting
 
 
 @dataclass(frozen=True)
-class GAHFLSettings(SelfEvaluatingSettings):
+class GAHFLSettings(DistilledSettings):
     """The federation's settings, and those of the server's memory and graph network."""
 
+    beta: float = setting(1.0, "Weight beta of the loss of forgotten samples (eq. 4).", minimum=0)
+    gamma: float = setting(10.0, "Weight gamma of the loss of samples that were never right (eq. 4).", minimum=0)
+    epsilon: float = setting(0.5, "Share of the labels in the loss of forgotten samples (eq. 5).", minimum=0, maximum=1)
+    xi: float = setting(
+        0.4, "Share of the labels in the loss of samples that were never right (eq. 7).", minimum=0, maximum=1
+    )
     momentum: float = setting(
         0.8, "Momentum phi of the logits that the server remembers of right samples.", minimum=0, maximum=1
     )

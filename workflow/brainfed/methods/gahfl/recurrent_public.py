@@ -1,4 +1,4 @@
-"""GAHFL's global network on the public subjects alone: does a federation add anything to them?"""
+"""GAHFL's global network on the public subjects alone, to which a federation may add something or not."""
 
 from brainfed.methods.gahfl.settings import OneRecurrentSettings
 from brainfed.methods.gahfl.tensors import PUBLIC_TENSORS

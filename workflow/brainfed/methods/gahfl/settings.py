@@ -25,16 +25,14 @@ class CropSettings:
         "tested are wrapped.",
     )
     hidden: int = setting(32, "Width of the recurrent state.", minimum=1)
-    dropout: float = setting(
-        0.25, "Share of the vector after pooling that a step drops.", minimum=0, maximum=0.95
-    )
+    dropout: float = setting(0.25, "Share of the vector after pooling that a step drops.", minimum=0, maximum=0.95)
 
 
 @dataclass(frozen=True)
 class StepSettings:
     """Steps of the training of a network."""
 
-    rounds: int = setting(40, "Communication rounds; of a network that trains alone the points of its curve.", minimum=1)
+    rounds: int = setting(40, "Communication rounds; points of the curve of a network that trains alone.", minimum=1)
     local_epochs: int = setting(35, "Epochs a round of an institution's network.", minimum=1)
     batch: int = setting(256, "Crops a step.", minimum=1)
     learning_rate: float = setting(1e-3, "Adam's learning rate.", minimum=0)
@@ -46,8 +44,8 @@ class AssignmentSettings:
 
     models: tuple[Kind, ...] = setting(
         KINDS,
-        "Kinds of the institutions' networks, in the order of the institutions' names; they start again where there are "
-        "more institutions.",
+        "Kinds of the institutions' networks, in the order of the institutions' names; with more institutions the list "
+        "starts again.",
     )
     assignment: Literal["rotate", "fixed"] = setting(
         "rotate", "rotate: every repeat of the cross-validation moves the kinds by one institution; fixed: none does."
@@ -80,6 +78,7 @@ class LocalRecurrentSettings(CropSettings, StepSettings, AssignmentSettings):
 class OneRecurrentSettings(CropSettings, StepSettings):
     """One network."""
 
+    local_epochs: int = setting(50, "Epochs a round.", minimum=1)
     model: Kind = setting("bilstm", MODEL)
 
 
@@ -95,15 +94,3 @@ class DistilledSettings(CropSettings, StepSettings, AssignmentSettings):
 
     def __post_init__(self) -> None:
         self.require_models()
-
-
-@dataclass(frozen=True)
-class SelfEvaluatingSettings(DistilledSettings):
-    """A global model that divides the public samples into right, forgotten and never right ones."""
-
-    beta: float = setting(1.0, "Weight beta of the loss of forgotten samples (eq. 4).", minimum=0)
-    gamma: float = setting(10.0, "Weight gamma of the loss of samples that were never right (eq. 4).", minimum=0)
-    epsilon: float = setting(0.5, "Share of the labels in the loss of forgotten samples (eq. 5).", minimum=0, maximum=1)
-    xi: float = setting(
-        0.4, "Share of the labels in the loss of samples that were never right (eq. 7).", minimum=0, maximum=1
-    )

@@ -4,21 +4,27 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import torch
 
 from brainfed.engines.distilling.public_crossings import record_public_pool, record_series_pool
-from brainfed.engines.distilling.recipe import Recipe, Workplace
+from brainfed.engines.distilling.recipe import Recipe, Workplace, precision_of
 from brainfed.engines.distilling.training import train_alone, train_distilled
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective
+from brainfed.federation.distillation.gcna import initial_weights
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
+from brainfed.methods.fglbc.settings import POOLED_SERIES
 from brainfed.methods.gahfl.fedet import FedETSettings
 from brainfed.methods.gahfl.fedgems import FedGEMSSettings
 from brainfed.methods.gahfl.gahfl import GAHFLSettings
-from brainfed.methods.gahfl.settings import CropSettings, DistilledSettings, LocalRecurrentSettings, OneRecurrentSettings
+from brainfed.methods.gahfl.settings import (
+    DistilledSettings,
+    LocalRecurrentSettings,
+    OneRecurrentSettings,
+)
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS, PUBLIC_TENSORS, RECURRENT_TENSORS
-from brainfed.methods.fglbc.settings import POOLED_SERIES
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
@@ -50,17 +56,16 @@ def distil(
     inputs: PublicSeriesInputs,
     settings: DistilledSettings,
     run: Run,
-    objective: Callable[[int, int, int], Objective],
+    objective: Callable[[int], Objective],
 ) -> Outcome:
-    """Train a distilled federation; `objective` maps folds, public samples and institutions to the server's loss."""
-    institutions = len(inputs.institutions)
+    """Train a distilled federation; `objective` maps the number of public samples to the server's loss."""
     return train_distilled(
         workplace_of(inputs, settings, run),
-        settings.kinds(institutions, inputs.streams.repeat),
+        settings.kinds(len(inputs.institutions), inputs.streams.repeat),
         settings.model,
         settings.global_epochs,
         settings.alpha,
-        lambda samples, folds: objective(folds, samples, institutions),
+        objective,
         DISTILLED_TENSORS,
     )
 
@@ -71,27 +76,73 @@ def train_local(inputs: SeriesInputs, settings: LocalRecurrentSettings, run: Run
     members = [inputs.members(place) for place in places]
     trained = [[own[inputs.training(fold)[own]] for fold in range(inputs.folds)] for own in members]
     kinds = settings.kinds(len(places), inputs.streams.repeat)
-    return train_alone(
-        workplace_of(inputs, settings, run), inputs.institutions, kinds, members, trained, Ledger(RECURRENT_TENSORS)
-    )
+    workplace = workplace_of(inputs, settings, run)
+    ledger = Ledger(RECURRENT_TENSORS, workplace.axes)
+    return train_alone(workplace, inputs.institutions, kinds, members, trained, ledger)
 
 
 def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the series of all institutions."""
-    ledger = Ledger(POOLED_SERIES)
+    workplace = workplace_of(inputs, settings, run)
+    ledger = Ledger(POOLED_SERIES, workplace.axes)
     record_series_pool(inputs, ledger)
     trained = [np.flatnonzero(inputs.training(fold)) for fold in range(inputs.folds)]
     everybody = [np.arange(len(inputs.subjects))]
-    workplace = workplace_of(inputs, settings, run)
     return train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
 
 
 def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the public subjects; the private ones are no members of its training."""
-    ledger = Ledger(PUBLIC_TENSORS)
+    workplace = workplace_of(inputs, settings, run)
+    ledger = Ledger(PUBLIC_TENSORS, workplace.axes)
     record_public_pool(inputs, inputs.public_training(0), ledger)
     trained = [inputs.public_training(fold) for fold in range(inputs.folds)]
     everybody = [np.arange(len(inputs.subjects))]
-    workplace = workplace_of(inputs, settings, run)
     outcome = train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
     return replace(outcome, member_scores=None)
+
+
+def train_gahfl(inputs: PublicSeriesInputs, settings: GAHFLSettings, run: Run) -> Outcome:
+    """Weigh institutions by a graph network, sample by sample (GAHFL Algorithm 1)."""
+    start = initial_weights(inputs.streams, range(inputs.folds), inputs.classes)
+    like = torch.empty(0, device=run.device, dtype=precision_of(run))
+
+    def objective(samples: int) -> Objective:
+        return GAHFLObjective(
+            samples,
+            inputs.classes,
+            {name: tensor.to(like) for name, tensor in start.items()},
+            beta=settings.beta,
+            gamma=settings.gamma,
+            epsilon=settings.epsilon,
+            xi=settings.xi,
+            momentum=settings.momentum,
+            drop=settings.without,
+            gcna_training=settings.gcna_training,
+        )
+
+    return distil(inputs, settings, run, objective)
+
+
+def train_fedgems(inputs: PublicSeriesInputs, settings: FedGEMSSettings, run: Run) -> Outcome:
+    """Weigh institutions by the entropy of their logits (FedGEMS eq. 1 to 5)."""
+
+    def objective(samples: int) -> Objective:
+        return FedGEMSObjective(
+            inputs.folds,
+            samples,
+            inputs.classes,
+            epsilon=settings.epsilon,
+            xi=settings.epsilon,
+            ensemble=settings.ensemble,
+            device=torch.device(run.device),
+            dtype=precision_of(run),
+        )
+
+    return distil(inputs, settings, run, objective)
+
+
+def train_fedet(inputs: PublicSeriesInputs, settings: FedETSettings, run: Run) -> Outcome:
+    """Weigh institutions by the variance of their logits (Cho et al. 2022, Sec. 3.2)."""
+    objective = FedETObjective(consensus=settings.consensus, diversity=settings.diversity)
+    return distil(inputs, settings, run, lambda _: objective)

@@ -77,9 +77,10 @@ def added_to_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]
         if alone is None or not others:
             continue
         tests = scored.differences(alone.name, [each.name for each in others], "auc")
+        found_by = {each.unswept_title: tests[each.name] for each in others}
         parts = [
-            f"{each.unswept_title} {tests[each.name][0]}{'' if significant(tests[each.name][1]) else ' (not significant)'}"
-            for each in others
+            f"{title} {difference}{'' if significant(p) else ' (not significant)'}"
+            for title, (difference, p) in found_by.items()
         ]
         found.append(
             f"With {100 * ratio:g} % public, AUC above that of the public subjects alone, "
@@ -108,7 +109,9 @@ def _cells(scored: Scored, variant: ShownVariant, paper: str) -> tuple[Cell, ...
     ratio = ratio_of(variant) or 0.0
     own = [scored.interval(variant.name, metric, POOLED) for metric in METRICS]
     cells = [Cell(f"{100 * ratio:g} %", ratio)]
-    cells += [Cell(each.text, each.mean, str(each).removeprefix(each.text).strip() if each.known else "") for each in own]
+    cells += [
+        Cell(each.text, each.mean, str(each).removeprefix(each.text).strip() if each.known else "") for each in own
+    ]
     if paper:
         printed = printed_scores(paper, variant)
         cells += [

@@ -64,8 +64,8 @@ class LogitPool:
     def state(self) -> dict[str, NDArray[Any]]:
         """Logits (F, P, C) and known (F, P)."""
         return {
-            "logits": self._logits[:, : self.rows].cpu().numpy(),
-            "known": self._known[:, : self.rows].cpu().numpy(),
+            "logits": self._logits[:, : self.rows].contiguous().cpu().numpy(),
+            "known": self._known[:, : self.rows].contiguous().cpu().numpy(),
         }
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -1,0 +1,137 @@
+"""Each objective on samples whose loss is computed by hand: the split, eq. 5, eq. 7, and the fallbacks."""
+
+from math import log
+
+import pytest
+import torch
+
+from brainfed.federation.distillation.batch import PublicBatch
+from brainfed.federation.distillation.fedet import FedETObjective
+from brainfed.federation.distillation.fedgems import FedGEMSObjective, entropy_weights
+from brainfed.federation.distillation.gahfl import GAHFLObjective
+from brainfed.federation.distillation.gcna import initial_weights
+from brainfed.runtime.streams import Streams
+
+RIGHT, WRONG, SURE = [0.0, log(3)], [log(3), 0.0], [0.0, log(9)]
+"""Logits of the probabilities (1/4, 3/4), (3/4, 1/4) and (1/10, 9/10); the label is always 1."""
+WRONG_FROM_SURE = 0.1 * log(0.1 / 0.75) + 0.9 * log(0.9 / 0.25)
+"""KL of SURE and WRONG."""
+
+
+def one_fold(logits, *teachers, present=None):
+    """A batch of one fold, whose samples are rows 0, 1, ... and have label 1."""
+    places = torch.arange(len(logits))[None]
+    return PublicBatch(
+        logits=torch.tensor([logits], dtype=torch.float64, requires_grad=True),
+        labels=torch.ones_like(places),
+        weight=torch.ones(1, len(logits)),
+        rows=places,
+        teachers=torch.tensor(teachers, dtype=torch.float64)[:, None],
+        present=torch.tensor(present or [True] * len(teachers))[:, None],
+    )
+
+
+def gahfl(**settings):
+    start = {name: tensor.double() for name, tensor in initial_weights(Streams(0), (0,), 2).items()}
+    return GAHFLObjective(3, 2, start, **settings)
+
+
+def fedgems(**settings):
+    return FedGEMSObjective(1, 3, 2, dtype=torch.float64, **settings)
+
+
+@pytest.mark.parametrize("make", [gahfl, fedgems])
+def test_right_and_never_right_samples(make):
+    gamma = 10 if make is gahfl else 1
+    loss = make().loss(one_fold([RIGHT, WRONG], [SURE, SURE]))
+    expected = log(4 / 3) + gamma * (0.4 * log(4) + 0.6 * WRONG_FROM_SURE)
+    assert loss.tolist() == pytest.approx([expected / 2])
+
+
+@pytest.mark.parametrize("make", [gahfl, fedgems])
+def test_a_sample_that_was_right_before_learns_from_the_pool(make):
+    objective = make()
+    objective.loss(one_fold([RIGHT], [SURE]))
+    loss = objective.loss(one_fold([WRONG], [SURE]))
+    assert loss.tolist() == pytest.approx([0.5 * log(4) + 0.5 * (log(3) / 2)])
+
+
+def test_the_pool_of_gahfl_is_a_mean_and_that_of_fedgems_the_last_logits():
+    losses = []
+    for objective in (gahfl(epsilon=0.0), fedgems(epsilon=0.0)):
+        objective.loss(one_fold([RIGHT], [SURE]))
+        objective.loss(one_fold([SURE], [SURE]))
+        losses.append(objective.loss(one_fold([WRONG], [SURE])).item())
+    mean = 0.8 * log(3) + 0.2 * log(9)
+    share = 1 / (1 + torch.tensor(mean).exp().item())
+    assert losses[0] == pytest.approx(share * log(share / 0.75) + (1 - share) * log((1 - share) / 0.25))
+    assert losses[1] == pytest.approx(WRONG_FROM_SURE)
+
+
+@pytest.mark.parametrize(
+    ("drop", "first", "second"),
+    [
+        ("bce", 10 * (0.4 * log(4) + 0.6 * WRONG_FROM_SURE), 0.5 * log(4) + 0.5 * (log(3) / 2)),
+        ("sd", log(4 / 3) + 10 * (0.4 * log(4) + 0.6 * WRONG_FROM_SURE), 10 * (0.4 * log(4) + 0.6 * WRONG_FROM_SURE)),
+        ("wd", log(4 / 3), 0.5 * log(4) + 0.5 * (log(3) / 2)),
+    ],
+)
+def test_ablations_leave_out_their_term(drop, first, second):
+    objective = gahfl(drop=drop)
+    assert objective.loss(one_fold([RIGHT, WRONG], [SURE, SURE])).tolist() == pytest.approx([first / 2])
+    assert objective.loss(one_fold([WRONG], [SURE])).tolist() == pytest.approx([second])
+
+
+@pytest.mark.parametrize(("teacher", "present"), [(WRONG, True), (SURE, False)])
+def test_without_a_right_model_the_labels_alone_count(teacher, present):
+    batch = one_fold([WRONG], [teacher], present=[present])
+    assert gahfl().loss(batch).tolist() == pytest.approx([10 * 0.4 * log(4)])
+    assert fedgems(ensemble="right").loss(batch).tolist() == pytest.approx([0.4 * log(4)])
+
+
+def test_fedgems_weighs_by_the_softmax_of_inverse_entropies():
+    teachers = torch.tensor([[0.0, 0.0], RIGHT, SURE], dtype=torch.float64)
+    entropies = [log(2), log(4) - 0.75 * log(3), log(10) - 0.9 * log(9)]
+    powers = torch.tensor([1 / each for each in entropies], dtype=torch.float64).exp()
+    found = entropy_weights(teachers, torch.tensor([True, True, True]))
+    torch.testing.assert_close(found, powers / powers.sum())
+    found = entropy_weights(teachers, torch.tensor([True, False, True]))
+    torch.testing.assert_close(found, powers * torch.tensor([1, 0, 1]) / (powers[0] + powers[2]))
+    assert entropy_weights(teachers, torch.zeros(3) > 0).tolist() == [0, 0, 0]
+
+
+def test_certain_models_share_the_weight_of_fedgems():
+    teachers = torch.tensor([[0.0, 500.0], [800.0, 0.0], [0.0, 1.0]])
+    assert entropy_weights(teachers, torch.ones(3) > 0).tolist() == [0.5, 0.5, 0]
+
+
+def test_a_wrong_model_teaches_in_fedgems_only_if_all_do():
+    batch = one_fold([WRONG], [SURE], [WRONG])
+    right_alone = 0.4 * log(4) + 0.6 * WRONG_FROM_SURE
+    assert fedgems(ensemble="right").loss(batch).tolist() == pytest.approx([right_alone])
+    weights = entropy_weights(batch.teachers[:, 0, 0], torch.ones(2) > 0)
+    mixed = float(weights[0] * log(9) - weights[1] * log(3))
+    share = 1 / (1 + torch.tensor(-mixed).exp().item())
+    divergence = (1 - share) * log((1 - share) / 0.75) + share * log(share / 0.25)
+    assert fedgems().loss(batch).tolist() == pytest.approx([0.4 * log(4) + 0.6 * divergence])
+
+
+def test_fedet_weighs_the_consensus_by_variance_and_adds_the_dissent():
+    # variances (ln 9)^2 / 4 and (ln 3)^2 / 4, shares 4/5 and 1/5; the consensus' logit: 4/5 ln 9 - 1/5 ln 3 = 7/5 ln 3
+    loss = FedETObjective().loss(one_fold([RIGHT], [SURE], [WRONG]))
+    share = 3**1.4 / (1 + 3**1.4)
+    consensus = (1 - share) * log((1 - share) / 0.25) + share * log(share / 0.75)
+    dissent = log(3) / 2  # KL((3/4, 1/4) || (1/4, 3/4))
+    assert loss.tolist() == pytest.approx([log(4 / 3) + consensus + 0.05 * dissent])
+
+
+@pytest.mark.parametrize("present", [[True, False], [False, False]])
+def test_fedet_without_dissent_or_without_institutions(present):
+    loss = FedETObjective(consensus=2.0).loss(one_fold([RIGHT], [SURE], [WRONG], present=present))
+    divergence = 0.1 * log(0.1 / 0.25) + 0.9 * log(0.9 / 0.75)
+    assert loss.tolist() == pytest.approx([log(4 / 3) + 2 * present[0] * divergence])
+
+
+def test_constant_logits_have_equal_weights_in_fedet():
+    loss = FedETObjective().loss(one_fold([RIGHT], [[1.0, 1.0]], [[5.0, 5.0]]))
+    assert loss.tolist() == pytest.approx([log(4 / 3) + log(4 / 3) / 2])

@@ -1,0 +1,158 @@
+"""Loss and gradient of every objective equal those of a plain loop over several batches, whose state evolves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from brainfed.federation.distillation.fedet import FedETObjective
+from brainfed.federation.distillation.fedgems import FedGEMSObjective
+from brainfed.federation.distillation.gahfl import GAHFLObjective
+from brainfed.federation.distillation.labels_alone import LabelsAloneObjective
+from public_batches import FOLDS, ROWS, loss_and_gradient, noise, random_batches, start
+from reference import distillation as reference
+
+DOUBLE = torch.float64
+
+
+def gahfl(**settings):
+    def make(classes):
+        first = start(classes)
+        return GAHFLObjective(ROWS, classes, first, **settings), reference.GAHFL(first, **settings)
+
+    return make
+
+
+def fedgems(**settings):
+    def make(classes):
+        return FedGEMSObjective(FOLDS, ROWS, classes, dtype=DOUBLE, **settings), reference.FedGEMS(**settings)
+
+    return make
+
+
+PAIRS = {
+    "gahfl": gahfl(),
+    "gahfl other weights": gahfl(beta=2.0, gamma=3.0, epsilon=0.3, xi=0.7, momentum=0.5),
+    "gahfl without bce": gahfl(drop="bce"),
+    "gahfl without sd": gahfl(drop="sd"),
+    "gahfl without wd": gahfl(drop="wd"),
+    "gahfl l_wd": gahfl(gcna_training="l_wd"),
+    "fedgems": fedgems(),
+    "fedgems right": fedgems(ensemble="right", epsilon=0.75, xi=0.75),
+    "fedet": lambda classes: (FedETObjective(), reference.FedET()),
+    "fedet other weights": lambda classes: (FedETObjective(consensus=0.5, diversity=2), reference.FedET(0.5, 2)),
+    "labels alone": lambda classes: (LabelsAloneObjective(), reference.LabelsAlone()),
+}
+SITUATIONS = {
+    "two classes": {},
+    "three classes": {"classes": 3},
+    "one institution": {"institutions": 1},
+    "all right": {"skill": 30.0},
+    "all wrong": {"skill": -30.0},
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_losses_and_gradients_equal_those_of_a_loop(pair, situation):
+    settings = SITUATIONS[situation]
+    fast, slow = PAIRS[pair](settings.get("classes", 2))
+    for batch in random_batches(4, **settings):
+        for found, expected in zip(loss_and_gradient(fast, batch), loss_and_gradient(slow, batch), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("training", ["labels", "l_wd"])
+def test_the_network_takes_the_steps_of_the_loop(training):
+    fast, slow = gahfl(gcna_training=training)(2)
+    for batch in random_batches(8):
+        fast.loss(batch), slow.loss(batch)
+    assert (fast.pool.known(torch.arange(ROWS).expand(FOLDS, -1)).sum(dim=1) > 3).all()
+    for name, parameter in fast.gcna.parameters.items():
+        expected = torch.stack([network.parameters[name] for network in slow.networks]).detach()
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-7, atol=1e-9)
+        assert not torch.allclose(expected, start()[name], atol=1e-4)
+
+
+def test_the_batches_have_samples_of_every_part():
+    objective = gahfl()(2)[0]
+    counts = torch.zeros(3)
+    for batch in random_batches(4):
+        parts = objective._split(batch)
+        counts += torch.stack([parts.right.sum(), parts.forgotten.sum(), parts.never.sum()])
+        objective.loss(batch)
+    assert (counts > 4).all()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_padding_has_no_effect(pair):
+    random = torch.Generator().manual_seed(9)
+    one, other = PAIRS[pair](2)[0], PAIRS[pair](2)[0]
+    for batch in random_batches(4):
+        padded = batch.weight == 0
+        logits = torch.where(padded[..., None], noise(batch.logits.shape, random), batch.logits.detach())
+        changed = replace(
+            batch,
+            logits=logits.requires_grad_(),
+            labels=torch.where(padded, 1 - batch.labels, batch.labels),
+            rows=torch.where(padded, batch.rows[:, 1:2], batch.rows),
+            teachers=torch.where(padded[..., None], noise(batch.teachers.shape, random), batch.teachers),
+        )
+        loss, gradient = loss_and_gradient(one, batch)
+        found, changed_gradient = loss_and_gradient(other, changed)
+        torch.testing.assert_close(found, loss, rtol=1e-12, atol=0)
+        torch.testing.assert_close(changed_gradient, gradient, rtol=1e-9, atol=1e-15)
+        assert not gradient[padded].any()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_fold_does_not_depend_on_the_other_folds(pair):
+    one, other = PAIRS[pair](2)[0], PAIRS[pair](2)[0]
+    for batch, strange in zip(random_batches(4), random_batches(4, seed=77), strict=True):
+        mixed = replace(
+            batch,
+            logits=torch.cat([strange.logits[:1], batch.logits[1:2], strange.logits[2:]]).detach().requires_grad_(),
+            labels=torch.cat([strange.labels[:1], batch.labels[1:2], strange.labels[2:]]),
+            rows=torch.cat([strange.rows[:1], batch.rows[1:2], strange.rows[2:]]),
+            teachers=torch.cat([strange.teachers[:, :1], batch.teachers[:, 1:2], strange.teachers[:, 2:]], dim=1),
+            present=torch.cat([strange.present[:, :1], batch.present[:, 1:2], strange.present[:, 2:]], dim=1),
+        )
+        for found, expected in zip(loss_and_gradient(other, mixed), loss_and_gradient(one, batch), strict=True):
+            torch.testing.assert_close(found[1], expected[1], rtol=1e-12, atol=1e-15)
+            assert not torch.equal(found[0], expected[0])
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_an_absent_institution_has_no_effect(pair):
+    one, other = PAIRS[pair](2)[0], PAIRS[pair](2)[0]
+    for batch in random_batches(3):
+        absent = ~batch.present[:, :, None, None]
+        changed = replace(batch, teachers=torch.where(absent, 40 - batch.teachers, batch.teachers))
+        for found, expected in zip(loss_and_gradient(other, changed), loss_and_gradient(one, batch), strict=True):
+            torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_fold_without_samples_in_the_batch_has_no_loss(pair):
+    objective = PAIRS[pair](2)[0]
+    batch = random_batches(1)[0]
+    weight = batch.weight.clone()
+    weight[0] = 0
+    loss, gradient = loss_and_gradient(objective, replace(batch, weight=weight))
+    assert float(loss[0]) == 0
+    assert not gradient[0].any()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_loaded_state_goes_on_to_the_same_losses(pair):
+    objective, resumed = PAIRS[pair](2)[0], PAIRS[pair](2)[0]
+    batches = random_batches(6)
+    for batch in batches[:3]:
+        objective.loss(batch)
+    resumed.load({name: np.array(array) for name, array in objective.state().items()})
+    for batch in batches[3:]:
+        assert torch.equal(resumed.loss(batch), objective.loss(batch))
+    again = objective.state()
+    for name, array in resumed.state().items():
+        np.testing.assert_array_equal(array, again[name])

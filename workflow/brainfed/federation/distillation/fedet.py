@@ -1,0 +1,65 @@
+"""The server's objective of Fed-ET (Cho et al. 2022, IJCAI, Sec. 3.2), with the labels of the public samples.
+
+Fed-ET has no labels of its public samples: it trains on the class of the consensus. Here the labels are at hand, and
+the global model learns from them and from the consensus' probabilities.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.distillation.batch import PublicBatch
+from brainfed.federation.distillation.losses import batch_mean, cross_entropy, kl
+
+
+def variance_weighted(teachers: Tensor, members: Tensor) -> Tensor:
+    """(..., C) mean of the members' logits, each weighted by the variance of its logits over the classes.
+
+    Members whose logits are all constant have equal weights; without a member the mean is 0.
+
+    Args:
+        teachers: (K, ..., C) logits.
+        members: (K, ...) bool.
+    """
+    variance = teachers.var(dim=-1, correction=0) * members
+    weights = torch.where(variance.sum(dim=0) > 0, variance, members.to(variance.dtype))
+    shares = weights / weights.sum(dim=0).clamp(min=torch.finfo(weights.dtype).tiny)
+    return (shares[..., None] * teachers).sum(dim=0)
+
+
+class FedETObjective:
+    """Cross-entropy + consensus KL(consensus || lg) + diversity KL(dissent || lg).
+
+    The consensus is the variance-weighted mean of the logits of all institutions that took part; the dissent is that
+    of the institutions whose class differs from the consensus'. A divergence without a teacher is 0.
+
+    Args:
+        consensus: weight of the divergence from the consensus.
+        diversity: weight of the divergence from the dissent; 0.05 in Fed-ET.
+    """
+
+    def __init__(self, *, consensus: float = 1.0, diversity: float = 0.05) -> None:
+        self.consensus, self.diversity = consensus, diversity
+
+    def loss(self, batch: PublicBatch) -> Tensor:
+        """(F,) the total loss."""
+        present = batch.present[..., None].expand(batch.teachers.shape[:-1])
+        consensus = variance_weighted(batch.teachers, present)
+        dissenting = present & (batch.teachers.argmax(dim=-1) != consensus.argmax(dim=-1))
+        dissent = variance_weighted(batch.teachers, dissenting)
+        values = (
+            cross_entropy(batch.logits, batch.labels)
+            + self.consensus * present.any(dim=0) * kl(consensus, batch.logits)
+            + self.diversity * dissenting.any(dim=0) * kl(dissent, batch.logits)
+        )
+        return batch_mean(values, batch.weight)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Nothing: no batch depends on an earlier one."""
+        return {}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Nothing to copy."""

@@ -1,0 +1,92 @@
+"""The server's objective of FedGEMS (Cheng et al. 2021, arXiv:2110.11027, eq. 1 to 5)."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brainfed.federation.distillation.batch import PublicBatch
+from brainfed.federation.distillation.losses import batch_mean, cross_entropy, entropy, kl
+from brainfed.federation.distillation.pool import LogitPool
+from brainfed.federation.distillation.split import right_teachers, split
+
+Ensemble = Literal["all", "right"]
+"""Models in the ensemble of a sample: of all institutions that took part, or those among them that are right."""
+
+
+def entropy_weights(teachers: Tensor, members: Tensor) -> Tensor:
+    """(K, ...) softmax over the members of 1 / H(p_k), H the entropy of softmax(lg_k) (FedGEMS eq. 4).
+
+    Args:
+        teachers: (K, ..., C) logits.
+        members: (K, ...) bool, models in the ensemble; where there is none, all weights are 0.
+    """
+    smallest = torch.finfo(teachers.dtype).tiny
+    confidence = 1 / entropy(teachers).clamp(min=smallest)
+    masked = confidence.masked_fill(~members, torch.finfo(teachers.dtype).min)
+    return torch.softmax(masked, dim=0) * members
+
+
+class FedGEMSObjective:
+    """Cross-entropy, self-distillation or distillation from the ensemble, by what the global model knows of a sample.
+
+    - right now: cross-entropy; the logits replace those in the pool (eq. 1).
+    - right before: epsilon cross-entropy + (1 - epsilon) KL(pool || lg) (eq. 2).
+    - never right: xi cross-entropy + (1 - xi) KL(sum_k w_k lg_k || lg) (eq. 5), w of `entropy_weights`; without a
+      model in the ensemble, xi cross-entropy.
+
+    FedGEMS gives models that are wrong the weight 0: `ensemble="right"`. Its epsilon is 0.75 for both distillations.
+
+    Args:
+        folds: number of folds F.
+        rows: number of public samples P of the fold that has most.
+        classes: number of classes C.
+        epsilon: share of the labels for samples that were right before.
+        xi: share of the labels for samples that were never right.
+        ensemble: models that teach.
+        device: of the pool.
+        dtype: of the pool's logits.
+    """
+
+    def __init__(
+        self,
+        folds: int,
+        rows: int,
+        classes: int,
+        *,
+        epsilon: float = 0.5,
+        xi: float = 0.4,
+        ensemble: Ensemble = "all",
+        device: torch.device | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.epsilon, self.xi, self.ensemble = epsilon, xi, ensemble
+        self.pool = LogitPool(folds, rows, classes, 0.0, device, dtype)
+
+    def loss(self, batch: PublicBatch) -> Tensor:
+        """(F,) the total loss; updates the pool."""
+        parts = split(batch, self.pool.known(batch.rows))
+        labelled = cross_entropy(batch.logits, batch.labels)
+        divergence = kl(self.pool.logits(batch.rows), batch.logits)
+        recalled = self.epsilon * labelled + (1 - self.epsilon) * divergence
+        taught = self.xi * labelled + (1 - self.xi) * self._divergence(batch)
+        self.pool.update(batch.rows, batch.logits, parts.right)
+        return batch_mean(parts.right * labelled + parts.forgotten * recalled + parts.never * taught, batch.weight)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The pool."""
+        return self.pool.state()
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a state."""
+        self.pool.load(arrays)
+
+    def _divergence(self, batch: PublicBatch) -> Tensor:
+        """(F, B) KL(ensemble || lg); 0 without a model in the ensemble."""
+        present = batch.present[..., None].expand(batch.teachers.shape[:-1])
+        members = present if self.ensemble == "all" else right_teachers(batch)
+        weights = entropy_weights(batch.teachers, members)
+        ensemble = (weights[..., None] * batch.teachers).sum(dim=0)
+        return kl(ensemble, batch.logits) * members.any(dim=0)

@@ -16,6 +16,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from graph_cohort import with_labels
 from method_inputs import diagnosis_of
+from reference.distilled_federation import scores
 from series_cohort import WINDOW, exchanged, inputs_for, series_inputs, tiny
 
 FAMILY = ("recurrent-local", "recurrent-central", "recurrent-public", "fedgems", "fedet", "gahfl")
@@ -27,15 +28,25 @@ every_method = pytest.mark.parametrize("name", FAMILY)
 every_federation = pytest.mark.parametrize("name", DISTILLED)
 
 
-def outcome_of(name, inputs, run=None, **settings):
+def settings_of(name, **settings):
     definition = dict(SHIPPED_VARIANTS[name])
     method = METHODS[definition.pop("method")]
-    given = {"learning_rate": 0.01, **tiny(method.settings), **definition, **settings}
-    return resolve(method.entry)(inputs_for(method, inputs), method.settings(**given), run or Run())
+    return method.settings(**{"learning_rate": 0.01, **tiny(method.settings), **definition, **settings})
+
+
+def outcome_of(name, inputs, run=None, **settings):
+    method = METHODS[SHIPPED_VARIANTS[name]["method"]]
+    return resolve(method.entry)(inputs_for(method, inputs), settings_of(name, **settings), run or Run())
 
 
 def cohort(subjects=36, **changes):
     return series_inputs(subjects, folds=2, **changes)
+
+
+def with_shifted_patients(inputs):
+    """The same cohort; all regions of patients lie two standard deviations higher."""
+    shift = np.repeat(diagnosis_of(inputs), inputs.lengths)[:, None].astype(np.float32)
+    return replace(inputs, series=inputs.series + 2 * shift)
 
 
 def own_scores(inputs, outcome):
@@ -53,14 +64,12 @@ def test_all_variants_are_tried():
 @pytest.mark.parametrize("name", [*FAMILY, *ABLATIONS])
 def test_an_effect_is_found(name):
     """The mean of a region says who is a patient: crops keep it."""
-    inputs = cohort(48)
+    inputs = with_shifted_patients(cohort(48))
     truth = diagnosis_of(inputs)
-    shift = np.repeat(truth, inputs.lengths)[:, None].astype(np.float32)
-    inputs = replace(inputs, series=inputs.series + 2 * shift)
     outcome = outcome_of(name, inputs, rounds=5, learning_rate=0.05)
     check(inputs, outcome)
-    scores = own_scores(inputs, outcome)
-    aucs = [roc_auc_score(truth[tested], scores[tested]) for tested in map(inputs.tested, range(2))]
+    own = own_scores(inputs, outcome)
+    aucs = [roc_auc_score(truth[tested], own[tested]) for tested in map(inputs.tested, range(2))]
     assert np.mean(aucs) > 0.8
 
 
@@ -92,13 +101,15 @@ def test_the_series_of_a_tested_subject_changes_its_own_prediction_alone(name, s
 
 
 def test_private_series_change_a_federation_and_not_the_network_of_the_public_subjects():
-    inputs = cohort()
+    inputs = with_shifted_patients(cohort())
     held = inputs_for(METHODS["gahfl"], inputs)
     private = int(np.flatnonzero((inputs.labels[0] >= 0) & ~held.public[0])[0])
     other = np.random.default_rng(0).standard_normal((inputs.lengths[private], inputs.regions))
     changed, tested = exchanged(inputs, {private: other}), inputs.tested(0)
     for name, moves in (("gahfl", True), ("fedet", True), ("recurrent-public", False)):
-        one, two = (outcome_of(name, each, rounds=4).scores[0, tested] for each in (inputs, changed))
+        one, two = (
+            outcome_of(name, each, rounds=4, learning_rate=0.05).scores[0, tested] for each in (inputs, changed)
+        )
         assert (one != two).any() == moves, name
 
 
@@ -214,3 +225,14 @@ def test_more_classes_than_two_are_scored(name):
     check(inputs, outcome)
     tested = inputs.tested(0)
     np.testing.assert_allclose(outcome.scores[0, tested].sum(axis=-1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [*DISTILLED, *ABLATIONS])
+@both_splits
+def test_a_federation_equals_algorithm_1_in_loops(name, split):
+    shifted = with_shifted_patients(cohort(18, institutions=3, split=split))
+    inputs = inputs_for(METHODS["gahfl"], shifted)
+    settings = settings_of(name, rounds=3, learning_rate=0.05, models=("gru", "slstm", "bilstm"), model="lstm", batch=5)
+    method = METHODS[SHIPPED_VARIANTS[name]["method"]]
+    found = resolve(method.entry)(inputs, settings, Run(precision="float64")).scores
+    np.testing.assert_allclose(found, scores(inputs, settings, method.name), rtol=1e-6, atol=1e-9)

@@ -38,7 +38,8 @@ class Adam:
         moved = [index for index, parameter in enumerate(self.parameters) if parameter.grad is not None]
         adam(
             [self.parameters[index] for index in moved],
-            [gradient for index in moved if (gradient := self.parameters[index].grad) is not None],
+            # The fused form reads memory in the order of the parameter.
+            [gradient.contiguous() for index in moved if (gradient := self.parameters[index].grad) is not None],
             [self._means[index] for index in moved],
             [self._squares[index] for index in moved],
             [],

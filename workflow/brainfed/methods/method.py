@@ -81,6 +81,6 @@ class Method:
         Raises:
             ValueError: it needs connectomes, or series, and another stage.
         """
-        for alone in ("connectomes", "series"):
+        for alone in ("connectomes",):
             if alone in self.needs and len(self.needs) > 1:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")

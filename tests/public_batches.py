@@ -55,6 +55,7 @@ def start(classes=2):
 
 def loss_and_gradient(objective, batch):
     """(F,) the loss, and (F, B, C) the gradient of its sum with respect to the global model's logits."""
+    batch.logits.grad = None
     loss = objective.loss(batch)
-    (gradient,) = torch.autograd.grad(loss.sum(), batch.logits)
-    return loss.detach(), gradient
+    loss.sum().backward()
+    return loss.detach(), batch.logits.grad

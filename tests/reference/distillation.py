@@ -200,17 +200,3 @@ def mean_by_variance(teachers):
     """Logits weighted by their variance over the classes."""
     variances = [float(((each - each.mean()) ** 2).mean()) for each in teachers]
     return sum(share * each for share, each in zip(variances, teachers, strict=True)) / sum(variances)
-
-
-class LabelsAlone:
-    """Mean cross-entropy."""
-
-    def loss(self, batch):
-        folds = []
-        for fold in range(len(batch.labels)):
-            losses = [
-                cross_entropy(batch.logits[fold, place], int(batch.labels[fold, place]))
-                for place in samples_of(batch, fold)
-            ]
-            folds.append(0.0 * batch.logits[fold].sum() + sum(losses) / max(len(losses), 1))
-        return torch.stack(folds)

@@ -36,6 +36,19 @@ def test_steps_equal_those_of_torch(weight_decay):
             assert torch.equal(mine, other)
 
 
+def test_a_gradient_is_read_in_the_order_of_its_parameter():
+    ours, theirs = parameters(), parameters()
+    give_gradients(theirs, 0)
+    for mine, other in zip(ours, theirs, strict=True):
+        mine.grad = torch.stack([other.grad, other.grad], dim=-1)[..., 0]
+    assert not ours[0].grad.is_contiguous()
+    adam, known = Adam(ours, 0.01), torch.optim.Adam(theirs, lr=0.01, fused=True)
+    adam.step()
+    known.step()
+    for mine, other in zip(ours, theirs, strict=True):
+        assert torch.equal(mine, other)
+
+
 def test_a_parameter_without_a_gradient_stays_and_does_not_count_the_step():
     ours = parameters()
     still = ours[1].detach().clone()

@@ -9,7 +9,6 @@ import torch
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective
-from brainfed.federation.distillation.labels_alone import LabelsAloneObjective
 from public_batches import FOLDS, ROWS, loss_and_gradient, noise, random_batches, start
 from reference import distillation as reference
 
@@ -42,7 +41,6 @@ PAIRS = {
     "fedgems right": fedgems(ensemble="right", epsilon=0.75, xi=0.75),
     "fedet": lambda classes: (FedETObjective(), reference.FedET()),
     "fedet other weights": lambda classes: (FedETObjective(consensus=0.5, diversity=2), reference.FedET(0.5, 2)),
-    "labels alone": lambda classes: (LabelsAloneObjective(), reference.LabelsAlone()),
 }
 SITUATIONS = {
     "two classes": {},

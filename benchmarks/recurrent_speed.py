@@ -1,6 +1,7 @@
 """What share of the machine's matrix rate GAHFL's recurrent classifiers reach, five folds side by side.
 
-    python benchmarks/recurrent_speed.py [KIND ...] [--threads 1] [--folds 5] [--batch 256] [--regions 200] [--repetitions 5]
+    python benchmarks/recurrent_speed.py [KIND ...] [--threads 1] [--folds 5] [--batch 256] [--regions 200]
+        [--repetitions 5]
 
 A training step is a forward and a backward pass without the optimiser's step. The matrix rate is that of the products
 of all time points with the input weights, as one batched product, measured between the steps. `share` counts the
@@ -80,12 +81,10 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    print(
-        f"{arguments.threads} thread(s), {arguments.folds} folds, batch {arguments.batch}, {STEPS} time points; GFLOP/s, ms"
-    )
-    print(
-        f"{'kind':8} {'GEMM':>6} {'training':>9} {'share':>6} {'projection':>11} {'step':>8} {'scoring':>8} {'torch step':>10}"
-    )
+    size = f"{arguments.folds} folds, batch {arguments.batch}, {STEPS} time points"
+    print(f"{arguments.threads} thread(s), {size}; GFLOP/s, ms")
+    shares = f"{'GEMM':>6} {'training':>9} {'share':>6} {'projection':>11}"
+    print(f"{'kind':8} {shares} {'step':>8} {'scoring':>8} {'torch step':>10}")
     for kind in arguments.kinds:
         print(measure(kind, arguments.folds, arguments.batch, arguments.regions, arguments.repetitions), flush=True)
 

@@ -108,6 +108,7 @@ def test_shapes_are_known_without_numbers(kind):
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gpu_finds_the_same(kind):
     plain, x = networks(kind), drawn(FOLDS, 6, 20, REGIONS)

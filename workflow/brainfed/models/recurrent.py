@@ -60,10 +60,11 @@ class RecurrentClassifier(nn.Module):
             streams: of the repeat.
             parts: of the key, such as the fold; equal parts give equal weights.
         """
-        bounds = {"recurrent": self.recurrent.hidden_size**-0.5}
-        bounds |= {f"connected.{n}": layer.in_features**-0.5 for n, layer in enumerate(self.connected)}
-        for name, weight in self.named_parameters():
-            bound = bounds[name.rpartition(".")[0]]
+        weights = dict(self.named_parameters())
+        for name, weight in weights.items():
+            layer = name.rpartition(".")[0]
+            inputs = self.recurrent.hidden_size if layer == "recurrent" else weights[f"{layer}.weight"].shape[1]
+            bound = inputs**-0.5
             generator = torch.Generator().manual_seed(streams.key("initial-weights", *parts, name, *weight.shape))
             weight.copy_(torch.empty(weight.shape, dtype=torch.float32).uniform_(-bound, bound, generator=generator))
 

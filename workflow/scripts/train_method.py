@@ -26,7 +26,8 @@ with job(snakemake, gpu=True) as running:
     if connectomes:
         inputs, truth = assemble_graphs(connectomes=connectomes, **people)
     elif series:
-        inputs, truth = assemble_series(series=series[0], **people)
+        public = next(iter(files.get("public", [])), None)
+        inputs, truth = assemble_series(series=series[0], public=public, **people)
     else:
         graphs, fused = files.get("graphs", []), files.get("fused", [])
         inputs, truth = assemble(features=features, graphs=graphs, fused=fused, **people)

@@ -1,4 +1,4 @@
-"""A method of region series for tests of the plan; it has no training."""
+"""Methods of region series, without and with public subjects, for tests of the plan; they have no training."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -9,12 +9,14 @@ from brainfed.configuration.planning import plan, sweeps, variants
 from brainfed.methods.registry import METHODS
 
 LISTENER = replace(METHODS["majority"], name="listener", title="Listener", needs=("series",), variants={"listener": {}})
+SHARER = replace(LISTENER, name="sharer", needs=("series", "public"), variants={"sharer": {}})
 
 
 def register(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Add the method and its variant to the registry, wherever it is imported."""
-    methods = MappingProxyType({**METHODS, "listener": LISTENER})
-    shipped = MappingProxyType({**plan.SHIPPED_VARIANTS, "listener": {"method": "listener"}})
+    """Add the methods and their variants to the registry, wherever it is imported."""
+    added = {method.name: method for method in (LISTENER, SHARER)}
+    methods = MappingProxyType({**METHODS, **added})
+    shipped = MappingProxyType({**plan.SHIPPED_VARIANTS, **{name: {"method": name} for name in added}})
     for module in (plan, sweeps, variants):
         monkeypatch.setattr(module, "METHODS", methods)
     monkeypatch.setattr(plan, "SHIPPED_VARIANTS", shipped)

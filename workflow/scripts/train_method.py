@@ -12,8 +12,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.jobs.run import Run
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble, assemble_graphs, assemble_series
-    from brainfed.samples.patterns import named_patterns
-    from brainfed.samples.results import check, history_table, members_table, predictions_table
+    from brainfed.samples.results import check, history_table, members_table, named_patterns, predictions_table
 
     params, files = running.params, snakemake.input
     people = {
@@ -27,7 +26,8 @@ with job(snakemake, gpu=True) as running:
     if connectomes:
         inputs, truth = assemble_graphs(connectomes=connectomes, **people)
     elif series:
-        inputs, truth = assemble_series(series=series[0], **people)
+        public = next(iter(files.get("public", [])), None)
+        inputs, truth = assemble_series(series=series[0], public=public, **people)
     else:
         graphs, fused = files.get("graphs", []), files.get("fused", [])
         inputs, truth = assemble(features=features, graphs=graphs, fused=fused, **people)

@@ -25,7 +25,7 @@ from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.patterns import named_patterns
+from brainfed.samples.results import named_patterns
 from method_inputs import method_inputs
 
 CONNECTIVITY = {"kind": "connectivity", "connectivity": "pearson"}

@@ -12,7 +12,7 @@ from brainfed.evaluation.view_importance import COLUMNS, ViewParts, read_parts, 
 from brainfed.runtime.artefacts import write_arrays, write_table
 from brainfed.runtime.streams import Streams
 from brainfed.samples.inputs import Outcome
-from brainfed.samples.patterns import named_patterns
+from brainfed.samples.results import named_patterns
 
 
 def parts_of(seed, subjects=60, views=2, models=1, ties=False):

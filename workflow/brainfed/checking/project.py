@@ -7,7 +7,7 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.checking.config import check_config
 from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.finding import Finding, gathered
-from brainfed.checking.split import check_harmonisation, check_sites_left_out, check_splits
+from brainfed.checking.split import check_harmonisation, check_public, check_sites_left_out, check_splits
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.graphs.connectome.settings import require_connections
 from brainfed.runtime.errors import UserError
@@ -28,6 +28,7 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         place = f"cohort {name}: institutions and folds"
         if checked.people:
             found += check_splits(checked, experiments, usable.seed, place, settings.classes, settings.target)
+            found += check_public(checked, experiments, usable.seed, place, settings.classes, settings.target)
             found += check_sites_left_out(checked, experiments, place)
         found += check_harmonisation(experiments, place)
         found += check_connectomes(checked.regions, experiments, f"cohort {name}: connectomes")

@@ -9,10 +9,12 @@ from brainfed.checking.finding import Finding, named
 from brainfed.checking.people import Checked, Leaver, Person
 from brainfed.cohort.settings.classes import Target
 from brainfed.cohort.settings.splits import SplitSettings, institution_of_site
-from brainfed.cohort.splits.institutions import draw_institutions
+from brainfed.cohort.splits.institutions import draw_institutions, split
+from brainfed.cohort.splits.public import draw_public
 from brainfed.configuration.names import TWIN
 from brainfed.configuration.planning.experiments import Experiment
 from brainfed.configuration.planning.inner_folds import least_folds
+from brainfed.configuration.stages.stage import Stage
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -41,6 +43,38 @@ def check_splits(
             for sentence in _mistakes(checked, settings, seed, target, classes)
         ]
     return findings
+
+
+def check_public(
+    checked: Checked,
+    experiments: Sequence[Experiment],
+    seed: int,
+    place: str,
+    classes: Sequence[str] = (),
+    target: Target = "diagnosis",
+) -> Iterator[Finding]:
+    """Draw the public subjects of every split and ratio, up to the first repeat that lacks some."""
+    asking: dict[str, list[tuple[Experiment, Stage]]] = {}
+    for experiment in experiments:
+        found = {stage.name: stage for one in experiment.variants if (stage := one.stage("public"))}
+        for name, stage in found.items():
+            asking.setdefault(name, []).append((experiment, stage))
+    included, participants = _tables(checked.people, checked.leavers, checked.sites)
+    listed = participants.dropna(subset=["subject"])
+    for reading in asking.values():
+        longest, stage = max(reading, key=lambda one: one[0].split.repeats)
+        try:
+            for repeat in range(longest.split.repeats):
+                streams = Streams(seed, repeat)
+                try:
+                    drawn = split(included, participants, longest.split, streams, target, classes)
+                except UserError:  # check_splits has its sentence.
+                    break
+                draw_public(drawn, listed, included, stage.settings, streams, target, classes)
+        except UserError as error:
+            readers = dict.fromkeys(experiment.group.removesuffix(TWIN) for experiment, _ in reading)
+            usual = any(experiment.default for experiment, _ in reading)
+            yield Finding("stops" if usual else "notes", place, f"{', '.join(readers)}: {error}")
 
 
 def check_harmonisation(experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:
@@ -102,18 +136,25 @@ def _mistake(
     target: Target,
     classes: Sequence[str],
 ) -> str:
+    included, known = _tables(people, leavers, sites)
+    try:
+        draw_institutions(included, known, settings, streams, target, classes)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def _tables(
+    people: Sequence[Person], leavers: Sequence[Leaver], sites: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What the jobs read as `included` and `participants`; sites without a subject have a row without a name."""
     stay = pd.DataFrame(map(vars, people), columns=["subject", "site", "diagnosis", "twin"])
     leave = pd.DataFrame(map(vars, leavers), columns=["subject", "site", "diagnosis", "reason"])
     seen = pd.concat([stay.assign(included=True, reason=""), leave.assign(included=False, twin="")], ignore_index=True)
     included = seen[["subject", "included", "reason"]].assign(twin_group=seen["twin"])
     participants = seen[["subject", "site"]].assign(diagnosis=seen["diagnosis"].astype("Int8"))
     others = pd.DataFrame({"site": sorted(set(sites) - set(seen["site"]))})
-    known = pd.concat([participants, others], ignore_index=True)
-    try:
-        draw_institutions(included, known, settings, streams, target, classes)
-    except UserError as error:
-        return str(error)
-    return ""
+    return included, pd.concat([participants, others], ignore_index=True)
 
 
 Part = tuple[Sequence[Person], Sequence[str], SplitSettings]

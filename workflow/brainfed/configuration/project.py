@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.settings.public import PublicSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.graphs.settings import GraphSettings
@@ -95,6 +96,9 @@ class ProjectSettings:
     )
     series: SeriesSettings = setting(
         factory=SeriesSettings, description="Region series, for methods whose samples are series."
+    )
+    public: PublicSettings = setting(
+        factory=PublicSettings, description="Public subjects, for methods whose server has data of its own."
     )
     graph: GraphSettings = setting(factory=GraphSettings, description="The population graph.")
     inpainting: InpaintingSettings = setting(

@@ -36,13 +36,13 @@ class Method:
         settings: a frozen dataclass, every field made with `runtime.settings.setting`.
         entry: `module:function` of its training side,
             `(MethodInputs, settings, Run) -> Outcome`; `GraphInputs` if it needs `connectomes`, `SeriesInputs` if it
-            needs `series`.
+            needs `series`, `PublicSeriesInputs` if it needs `public` too.
         family: its group in the report.
         topology: `local`, one model an institution; `federated`; `central`, on pooled data; `setting`, the value of
             its setting `training`.
         twins: for a federated method, the same or the nearest model trained locally and on pooled data.
         needs: the stages whose artefacts its job reads, as `configuration.stages` names them (`features`, `graph`,
-            `fused`; or `connectomes` alone, or `series` alone); the stages before these follow.
+            `fused`; or `connectomes` alone; or `series`, with or without `public`); the stages before these follow.
         options: stage -> the method's declaration for it: an inpainter, settings of fusing.
         views: whether it reads features of several views.
         own_features: whether it refuses features that depend on other subjects, as their fit has no privacy.
@@ -79,8 +79,10 @@ class Method:
         """Refuse two kinds of samples: graphs, region series, and rows of features.
 
         Raises:
-            ValueError: it needs connectomes, or series, and another stage.
+            ValueError: it needs connectomes, or series, and another stage, but for public beside series.
         """
-        for alone in ("connectomes",):
-            if alone in self.needs and len(self.needs) > 1:
+        if "public" in self.needs and set(self.needs) != {"series", "public"}:
+            raise ValueError(f"{self.name}: expected series and public, and no other stage, found {self.needs}")
+        for alone in ("connectomes", "series"):
+            if alone in self.needs and set(self.needs) - {alone, "public"}:
                 raise ValueError(f"{self.name}: expected {alone} alone among the stages it needs, found {self.needs}")

@@ -13,9 +13,11 @@ from brainfed.runtime.streams import Streams
 from brainfed.samples.graph_inputs import GraphInputs
 from brainfed.samples.graph_samples import read_graph_samples
 from brainfed.samples.inputs import IntArray, MethodInputs
-from brainfed.samples.labelled_subjects import hidden_labels
+from brainfed.samples.labelled_subjects import HIDDEN, hidden_labels
+from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.reading.aligned import read_features, read_graph
 from brainfed.samples.reading.people import phenotypes_of, read_people
+from brainfed.samples.reading.public import read_public
 from brainfed.samples.series_inputs import SeriesInputs, read_series
 from brainfed.samples.views import read_views
 
@@ -123,6 +125,7 @@ def assemble_series(
     labels: str,
     streams: Streams,
     classes: int = 2,
+    public: Path | str | None = None,
 ) -> tuple[SeriesInputs, IntArray]:
     """Build the inputs of a method whose samples are region series, and separately the labels for the scores.
 
@@ -133,18 +136,23 @@ def assemble_series(
         labels: `true` or `permuted`.
         streams: random streams of the repeat.
         classes: number of classes C.
+        public: the public subjects of all folds, of a method that needs them.
 
     Returns:
-        The inputs of the labelled subjects, with label -1 where tested, and the (n,) labels.
+        The inputs of the labelled subjects, with label -1 where tested, `PublicSeriesInputs` if there are public ones;
+        and the (n,) labels.
 
     Raises:
-        UserError: a subject has no series, or a series is damaged.
+        UserError: a subject has no series, a series is damaged, or the table of public subjects is.
     """
     people = _labelled(read_people(split, participants))
     truth = true_labels(people, labels, streams)
     start, values = read_series(series, tuple(people["subject"]))
-    inputs = SeriesInputs(**_columns(people, truth), start=start, series=values, streams=streams, classes=classes)
-    return inputs, truth
+    held = {**_columns(people, truth), "start": start, "series": values, "streams": streams, "classes": classes}
+    if public is None:
+        return SeriesInputs(**held), truth
+    mask = read_public(public, held["subjects"], held["labels"] != HIDDEN)
+    return PublicSeriesInputs(**held, public=mask), truth
 
 
 def _shapes(people: pd.DataFrame, data_sets: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:

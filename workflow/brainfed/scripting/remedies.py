@@ -25,6 +25,7 @@ REMEDIES: Mapping[str, str] = {
     "build_connectomes": REGIONS,
     "build_fitted_connectomes": REGIONS,
     "join_series": REGIONS,
+    "choose_public": "fewer subjects in the cohort",
     "read_graphs": "fewer data sets (`tudataset.names`)",
     "build_graph": FEATURES + ", or a smaller `graph.embedding_dimensions`",
     "train_generator": FEATURES + ", or fewer institutions (`split.count`), each of which has its own generator",

@@ -44,6 +44,7 @@ COMPARES = CONNECTS | {"quality/typicality"}
         ("compute_morphometry", set()),
         ("build_connectomes", set()),
         ("join_series", {f"series/{name}" for name in ("joined", "settings", "files", "standardise", "region_signal")}),
+        ("choose_public", set()),
         ("include_subjects", set()),
         ("list_issues", set()),
         ("measure_quality", COMPARES),

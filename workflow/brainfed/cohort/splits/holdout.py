@@ -64,10 +64,10 @@ def _by_class(diagnosis: NDArray[np.int64], random: np.random.Generator) -> NDAr
 
 def _sizes(people: int, settings: SplitSettings) -> tuple[int, int]:
     """Numbers of tested and held-back people, rounded; at least one is tested and one trains."""
-    tested = min(max(1, _rounded(settings.tested * people)), people - 1)
-    return tested, min(_rounded(settings.held_back * people), people - 1 - tested)
+    tested = min(max(1, rounded(settings.tested * people)), people - 1)
+    return tested, min(rounded(settings.held_back * people), people - 1 - tested)
 
 
-def _rounded(number: float) -> int:
+def rounded(number: float) -> int:
     """The nearest whole number; halves go up."""
     return int(np.floor(round(number, 9) + 0.5))

@@ -5,11 +5,12 @@ from brainfed.configuration.stages.features import FEATURES
 from brainfed.configuration.stages.fused import FUSED
 from brainfed.configuration.stages.graph import GRAPH
 from brainfed.configuration.stages.inpainting import INPAINTING
+from brainfed.configuration.stages.public import PUBLIC
 from brainfed.configuration.stages.series import SERIES
 from brainfed.configuration.stages.stage import StageKind
 from brainfed.methods.method import Method
 
-KINDS: tuple[StageKind, ...] = (FEATURES, CONNECTOMES, SERIES, GRAPH, INPAINTING, FUSED)
+KINDS: tuple[StageKind, ...] = (FEATURES, CONNECTOMES, SERIES, PUBLIC, GRAPH, INPAINTING, FUSED)
 
 
 def kind_of(name: str) -> StageKind:

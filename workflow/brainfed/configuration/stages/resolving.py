@@ -66,7 +66,8 @@ def _stage(kind: StageKind, settings: Any, method: Method, parents: Sequence[Sta
     own = [_stage(kind, source, method, parents, regime) for source in kind.sources(settings)]
     above = (*own, *parents)
     of_split = kind.reads_split(settings) or any(parent.split for parent in above)
-    split, protocol = (regime.split, regime.protocol) if of_split else ("", "")
+    split = regime.split if of_split else ""
+    protocol = regime.protocol if of_split and kind.reads_protocol else ""
     by_fold = kind.fitted(settings) or protocol == "inductive" or any(parent.by_fold for parent in above)
     unnamed = Stage(kind, "", settings, above, split, protocol, by_fold, kind.maker(method))
     return replace(unnamed, name=stage_name(kind.slug(unnamed), kind.content(unnamed)))

@@ -36,7 +36,7 @@ class Stage:
         settings: a dataclass of resolved settings.
         parents: the stages that its job reads.
         split: name of its split; empty if it does not depend on one.
-        protocol: protocol of the regime; empty without a split.
+        protocol: protocol of the regime; empty without a split, and where it has no effect.
         by_fold: whether every fold has its own part.
         maker: the inpainter that trains it, if its kind has several.
     """
@@ -77,6 +77,7 @@ class StageKind(ABC):
         role: role of its artefact among the inputs of another stage's job.
         file: path of one part in the folder of a repeat.
         further: other folders under `results/{cohort}` with folders of its stages.
+        reads_protocol: whether a stage that depends on a split differs between protocols.
         timed: whether its job writes a timing file next to the artefact.
         holds_series: whether a part holds the region series of all subjects, in all their time points.
         shown: key of its artefacts in a report's outline; empty: they are not shown.
@@ -92,6 +93,7 @@ class StageKind(ABC):
     role: str
     file: str = "{part}.safetensors"
     further: tuple[str, ...] = ()
+    reads_protocol: bool = True
     timed: bool = True
     holds_series: bool = False
     shown: str = ""

@@ -1,0 +1,36 @@
+"""Public subjects of every institution, for methods whose server has data of its own."""
+
+
+rule choose_public:
+    input:
+        unpack(
+            lambda wc: LAYOUT.stage_inputs(
+                stage_of(wc, "public"), wc.cohort, wc.repeat, "all"
+            )
+        ),
+        included="results/{cohort}/cohort/included.parquet",
+    output:
+        public=stage_pattern("public", part="all"),
+    log:
+        "logs/{cohort}/choose_public/{public}.{repeat}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/choose_public/{public}.{repeat}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(10),
+    params:
+        given=named(
+            code=code_of("scripts/choose_public.py"),
+            settings=lambda wc: stage_of(wc, "public").values,
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            seed=PROJECT.seed,
+            repeat=lambda wc: int(wc.repeat),
+        ),
+    message:
+        "Choosing public subjects {wildcards.public}, repeat {wildcards.repeat} ({wildcards.cohort})"
+    script:
+        "../scripts/choose_public.py"

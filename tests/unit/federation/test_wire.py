@@ -75,7 +75,7 @@ def test_noise_is_added_to_every_fold_of_a_reply_and_to_no_broadcast():
 
 
 def test_an_attack_replaces_replies_after_the_noise_and_before_the_server():
-    def flipped(number, replies):
+    def flipped(number, replies, _sent):
         assert number == 3
         return {0: Message({"body": -replies[0].tensors["body"]})}
 
@@ -84,6 +84,23 @@ def test_an_attack_replaces_replies_after_the_noise_and_before_the_server():
     got = line.up(3, sent)
     assert torch.equal(got[0].tensors["body"], -sent[0].tensors["body"])
     assert got[1].tensors["body"] is sent[1].tensors["body"]
+
+
+def test_an_attack_knows_what_institutions_last_received():
+    seen = []
+
+    def spied(_number, replies, received):
+        seen.append(dict(received))
+        return replies
+
+    line = wire(attack=spied)
+    first, second = body(2, 3), body(2, 3)
+    line.up(0, {0: body(2, 3)})
+    line.down(1, {0: first, 1: first}, to={0})
+    line.up(1, {0: body(2, 3)})
+    line.down(2, {0: second}, to={0})
+    line.up(2, {0: body(2, 3)})
+    assert seen == [{}, {0: first, 1: first}, {0: second, 1: first}]
 
 
 def test_an_institution_that_is_the_server_sends_one_noisy_copy_and_nothing_to_itself():
@@ -98,7 +115,7 @@ def test_an_institution_that_is_the_server_sends_one_noisy_copy_and_nothing_to_i
         assert (row["to"], row["institutions"], row["tensors"], row["rounds"]) == ("institutions", "0 1 2 3", 6, 1)
 
 
-@pytest.mark.parametrize("options", [{"noise": 1.0}, {"attack": lambda _, replies: replies}])
+@pytest.mark.parametrize("options", [{"noise": 1.0}, {"attack": lambda _, replies, __: replies}])
 def test_a_sum_of_replies_takes_no_noise_and_no_attack(options):
     with pytest.raises(ValueError, match="found their sum"):
         wire(**options).up(0, {0: body(2, 3, summed=True)})

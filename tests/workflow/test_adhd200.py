@@ -1,15 +1,14 @@
-"""The shipped config of ADHD-200: the sites' real phenotype tables and made-up series in Athena's format."""
+"""The shipped configs of ADHD-200: the sites' real phenotype tables and made-up series in Athena's format."""
 
-import csv
 import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
+from adhd200_files import REGIONS, ROOT, TEST, TRAINING, series_path, write_series
 from brainfed.runtime.artefacts import read_arrays
 from workflow.project import REPOSITORY, Project, copy_workflow
 
@@ -39,43 +38,56 @@ TAKEN = {
     "site 1": ("Peking_1_TestRelease", 16),
 }
 """Table of a site and how many of its subjects have a series."""
+SITES = {
+    "extends": "config/adhd200-sites.yaml",
+    "project": "adhd-sites",
+    "threads": 1,
+    "split": {"folds": 2, "repeats": 1},
+    "cohorts": {"adhd200-labelled": {"shards": 2}, "adhd200-types": {"shards": 2}},
+    "experiments": {
+        "site-groups": {"variants": ["majority", "ridge-central"], "reference": "majority"},
+        "unseen-site": None,
+        "types": {"variants": ["majority", "ridge-central"], "reference": "majority"},
+    },
+}
+FIRST = {"0": 3, "1": 3, "2": 1, "3": 3, "pending": 2}
+"""Code of diagnosis -> how many subjects of a site have a series, of each table."""
+IN_GROUPS = {"client-1": 10, "client-2": 16, "client-3": 18, "client-4": 17}
+"""Institution -> its subjects with a series and a diagnosis, hyperactive ones among them."""
 STRANGER = "sfnwmrda0099999_session_1_rest_1_cc200_TCs.1D"
 
 
-def write_series(path: Path, seed: int) -> None:
-    """190 regions and 60 volumes as AFNI's 3dROIstats writes them."""
-    values = np.random.default_rng(seed).standard_normal((60, 190))
-    rows = [
-        [f"{path.stem}.nii.gz", f"{number}[?]", *(f"{value:.6f}" for value in row)] for number, row in enumerate(values)
-    ]
-    with path.open("w", newline="") as file:
-        csv.writer(file, delimiter="\t").writerows(
-            [["File", "Sub-brick", *(f"Mean_{i}" for i in range(1, 191))], *rows]
-        )
+def real_table(name: str) -> pd.DataFrame:
+    return pd.read_csv(Path(os.environ["BRAINFED_DATA"]) / f"adhd200-phenotypic/{name}_phenotypic.csv", dtype=str)
 
 
-def set_up(folder: Path) -> Project:
-    """The tables of all sites, the series of some subjects, one file that nobody knows, a short config."""
-    source = Path(os.environ["BRAINFED_DATA"]) / "adhd200-phenotypic"
-    resources = folder / "resources" / "adhd200"
-    shutil.copytree(source, resources / "phenotypic")
-    (resources / "series").mkdir()
-    for site, (name, count) in enumerate(TAKEN.values()):
-        table = pd.read_csv(source / f"{name}_phenotypic.csv", dtype=str)
-        for number, subject in enumerate(table.iloc[:count, 0]):
-            path = resources / "series" / f"sfnwmrda{int(subject):07d}_session_1_rest_1_cc200_TCs.1D"
-            write_series(path, 1000 * site + number)
-    (resources / "series" / STRANGER).touch()
+def set_up(folder: Path, content: dict, taken: dict[str, pd.DataFrame]) -> Project:
+    """The tables of all sites, the series of some subjects, one file that nobody knows, a short config.
+
+    Args:
+        folder: of the project.
+        content: of its config.
+        taken: name of a table -> its rows with a series.
+    """
+    shutil.copytree(Path(os.environ["BRAINFED_DATA"]) / "adhd200-phenotypic", folder / ROOT / "phenotypic")
+    for name, table in taken.items():
+        archive = TEST if name.endswith("TestRelease") else TRAINING
+        for subject, site in table.iloc[:, :2].itertuples(index=False):
+            write_series(series_path(folder, site, subject, archive), int(subject))
+    stranger = series_path(folder, "8", "99999")
+    stranger.parent.mkdir(parents=True)
+    stranger.touch()
     copy_workflow(folder)
     shutil.copytree(REPOSITORY / "config", folder / "config")
-    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False))
+    (folder / "config.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     return Project(folder)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> tuple[Path, str]:
     """The results of a whole run, and what it said."""
-    project = set_up(tmp_path_factory.mktemp("adhd"))
+    taken = {name: real_table(name).iloc[:count] for name, count in TAKEN.values()}
+    project = set_up(tmp_path_factory.mktemp("adhd"), CONFIG, taken)
     said = project.snakemake("tables", "--cores", "2").stderr
     return project.folder / "results", said
 
@@ -114,3 +126,56 @@ def test_a_subject_without_a_diagnosis_is_a_node_of_the_graph_and_is_not_scored(
 
 def test_files_in_no_table_are_reported_once(run):
     assert run[1].count(f"1 series have no row in the phenotype table, the first is {STRANGER}") == 1
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory) -> Path:
+    """The results of a run in real institutions, with two classes and with three."""
+    names = [
+        path.name.removesuffix("_phenotypic.csv")
+        for path in sorted((Path(os.environ["BRAINFED_DATA"]) / "adhd200-phenotypic").iterdir())
+    ]
+    taken = {}
+    for name in names:
+        table = real_table(name)
+        taken[name] = table[table.groupby("DX").cumcount() < table["DX"].map(FIRST)]
+    project = set_up(tmp_path_factory.mktemp("sites"), SITES, taken)
+    project.snakemake("tables", "--cores", "2")
+    return project.folder / "results"
+
+
+def people(results: Path, cohort: str) -> pd.DataFrame:
+    """Included subjects and reasons beside sites and diagnoses."""
+    folder = results / cohort / "cohort"
+    included = pd.read_parquet(folder / "included.parquet")
+    return included.merge(pd.read_parquet(folder / "participants.parquet"), on="subject", validate="one_to_one")
+
+
+def test_every_row_that_leaves_has_a_reason(sites):
+    for cohort, hyperactive in (("adhd200-labelled", 0), ("adhd200-types", 13)):
+        left = people(sites, cohort).query("not included")
+        issues = pd.read_csv(sites / cohort / "cohort" / "issues.tsv", sep="\t", dtype=str)
+        listed = issues.loc[issues["action"] == "left out", ["subject", "kind"]].set_index("subject")["kind"]
+        assert listed.to_dict() == left.set_index("subject")["reason"].to_dict()
+        counted = left["reason"].value_counts().to_dict()
+        assert counted.pop("excluded by diagnosis", 0) == hyperactive
+        assert counted.pop("diagnosis missing") == FIRST["pending"]
+        assert set(counted) == {"series file absent"}
+
+
+def test_groups_of_real_sites_are_the_institutions(sites):
+    (path,) = (sites / "adhd200-labelled" / "splits").glob("*/repeat-0.parquet")
+    assert pd.read_parquet(path)["institution"].value_counts().to_dict() == IN_GROUPS
+    series = read_arrays(next((sites / "adhd200-labelled").glob("timeseries/cc200/*.safetensors"))).arrays
+    assert {held.shape[1] for held in series.values()} == {REGIONS}
+
+
+def test_three_types_are_scored_in_real_institutions(sites):
+    included = people(sites, "adhd200-types").query("included")
+    (path,) = (sites / "adhd200-types").glob("methods/*/ridge-central/repeat-0/predictions.parquet")
+    predictions = pd.read_parquet(path)
+    assert set(predictions["subject"]) == set(included["subject"])
+    assert predictions["label"].value_counts().to_dict() == included["diagnosis"].value_counts().to_dict()
+    assert {"score_control", "score_combined", "score_inattentive"} <= set(predictions.columns)
+    table = pd.read_csv(sites / "adhd200-types" / "tables" / "types.tsv", sep="\t")
+    assert set(table["variant"]) == {"majority", "ridge-central"}

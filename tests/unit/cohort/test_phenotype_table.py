@@ -1,6 +1,7 @@
 """Unambiguous tables are read in every form that programs save; others are refused with one sentence."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -152,6 +153,12 @@ class TestSeveralTables:
     def test_need_an_id_each(self, tmp_path):
         with pytest.raises(UserError, match=r"b\.csv: expected a column 'ScanDir ID', found none"):
             read_phenotype_table(self.tables(tmp_path, "Site,age,sex,diagnosis\nx,20,male,control\n"), self.ADHD)
+
+    def test_may_each_name_the_id_in_another_column(self, tmp_path):
+        columns = replace(self.ADHD, subject_fallback=("ID", "ScanDirID"))
+        third = write(tmp_path, "ScanDirID,Site,age,sex,diagnosis\n9,z,22,male,control\n", "c.csv")
+        rows = read_phenotype_table([*self.tables(tmp_path), third], columns)
+        assert [row.subject for row in rows] == ["1", "2", "3", "9"]
 
     def test_one_table_alone_has_both_columns_of_the_id(self, tmp_path):
         with pytest.raises(UserError, match=r"a\.csv: expected a column 'ID', found none"):

@@ -236,6 +236,15 @@ def test_groups_that_do_not_fit_the_sites_are_refused(groups, message):
         split(*GROUPED, SplitSettings(institutions="site_groups", groups=groups), STREAMS)
 
 
+def test_a_site_whose_subjects_all_leave_needs_no_group():
+    included, participants = GROUPED
+    gone = included["subject"].isin(participants.loc[participants["site"] == "UCLA_2", "subject"])
+    settings = SplitSettings(institutions="site_groups", groups={"east": ("NYU",), "west": ("UCLA_1",)})
+    table = split(included.assign(included=~gone), participants, settings, STREAMS)
+    assert set(table["subject"]) == set(included.loc[~gone, "subject"])
+    assert set(table["institution"]) == {"east", "west"}
+
+
 def test_fewer_subjects_of_a_diagnosis_than_folds_are_refused():
     tables = cohort([0] * 20 + [1] * 4)
     words = r"institution-1 needs at least 5 different patients for 5 folds, it has 4; .*lower `count`"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from brainfed.checking.finding import Finding, named
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.below import files_below
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.cohort.sources.listing import absent_files, named_series
 from brainfed.cohort.sources.unlisted import unlisted_files
@@ -51,7 +52,8 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
 
 def check_orphans(listed: Sequence[ListedSubject], settings: CohortSettings, place: str) -> Iterator[Finding]:
     """Files that the pattern finds and no row names; `listed` are all rows."""
-    orphans = unlisted_files(str(settings.series), named_series(place, listed, settings))
+    pattern = str(settings.series)
+    orphans = unlisted_files(pattern, named_series(place, listed, settings), files_below(pattern))
     if orphans:
         yield Finding(
             "notes",

@@ -168,8 +168,8 @@ def _institutions(people: Sequence[Person], sites: Sequence[str], settings: Spli
         for site in sorted({person.site for person in people}):
             yield [person for person in people if person.site == site], [site], settings
     else:
-        owner = institution_of_site(settings.groups, sites)
+        owner = institution_of_site(settings.groups, sites, {person.site for person in people})
         for group in sorted({owner[person.site] for person in people}):
-            held = [site for site in sites if owner[site] == group]
+            held = [site for site in sites if owner.get(site) == group]
             members = [person for person in people if owner[person.site] == group]
             yield members, held, replace(settings, groups={group: tuple(held)})

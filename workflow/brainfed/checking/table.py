@@ -8,6 +8,7 @@ from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.phenotype.participant import Participant, read_participant
 from brainfed.cohort.phenotype.table import Row, read_phenotype_table
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.below import files_below
 from brainfed.cohort.sources.listed import ListedSubject
 from brainfed.cohort.sources.listing import list_subject
 from brainfed.runtime.errors import Refuse, UserError
@@ -31,12 +32,13 @@ def read_roster(name: str, settings: CohortSettings, place: str) -> tuple[Roster
 
     listed: list[ListedSubject] = []
     participants: dict[str, Participant] = {}
+    below = files_below(str(settings.series))
     for row in _rows(settings, refuse):
         try:
             participants[row.subject] = read_participant(
                 row.table, row, settings.columns, settings.codes, settings.target, settings.classes
             )
-            listed.append(list_subject(name, row, settings))
+            listed.append(list_subject(name, row, settings, below))
         except UserError as error:
             refuse(error, row.subject)
     return Roster(tuple(listed), participants, not findings), findings

@@ -105,7 +105,7 @@ def test_files_without_a_row_are_counted_and_other_files_are_not(tmp_path):
 def test_one_folder_is_listed_or_none(tmp_path, monkeypatch, pattern):
     monkeypatch.chdir(tmp_path)
     cohort(tmp_path, ROWS)
-    assert unlisted_files(pattern, []) == ()
+    assert unlisted_files(pattern, [], {}) == ()
 
 
 def test_ids_that_lost_their_zeros_are_recognised_by_the_files(tmp_path):

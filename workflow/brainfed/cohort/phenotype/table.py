@@ -83,9 +83,7 @@ def _rows(
             ignored += 1
             continue
         cells = {name: None if value.strip() in absent else value.strip() for name, value in values.items()}
-        subject = cells.get(columns.subject)
-        if subject is None and columns.subject_fallback is not None:
-            subject = cells.get(columns.subject_fallback)
+        subject = next((cell for name in columns.ids if (cell := cells.get(name)) is not None), None)
         if subject is None:
             refuse(
                 UserError(
@@ -124,9 +122,8 @@ def _records(
     header = [name.strip() for name in next(reader, [])]
     if not any(header):
         raise UserError(f"{path}: expected a header in the first line, found an empty one; remove the blank lines.")
-    wanted = dict.fromkeys(name for name in [*vars(columns).values(), *more] if name is not None)
-    fallback = columns.subject_fallback
-    if not alone and fallback is not None and {columns.subject.strip(), fallback.strip()} & set(header):
+    wanted = dict.fromkeys([*columns.named, *more])
+    if not alone and {name.strip() for name in columns.ids} & set(header):
         wanted = dict.fromkeys(
             name for name in wanted if name.strip() in header or name in more or not _is_id(name, columns)
         )
@@ -138,7 +135,7 @@ def _records(
 
 def _is_id(name: str, columns: ColumnSettings) -> bool:
     """Whether a column only names the subject."""
-    return name in (columns.subject, columns.subject_fallback) and name != columns.file
+    return name in columns.ids and name != columns.file
 
 
 def _cells(

@@ -1,5 +1,6 @@
 """Settings of a cohort: paths of its table and series, meaning of its codes, simulation."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,16 +13,19 @@ from brainfed.cohort.settings.simulation import SimulateSettings
 from brainfed.cohort.settings.tudataset import TUDatasetSettings
 from brainfed.runtime.settings import setting
 
+ANYWHERE = re.compile(r"[^*{}]+/\*\*/[^*/]+")
+"""Pattern of a file in a folder or anywhere below it."""
+
 
 @dataclass(frozen=True)
 class ColumnSettings:
     """Column names of the phenotype table."""
 
     subject: str = setting("participant_id", "Column with the subject's id, unique in the table.")
-    subject_fallback: str | None = setting(
+    subject_fallback: str | tuple[str, ...] | None = setting(
         None,
-        "Column that names a subject whose `subject` cell is a missing code, or, among several tables, whose table has "
-        "no column `subject`; none: that is an error.",
+        "Column, or a list of columns in their order, that names a subject whose `subject` cell is a missing code, or, "
+        "among several tables, whose table has no column `subject`; none: that is an error.",
     )
     file: str | None = setting(
         None,
@@ -34,6 +38,18 @@ class ColumnSettings:
         "diagnosis", "Column with the diagnosis code; none: no diagnosis, for `target: sex`."
     )
     mean_fd: str | None = setting(None, "Column with the mean framewise displacement in mm; none: motion is unknown.")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Columns that name a subject, the first that does so first."""
+        further = self.subject_fallback or ()
+        return (self.subject, *((further,) if isinstance(further, str) else further))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All columns, each once."""
+        others = (self.file, self.site, self.age, self.sex, self.diagnosis, self.mean_fd)
+        return tuple(dict.fromkeys(name for name in (*self.ids, *others) if name is not None))
 
 
 @dataclass(frozen=True)
@@ -98,7 +114,9 @@ class CohortSettings:
         "are ignored.",
     )
     series: str | None = setting(
-        None, "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series."
+        None,
+        "Path pattern of the series: {file}, {subject} and {site} are replaced; NIfTI images or region series. "
+        "`folder/**/name` finds a file of that name in the folder, or in any folder below it.",
     )
     confounds: str | None = setting(
         None, "Path pattern of confound tables (NIfTI sources); none: nothing is regressed out."
@@ -220,6 +238,11 @@ class CohortSettings:
                 "remove one of the two"
             )
         self._check_graphs()
+        if self.series is not None and "**" in self.series and not ANYWHERE.fullmatch(self.series):
+            raise ValueError(
+                f"series: expected ** once, as a whole folder right before the name of the file (folder/**/name) and "
+                f"below a folder without braces, found {self.series!r}; fix the pattern"
+            )
         if self.target == "diagnosis" and self.columns.diagnosis is None:
             raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
         simulated = self.source == "simulate"

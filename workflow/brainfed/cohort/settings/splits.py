@@ -33,7 +33,8 @@ class SplitSettings:
         maximum=1,
     )
     groups: Mapping[str, tuple[str, ...]] = setting(
-        description="For `site_groups`: name of an institution -> its sites. Every site belongs to exactly one.",
+        description="For `site_groups`: name of an institution -> its sites. Every site belongs to exactly one; a site "
+        "all of whose subjects leave may be in none.",
         factory=dict,
     )
     validation: Literal["folds", "leave_one_site_out", "holdout"] = setting(
@@ -119,11 +120,18 @@ class SplitSettings:
             raise ValueError(f"share: {self.count} institutions of {self.share} are more than the cohort; lower it")
 
 
-def institution_of_site(groups: Mapping[str, Collection[str]], sites: Collection[str]) -> dict[str, str]:
-    """Site -> name of its group, for exactly the sites of the cohort.
+def institution_of_site(
+    groups: Mapping[str, Collection[str]], sites: Collection[str], inhabited: Collection[str]
+) -> dict[str, str]:
+    """Site -> name of its group.
+
+    Args:
+        groups: name of a group -> its sites.
+        sites: all sites of the cohort.
+        inhabited: those that have an included subject, each of which needs a group.
 
     Raises:
-        UserError: a group names an unknown site, or a site is in two groups or in none.
+        UserError: a group names an unknown site, or a site is in two groups, or has subjects and is in none.
     """
     owner: dict[str, str] = {}
     for name, members in groups.items():
@@ -137,7 +145,7 @@ def institution_of_site(groups: Mapping[str, Collection[str]], sites: Collection
                     f"splits: the site {site} stands in the groups {owner[site]} and {name}; keep it in one of them."
                 )
             owner[site] = name
-    left_out = sorted(set(sites) - set(owner))
+    left_out = sorted(set(inhabited) - set(owner))
     if left_out:
         raise UserError(
             f"splits: expected every site of the cohort in a group, {', '.join(left_out)} "

@@ -4,12 +4,13 @@ The module needs csv only, as the Snakefile imports it in every job. It lists im
 derivatives, FreeSurfer's measures and simulations have modules of their own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from brainfed.cohort.phenotype.participant import read_participant
 from brainfed.cohort.phenotype.table import Row, read_phenotype_table
 from brainfed.cohort.settings.cohort import CohortSettings
+from brainfed.cohort.sources.below import files_below, located
 from brainfed.cohort.sources.bids.listing import list_bids
 from brainfed.cohort.sources.freesurfer.further import unusable_measures
 from brainfed.cohort.sources.freesurfer.listing import list_freesurfer
@@ -29,8 +30,8 @@ def list_cohort(name: str, settings: CohortSettings, root: str = "results") -> L
 
     Raises:
         UserError: a setting that the source needs is empty, the phenotype table is absent or broken, no series
-            exists, a series or confound file is absent and `on_invalid` is `error`, or Snakemake cannot take the
-            path of a file.
+            exists, several files fit the series of a subject, a series or confound file is absent and `on_invalid`
+            is `error`, or Snakemake cannot take the path of a file.
     """
     listing = _listing(name, settings, root)
     tables = (listing.phenotype,) if isinstance(listing.phenotype, str) else listing.phenotype
@@ -54,8 +55,9 @@ def _listing(name: str, settings: CohortSettings, root: str) -> Listing:
     for mistake in missing_inputs(name, settings):
         raise mistake
     rows = read_phenotype_table(settings.tables, settings.columns, settings.missing, wanted=settings.rows)
-    subjects = tuple(list_subject(name, row, settings) for row in rows)
-    unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings))
+    below = files_below(str(settings.series))
+    subjects = tuple(list_subject(name, row, settings, below) for row in rows)
+    unlisted = unlisted_files(str(settings.series), named_series(name, subjects, settings), below)
     for mistake in absent_files(name, subjects, settings, unlisted):
         raise mistake
     files = atlas_files(settings)
@@ -73,6 +75,7 @@ def named_series(name: str, subjects: Sequence[ListedSubject], settings: CohortS
 
 
 def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
+    """Filled pattern of a row's series; None if the row names no file."""
     columns = settings.columns
     file = row.subject if columns.file is None else row.cells[columns.file]
     site = row.cells[columns.site] or ""
@@ -84,11 +87,17 @@ def _series(name: str, row: Row, settings: CohortSettings) -> str | None:
     return None if file is None else filled(name, "series", str(settings.series), parts)
 
 
-def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject:
+def list_subject(name: str, row: Row, settings: CohortSettings, below: Mapping[str, Sequence[str]]) -> ListedSubject:
     """One row of the table with the files that its patterns name.
 
+    Args:
+        name: of the cohort.
+        row: of its table.
+        settings: of the cohort.
+        below: files of a pattern with `**`, as `files_below` returns them.
+
     Raises:
-        UserError: a cell of the row is invalid, or a pattern has wrong braces.
+        UserError: a cell of the row is invalid, a pattern has wrong braces, or several files fit.
     """
     columns = settings.columns
     participant = read_participant(row.table, row, columns, settings.codes, settings.target, settings.classes)
@@ -96,6 +105,8 @@ def list_subject(name: str, row: Row, settings: CohortSettings) -> ListedSubject
     file = row.subject if columns.file is None else row.cells[columns.file]
     parts = {"file": file, "subject": row.subject, "site": site}
     series = _series(name, row, settings)
+    if series is not None and not participant.excluded:
+        series = located(name, series, below)
     confounds = None
     if file is not None and settings.confounds is not None:
         confounds = filled(name, "confounds", settings.confounds, parts)

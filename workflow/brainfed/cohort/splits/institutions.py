@@ -144,7 +144,7 @@ def _institutions(
     site = _site(subjects, settings.institutions)
     if settings.institutions == "sites":
         return site
-    owner = institution_of_site(settings.groups, sites)
+    owner = institution_of_site(settings.groups, sites, set(site))
     return np.array([owner[name] for name in site], dtype=object)
 
 

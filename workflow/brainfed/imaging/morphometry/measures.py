@@ -93,7 +93,7 @@ def read_subjects_dir(identities: Mapping[str, str], settings: FreeSurferSetting
 
 def _refuse_phenotypes(table: TextTable, settings: CohortSettings) -> None:
     """Refuse phenotypes among the features: every method would learn from them."""
-    phenotypes = {name for name in vars(settings.columns).values() if name is not None}
+    phenotypes = set(settings.columns.named)
     for column in table.columns:
         if column in phenotypes and is_feature(column, settings.freesurfer):
             raise UserError(

@@ -75,7 +75,7 @@ def test_noise_is_added_to_every_fold_of_a_reply_and_to_no_broadcast():
 
 
 def test_an_attack_replaces_replies_after_the_noise_and_before_the_server():
-    def flipped(number, replies):
+    def flipped(number, replies, _sent):
         assert number == 3
         return {0: Message({"body": -replies[0].tensors["body"]})}
 
@@ -98,7 +98,7 @@ def test_an_institution_that_is_the_server_sends_one_noisy_copy_and_nothing_to_i
         assert (row["to"], row["institutions"], row["tensors"], row["rounds"]) == ("institutions", "0 1 2 3", 6, 1)
 
 
-@pytest.mark.parametrize("options", [{"noise": 1.0}, {"attack": lambda _, replies: replies}])
+@pytest.mark.parametrize("options", [{"noise": 1.0}, {"attack": lambda _, replies, __: replies}])
 def test_a_sum_of_replies_takes_no_noise_and_no_attack(options):
     with pytest.raises(ValueError, match="found their sum"):
         wire(**options).up(0, {0: body(2, 3, summed=True)})

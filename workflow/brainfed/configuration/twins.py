@@ -26,6 +26,7 @@ SITE_EFFECTS = (
     "The federated method z-scores features inside each institution, its pooled twin over everybody: their difference "
     "includes the effect of removing what differs between sites."
 )
+POISON = "Its twins receive nothing from other institutions, and are not poisoned."
 
 
 def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
@@ -39,9 +40,10 @@ def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[
     if twins is None:
         return {}
     scaled = {"pooled": SITE_EFFECTS} if variant.settings.get("standardise") == "institution" else {}
+    poisoned = variant.settings.get("attack", "none") != "none" and variant.settings["attacked"] > 0
     return {
         side: {
-            **_twin(variant, variants, side, [twins.differs, scaled.get(side, "")]),
+            **_twin(variant, variants, side, [twins.differs, scaled.get(side, ""), POISON if poisoned else ""]),
             "other_model": twins.other_model,
         }
         for side in SIDES

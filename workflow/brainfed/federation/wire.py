@@ -12,8 +12,9 @@ from brainfed.federation.privacy.weight_noise import WeightNoise
 SIZE_BYTES = 4
 """An institution's number of training subjects, int32."""
 
-Attack = Callable[[int, Mapping[int, Message]], Mapping[int, Message]]
-"""Round number and replies -> replies that reach the server, some of them poisoned."""
+Attack = Callable[[int, Mapping[int, Message], Mapping[int, Message]], Mapping[int, Message]]
+"""Round number, replies, and what each institution last received, none before the first answer -> replies that reach
+the server, some of them poisoned."""
 
 
 class Wire:
@@ -41,6 +42,7 @@ class Wire:
     ) -> None:
         self.ledger, self.subjects, self.noise = ledger, subjects, noise
         self._home, self._attack = home, attack
+        self._received: dict[int, Message] = {}
         self._reports = bool(reported)
         for institution in reported or {}:
             self._record(institution, "training-subjects", (), SIZE_BYTES, "upload", 0)
@@ -59,7 +61,7 @@ class Wire:
         self.noise.add(number, leaving)
         self._count(number, leaving, leaving, "upload")
         if self._attack is not None:
-            replies = {**replies, **self._attack(number, leaving)}
+            replies = {**replies, **self._attack(number, leaving, self._received)}
         if self._reports:
             return replies
         return {code: replace(reply, samples=(reply.samples > 0).to(torch.int64)) for code, reply in replies.items()}
@@ -78,9 +80,11 @@ class Wire:
         self._check(leaving)
         # An answer is counted with the round that it ends.
         self._count(number if self._home is not None else max(number - 1, 0), leaving, to, "download")
-        if self._home is None or not leaving:
-            return messages
-        return {**messages, **self.noise.copies(number, self._home, leaving)}
+        if self._home is not None and leaving:
+            messages = {**messages, **self.noise.copies(number, self._home, leaving)}
+        if self._attack is not None:
+            self._received.update(messages)
+        return messages
 
     def _refuse_sums(self, replies: Mapping[int, Message]) -> None:
         for reply in replies.values():

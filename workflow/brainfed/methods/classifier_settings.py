@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.schedule import FederationSettings
 from brainfed.runtime.precision import PRECISION_DESCRIPTION, Precision
 from brainfed.runtime.settings import setting
@@ -94,12 +95,13 @@ class ClassifierSettings(ChoiceSettings, InputSettings):
 
 
 @dataclass(frozen=True)
-class FederatedClassifierSettings(ClassifierSettings, FederationSettings):
-    """A classifier in a federation."""
+class FederatedClassifierSettings(RobustnessSettings, ClassifierSettings, FederationSettings):
+    """A classifier in a federation, which may be attacked."""
 
     def __post_init__(self) -> None:
         ChoiceSettings.__post_init__(self)
         FederationSettings.__post_init__(self)
+        RobustnessSettings.__post_init__(self)
 
     def schedule(self) -> FederationSettings:
         """The rounds."""

@@ -1,13 +1,17 @@
 """The torch side that the families of FedNI's Table V share."""
 
 from dataclasses import replace
+from functools import partial
 
 from brainfed.engines.stacked.choosing import train_chosen
 from brainfed.engines.stacked.propagation import Propagate
-from brainfed.engines.stacked.training import Server, Training, train_stacked
+from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.federation.defences.defence import defence_of
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.classifier_settings import FederatedClassifierSettings, SoloSettings
 from brainfed.methods.method import Method
+from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.models.classifier import Classifier
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.run import Run
@@ -22,9 +26,8 @@ def train_classifier(
     settings: FederatedClassifierSettings | SoloSettings,
     run: Run,
     propagate: Propagate | None = None,
-    server: Server = FedAvg,
 ) -> Outcome:
-    """Train `module` with the topology and the shared tensors of `method`; centre and choose as its settings say.
+    """Train `module` with the topology and the shared tensors of `method`; all else as its settings say.
 
     Raises:
         UserError: `choose: inner` and fewer than three sites are left out; the config refuses fewer folds, and
@@ -39,6 +42,8 @@ def train_classifier(
     if settings.centre == "subject":
         centred = {id(features): centred_subjects(features) for features in inputs.features}
         inputs = replace(inputs, features=tuple(centred[id(features)] for features in inputs.features))
+    robustness = settings if isinstance(settings, FederatedClassifierSettings) else RobustnessSettings()
+    inputs, defence = poisoned_inputs(inputs, robustness), defence_of(robustness)
     training = Training(
         module,
         inputs,
@@ -50,6 +55,7 @@ def train_classifier(
         standardise=settings.standardise == "institution",
         precision=settings.precision,
         dropout=settings.dropout,
-        server=server,
+        server=partial(FedAvg, defence=defence) if defence else FedAvg,
+        robustness=robustness,
     )
     return train_stacked(training) if settings.choose == "none" else train_chosen(training, settings.weight_decays)

@@ -97,6 +97,25 @@ ATTACKS = (
         "10.1109/CSF.2018.00027",
     ),
 )
+POISON = (
+    Citation(
+        "Chang H, Shejwalkar V, Shokri R, Houmansadr A (2019). Cronus: robust and heterogeneous collaborative learning "
+        "with black-box knowledge transfer. arXiv 1912.11279."
+    ),
+    Citation(
+        "Blanchard P, El Mhamdi EM, Guerraoui R, Stainer J (2017). Machine learning with adversaries: Byzantine "
+        "tolerant gradient descent. Advances in Neural Information Processing Systems 30."
+    ),
+    Citation(
+        "Yin D, Chen Y, Ramchandran K, Bartlett P (2018). Byzantine-robust distributed learning: towards optimal "
+        "statistical rates. International Conference on Machine Learning, PMLR 80, 5650\u20135659."
+    ),
+    Citation(
+        "Pillutla K, Kakade SM, Harchaoui Z (2022). Robust aggregation for federated learning. IEEE Transactions on "
+        "Signal Processing 70, 1142\u20131154.",
+        "10.1109/TSP.2022.3153135",
+    ),
+)
 TUDATASET = Citation(
     "Morris C, Kriege NM, Bause F, Kersting K, Mutzel P, Neumann M (2020). TUDataset: a collection of benchmark "
     "datasets for learning with graphs. ICML workshop Graph Representation Learning and Beyond."
@@ -139,8 +158,9 @@ def citations(
     sources: Collection[str] = (),
     *,
     audited: bool = False,
+    poisoned: bool = False,
 ) -> list[Citation]:
-    """The works to cite for cohorts, atlases, methods and sources of these names, and for an audit."""
+    """The works to cite for cohorts, atlases, methods and sources of these names, for an audit, and for attacks."""
     data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
     named = {name.lower() for name in atlases}
     atlas = [work for name, work in ATLASES.items() if name in named]
@@ -156,5 +176,6 @@ def citations(
         else ()
     )
     graphs = (TUDATASET,) if "tudataset" in sources else ()
-    compared = [*sage, *groups, *clusters, *series, *private, *(ATTACKS if audited else ())]
+    attacks = [*(ATTACKS if audited else ()), *(POISON if poisoned else ())]
+    compared = [*sage, *groups, *clusters, *series, *private, *attacks]
     return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *compared, *ALWAYS[1:]]

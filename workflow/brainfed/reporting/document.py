@@ -90,6 +90,7 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
             },
             {cohort.source for cohort in outline.cohorts},
             audited=bool(audits),
+            poisoned=any(experiment.poisoned for chapter in chapters for experiment in chapter.experiments),
         ),
     )  # fmt: skip
 

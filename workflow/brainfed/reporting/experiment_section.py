@@ -50,6 +50,7 @@ from brainfed.reporting.text.generated_nodes import (
     read_generated,
 )
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
+from brainfed.reporting.text.poison_words import poison_sentences
 from brainfed.reporting.text.why_words import why_sentences
 from brainfed.reporting.variants import ShownVariant
 
@@ -90,6 +91,7 @@ class ExperimentSection:
         fidelity: generated against true neighbours; empty if those are not known.
         missing: number of missing neighbours, predicted and generated.
         why: findings of the variants of the graph network.
+        poisoned: attacks on variants, and their defences.
         readings: distance of each reading to the paper; None except for the figure `readings`.
         patterns: strongest features of linear models.
         planted: planted connections among them, in a simulated cohort.
@@ -130,6 +132,7 @@ class ExperimentSection:
     fidelity: list[FidelityRow]
     missing: list[str]
     why: list[str]
+    poisoned: list[str]
     readings: Readings | None
     patterns: list[ShownPattern]
     planted: list[str]
@@ -260,6 +263,7 @@ def experiment_section(
         fidelity=fidelity_rows(fidelity),
         missing=[count_sentence(one) for one in fidelity],
         why=why_sentences(cohort, outline, compared) if null is None else [],
+        poisoned=poison_sentences(variants, institutions),
         readings=find_readings(outline, scored) if outline.figure == "readings" else None,
         patterns=_patterns(cohort, outline),
         planted=planted_sentences(outline.tables["planted"], variants, cohort.words) if _explains(outline) else [],

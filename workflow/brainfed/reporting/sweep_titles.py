@@ -30,6 +30,8 @@ ABBREVIATIONS = {
     "combat": "ComBat",
     "gan": "GAN",
     "knn": "kNN",
+    "ofom": "OFOM",
+    "paf": "PAF",
     "pca": "PCA",
     "rfe": "RFE",
     "self10": "self-weight 10",

@@ -22,6 +22,8 @@ TITLES = {
     "fglbc-no-dp": "FGLBC, no DP",
 }
 """Shipped variant that is not called after its method -> its title, also of variants whose names begin with it."""
+SHARE = "attacked = "
+"""Start of the words of a swept share of poisoned institutions."""
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""
 
@@ -95,7 +97,9 @@ class ShownVariant:
     def title(self) -> str:
         """`FedGCN (no noise)` for the variant `fedgcn-no-noise` of the method `fedgcn`, `FedGCN (k = 5)` in a sweep."""
         title, words = self._parted
-        return _with_words(title, [*words, "an oracle"] if self.setting("fusing.nodes") == "true" else words)
+        oracle = ["an oracle"] if self.setting("fusing.nodes") == "true" else []
+        poisoned = ["poisoned"] if self.is_poisoned and not any(word.startswith(SHARE) for word in words) else []
+        return _with_words(title, [*words, *oracle, *poisoned])
 
     @property
     def label(self) -> str:
@@ -147,6 +151,16 @@ class ShownVariant:
     def is_control(self) -> bool:
         """Whether something else stands in place of generated nodes: a measure for FedNI, no method to be proposed."""
         return self.setting("fusing.nodes") not in (None, "generated")
+
+    @property
+    def is_poisoned(self) -> bool:
+        """Whether an attack has poisoned some of the institutions: a measure for its method, as a control is."""
+        return self.setting("attack") not in (None, "none") and self.setting("attacked") > 0
+
+    @property
+    def is_defended(self) -> bool:
+        """Whether the server takes something else than the mean of what it receives."""
+        return self.setting("defence") not in (None, "none")
 
     @property
     def trains_alone(self) -> bool:

@@ -11,7 +11,9 @@ from torch import Tensor
 from brainfed.engines.linear.design import LinearDesign
 from brainfed.engines.linear.scores import held_out_losses, margins, training_losses
 from brainfed.engines.linear.task import Curves, FoldTask
+from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.clients import Arrays
+from brainfed.federation.defences.defence import defence_of
 from brainfed.federation.loop import federate
 from brainfed.federation.message import Message
 from brainfed.federation.privacy.weight_noise import WeightNoise
@@ -135,9 +137,11 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     sums = {"curvature": ((), NUMBER_BYTES), "target-sum": of_systems, "count": of_systems}
     record_uploads(ledger, trained, sums)
     record_downloads(ledger, trained, sums)
-    server = FedAvg(clients.institutions, clients.start(), "subjects")
+    start, streams = clients.start(), fold.inputs.streams
+    server = FedAvg(clients.institutions, start, "subjects", defence=defence_of(task.robustness))
     reported = {code: int(count) for code, count in enumerate(clients.samples.tolist()) if count}
-    wire = Wire(ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)), reported)
+    attack = attack_of(task.robustness, Federation(len(clients.institutions), (fold.fold,), streams, start))
+    wire = Wire(ledger, fold.sizes, WeightNoise(0.0, streams, (fold.fold,)), reported, attack=attack)
     federate(clients, server, wire, task.rounds, fold.run.checkpoint.part(f"fold-{fold.fold}"), fold.progress)
     chosen = torch.zeros(design.models, dtype=torch.int64)
     if len(task.alphas) > 1:

@@ -1,13 +1,14 @@
 """A federated ridge regression, and the course of one fold of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
 
@@ -26,6 +27,7 @@ class RidgeTask:
         tolerance: see `Krylov`.
         zscore: whether columns are z-scored by the moments of all training subjects; views have their own settings.
         shared_tensors: tensors that the method declares to leave an institution.
+        robustness: attack on the weights of `fedavg`, and defence.
     """
 
     alphas: tuple[float, ...]
@@ -35,6 +37,7 @@ class RidgeTask:
     tolerance: float
     zscore: bool
     shared_tensors: Mapping[str, tuple[str, ...]]
+    robustness: RobustnessSettings = field(default_factory=RobustnessSettings)
 
 
 @dataclass(frozen=True)

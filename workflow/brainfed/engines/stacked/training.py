@@ -5,7 +5,7 @@ that pools all subjects.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -24,9 +24,11 @@ from brainfed.engines.stacked.side_by_side import stacks_of_folds
 from brainfed.engines.stacked.stacks import Reading, Stack, members, stack_inputs
 from brainfed.engines.stacked.unseen import score_unseen
 from brainfed.federation.aggregation import Weighting
+from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.schedule import FederationSettings, Topology
 from brainfed.federation.selection import choose
 from brainfed.federation.strategies.alone import Alone
@@ -58,6 +60,7 @@ class Training:
         precision: number format of the products with the features.
         dropout: share of the hidden activations that a step drops.
         server: makes the strategy of a federated training.
+        robustness: the attack on its replies.
     """
 
     module: Classifier
@@ -71,6 +74,7 @@ class Training:
     precision: Precision = "float32"
     dropout: float = 0.0
     server: Server = FedAvg
+    robustness: RobustnessSettings = field(default_factory=RobustnessSettings)
 
     @property
     def pooled(self) -> bool:
@@ -182,11 +186,13 @@ def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:
     schedule, stack = training.schedule, clients.network.stack
     sizes = enumerate(clients.samples[:, 0].tolist())
     reports = bool(training.shares and (schedule.weighting == "subjects" or schedule.batch))
+    attacked = Federation(len(clients.institutions), stack.folds, training.inputs.streams, clients.start())
     return Wire(
         ledger,
         dict(enumerate(stack.subjects)),
         WeightNoise(schedule.noise, training.inputs.streams, stack.folds),
         {place: size for place, size in sizes if size > 0} if reports else {},
+        attack=attack_of(training.robustness, attacked),
     )
 
 

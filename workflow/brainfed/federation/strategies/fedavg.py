@@ -8,17 +8,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.aggregation import Weighting, average, institution_weights
+from brainfed.federation.defences.defence import Defence
 from brainfed.federation.message import Message
 
 
 class FedAvg:
-    """One shared model: the mean of the replies.
+    """One shared model: the mean of the replies, or what a defence makes of them.
 
     Args:
         institutions: codes.
         start: shared tensors of the initial model, name -> (F, ...).
         weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
         choose: round number -> institutions that train in it; by default all.
+        defence: in place of the mean.
     """
 
     def __init__(
@@ -27,21 +29,23 @@ class FedAvg:
         start: Mapping[str, Tensor],
         weighting: Weighting = "equal",
         choose: Callable[[int], tuple[int, ...]] | None = None,
+        defence: Defence | None = None,
     ) -> None:
         self.institutions, self.weighting = institutions, weighting
         self.tensors = {name: tensor.clone() for name, tensor in start.items()}
-        self._choose = choose
+        self._choose, self._defence = choose, defence
 
     def choose(self, number: int) -> tuple[int, ...]:
         """The institutions drawn for this round."""
         return self.institutions if self._choose is None else self._choose(number)
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
-        """Average the replies; a fold without contributions keeps its model."""
+        """Average the replies, or defend against them; a fold without contributions keeps its model."""
         ordered = [replies[code] for code in sorted(replies)]
         counts = torch.stack([reply.samples for reply in ordered])
         weights = institution_weights(counts, self.weighting)
-        means = average([reply.tensors for reply in ordered], weights)
+        every = [reply.tensors for reply in ordered]
+        means = average(every, weights) if self._defence is None else self._defence(every, weights, self.tensors)
         for position in torch.nonzero(weights.sum(dim=0) == 0)[:, 0].tolist():
             for name, mean in means.items():
                 mean[position] = self.tensors[name][position]

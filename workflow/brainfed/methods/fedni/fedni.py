@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import CHOICE_TENSORS, MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
@@ -35,6 +36,7 @@ METHOD = Method(
         "centralgcn",
         "The twins have no generated nodes.",
         other_model="without generated nodes",
+        apart=NOT_OF_TWINS,
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDNI},

@@ -1,5 +1,6 @@
 """FedGCN on graphs that are completed by the means of small groups of subjects of other institutions; no generator."""
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.inpainting.centroids.settings import CENTROIDS_TENSORS, CentroidSettings
 from brainfed.methods.fedni.fedni import METHOD as FEDNI
 from brainfed.methods.fedni.fedni import FedNISettings
@@ -21,7 +22,9 @@ METHOD = Method(
     entry=FEDNI.entry,
     family="federated",
     topology="federated",
-    twins=Twins("localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids"),
+    twins=Twins(
+        "localgcn", "centralgcn", "The twins have no centroids.", other_model="without centroids", apart=NOT_OF_TWINS
+    ),
     needs=("features", "fused"),
     options={"inpainting": CENTROIDS, "fused": {"cap": None, "edges": "k"}},
     gpu=True,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
 from brainfed.methods.classifier_settings import (
@@ -41,6 +42,7 @@ METHOD = Method(
         "centralgcn",
         "FedSage+ trains GraphSAGE; its twins are graph convolutional networks.",
         other_model="another model",
+        apart=NOT_OF_TWINS,
     ),
     needs=("features", "fused"),
     options={"inpainting": FEDSAGE, "fused": {"cap": None, "rounding": "truncate", "edges": "binary"}},

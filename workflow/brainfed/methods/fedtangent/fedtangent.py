@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, SOLVER, ZSCORE, FederatedRidgeSettings
+from brainfed.methods.fedtangent.settings import APART, RIDGE_TENSORS, SCALING_TENSORS, ZSCORE, FederatedRidgeSettings
 from brainfed.methods.linear.ridge import TANGENT
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
@@ -25,7 +25,7 @@ METHOD = Method(
     entry="brainfed.methods.fedtangent.train:train_fedtangent",
     family="federated",
     topology="federated",
-    twins=Twins("tangent-local", "tangent-central", apart=SOLVER),
+    twins=Twins("tangent-local", "tangent-central", apart=APART),
     options={"features": TANGENT},
     views=True,
     patterns=True,

@@ -1,6 +1,6 @@
 """Ridge classifier of a federation: conjugate gradients on sums over institutions, equal to ridge on pooled data."""
 
-from brainfed.methods.fedtangent.settings import RIDGE_TENSORS, SCALING_TENSORS, SOLVER, FederatedRidgeSettings
+from brainfed.methods.fedtangent.settings import APART, RIDGE_TENSORS, SCALING_TENSORS, FederatedRidgeSettings
 from brainfed.methods.method import Method, Twins
 
 METHOD = Method(
@@ -14,7 +14,7 @@ METHOD = Method(
         "ridge-local",
         "ridge-central",
         "The twins choose their penalty by leave-one-out, the federated ridge by inner folds.",
-        apart=SOLVER,
+        apart=APART,
     ),
     views=True,
     patterns=True,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS, RobustnessSettings
 from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.linear.ridge import ALPHAS
 from brainfed.runtime.settings import setting
@@ -46,12 +47,12 @@ settings of a view ask for them."""
 ZSCORE = (
     "Z-score columns by the moments of all training subjects, which cross as sums; views have settings of their own."
 )
-SOLVER = ("solver", "rounds", "local_steps", "tolerance")
+APART = ("solver", "rounds", "local_steps", "tolerance", *NOT_OF_TWINS)
 """Settings that shape no model."""
 
 
 @dataclass(frozen=True)
-class FederatedRidgeSettings:
+class RidgeSolverSettings:
     """Ridge regression of all institutions together, equal to that of the pooled data."""
 
     alphas: tuple[float, ...] = setting(
@@ -82,3 +83,18 @@ class FederatedRidgeSettings:
 
     def __post_init__(self) -> None:
         check_grid("alphas", self.alphas)
+
+
+@dataclass(frozen=True)
+class FederatedRidgeSettings(RobustnessSettings, RidgeSolverSettings):
+    """Federated ridge, which may be attacked under `solver: fedavg`."""
+
+    def __post_init__(self) -> None:
+        RidgeSolverSettings.__post_init__(self)
+        RobustnessSettings.__post_init__(self)
+        if self.solver != "fedavg" and (self.attack != "none" or self.defence != "none"):
+            key = "attack" if self.attack != "none" else "defence"
+            raise ValueError(
+                f"{key}: {getattr(self, key)} needs solver: fedavg, whose institutions upload models; "
+                "conjugate_gradient adds up their products, and a sum hides who sent what"
+            )

@@ -8,6 +8,7 @@ from brainfed.methods.fedtangent.fedtangent import METHOD as FEDTANGENT
 from brainfed.methods.fedtangent.ridge_federated import METHOD as RIDGE_FEDERATED
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.method import Method
+from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs, Outcome
 
@@ -22,8 +23,9 @@ def train(method: Method, inputs: MethodInputs, settings: FederatedRidgeSettings
         settings.tolerance,
         settings.zscore,
         method.shared_tensors,
+        settings,
     )
-    return train_ridge(task, inputs, run)
+    return train_ridge(task, poisoned_inputs(inputs, settings), run)
 
 
 train_fedtangent = partial(train, FEDTANGENT)

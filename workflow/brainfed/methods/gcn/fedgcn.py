@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
     CHOICE_TENSORS,
     MOMENTS_TENSORS,
@@ -40,7 +41,7 @@ METHOD = Method(
     entry="brainfed.methods.gcn.train:train_fedgcn",
     family="federated",
     topology="federated",
-    twins=Twins("localgcn", "centralgcn"),
+    twins=Twins("localgcn", "centralgcn", apart=NOT_OF_TWINS),
     needs=("features", "graph"),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
     CHOICE_TENSORS,
     MOMENTS_TENSORS,
@@ -24,7 +25,7 @@ METHOD = Method(
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
     topology="federated",
-    twins=Twins("localmlp", "centralmlp"),
+    twins=Twins("localmlp", "centralmlp", apart=NOT_OF_TWINS),
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},

@@ -44,7 +44,7 @@ class Answer:
     Attributes:
         chosen: the federated variant with the highest mean AUC; None if none ran, or if none has an AUC.
         score: its mean.
-        candidates: number of federated variants.
+        candidates: number of federated variants, without controls and poisoned ones.
         comparisons: comparisons with its twins, the strongest of every other kind and the config's reference; each
             other variant once.
         unseen: whether every institution is tested by models that never saw it.
@@ -64,7 +64,8 @@ class Answer:
 def find_answer(tests: PageTests) -> Answer:
     """Choose and compare: the runs, variants and reference of the experiment."""
     runs, variants = tests.scored.runs, tests.variants
-    federated = [variant.name for variant in variants if variant.family == "federated" and not variant.is_control]
+    measures = [variant.name for variant in variants if variant.is_control or variant.is_poisoned]
+    federated = [variant.name for variant in variants if variant.family == "federated" and variant.name not in measures]
     name = best(runs, federated, METRIC)
     unseen = institutions_unseen(runs)
     if name is None:

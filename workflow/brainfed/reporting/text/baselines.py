@@ -54,7 +54,8 @@ def find_fedni(tests: PageTests) -> FedNIResult | None:
     present = [name for name in BASELINES if name in shown]
     if FEDNI not in shown or not present:
         return None
-    leader = best(scored.runs, [name for name, variant in shown.items() if not variant.is_control], METRIC) or FEDNI
+    methods = [name for name, variant in shown.items() if not variant.is_control and not variant.is_poisoned]
+    leader = best(scored.runs, methods, METRIC) or FEDNI
     return FedNIResult(
         shown[FEDNI],
         scored.interval(FEDNI, METRIC),

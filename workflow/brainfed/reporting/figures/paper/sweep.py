@@ -30,6 +30,8 @@ from brainfed.reporting.tables.printed import as_in_the_paper, printed_row
 from brainfed.reporting.variants import ShownVariant
 
 FloatVector = NDArray[np.float64]
+UNITS = {"graph.k": " (neighbours of a subject)", "attacked": " (share of the institutions)"}
+"""Swept setting -> what its values count."""
 FAR_APART = 50
 """Smallest ratio of the largest to the smallest value for a logarithmic axis."""
 DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
@@ -53,7 +55,7 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
             mean = scored.interval(one.variants[0].name, metric).mean
             axes.axhline(mean, color=FAINT, linestyle=DASHES[number % len(DASHES)], linewidth=1.1)
         _paper(axes, outline, axis, places, metric)
-        axes.set_xlabel(axis_title(axis) + (" (neighbours of a subject)" if axis == "graph.k" else ""))
+        axes.set_xlabel(axis_title(axis) + UNITS.get(axis, ""))
         axes.set_ylabel(f"{title} (mean over runs)")
     best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
     headed(figure, sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis))

@@ -367,7 +367,7 @@ def test_a_part_is_valid_under_any_project(path, monkeypatch):
 
 def test_there_are_shipped_configs():
     assert {path.stem for path in SHIPPED} >= {"config", "abide", "abide-quick", "abide-sites"}
-    assert [path.stem for path in PARTS] == ["fglbc", "paper"]
+    assert [path.stem for path in PARTS] == ["fglbc", "paper", "robustness"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ variants:
   wide: {method: fedmlp, hidden: [128, 32]}
   local-wide: {method: localmlp, hidden: [128, 32]}
   long: {method: fedmlp, rounds: 100}
+  poisoned: {method: fedmlp, attack: paf, defence: krum, trim: 0.3}
+  defended: {method: fedmlp, attack: paf, attacked: 0, defence: median}
   raw: {method: logistic-federated, standardise: none}
   rfe: {method: fedmlp, features: {selection: rfe}}
   apart: {method: fedgcn, graph: {scope: local}}
@@ -148,6 +150,13 @@ def test_a_longer_training_is_named(tmp_path):
     found = twins(tmp_path, "long", "localmlp")
     assert found["alone"]["name"] == "localmlp"
     assert found["alone"]["differs"] == ["long trains for 1000 epochs, localmlp for 100."]
+
+
+def test_the_twin_of_a_poisoned_variant_is_not_poisoned_and_said_to_be_so(tmp_path):
+    found = twins(tmp_path, "poisoned", "localmlp", "centralmlp")
+    assert (found["alone"]["name"], found["pooled"]["name"]) == ("localmlp", "centralmlp")
+    assert found["alone"]["differs"] == ["Its twins receive nothing from other institutions, and are not poisoned."]
+    assert twins(tmp_path, "defended", "localmlp")["alone"]["differs"] == []
 
 
 def test_variants_that_are_not_federated_have_no_twin(tmp_path):

@@ -86,6 +86,23 @@ def test_an_attack_replaces_replies_after_the_noise_and_before_the_server():
     assert got[1].tensors["body"] is sent[1].tensors["body"]
 
 
+def test_an_attack_knows_what_institutions_last_received():
+    seen = []
+
+    def spied(_number, replies, received):
+        seen.append(dict(received))
+        return replies
+
+    line = wire(attack=spied)
+    first, second = body(2, 3), body(2, 3)
+    line.up(0, {0: body(2, 3)})
+    line.down(1, {0: first, 1: first}, to={0})
+    line.up(1, {0: body(2, 3)})
+    line.down(2, {0: second}, to={0})
+    line.up(2, {0: body(2, 3)})
+    assert seen == [{}, {0: first, 1: first}, {0: second, 1: first}]
+
+
 def test_an_institution_that_is_the_server_sends_one_noisy_copy_and_nothing_to_itself():
     line = wire(noise=1.0, home=2)
     model = body(2, 3)

@@ -22,6 +22,7 @@ from brainfed.reporting.text.answer import (
 from brainfed.reporting.text.answer_words import graded, sentences, verdict
 from brainfed.reporting.text.baselines import fedni_sentence, find_fedni
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
+from brainfed.reporting.text.poison_words import poison_sentences
 from brainfed.reporting.variants import ShownVariant, Twin
 
 RIDGE = ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central")
@@ -75,6 +76,25 @@ def test_an_oracle_or_another_control_is_never_the_answer():
     assert answer.chosen == FEDGCN
     assert answer.candidates == 1
     assert oracle.title.endswith("an oracle)")
+
+
+def test_a_poisoned_variant_is_never_the_answer_and_is_named_so():
+    attack = {"attack": "paf", "attacked": 0.25, "defence": "none"}
+    poisoned = replace(FEDGCN, name="fedgcn-x", settings=attack)
+    swept = replace(FEDGCN, name="fedgcn-paf-attacked0.5", settings=attack | {"attacked": 0.5, "defence": "median"})
+    clean = replace(FEDGCN, name="fedgcn-paf-attacked0", settings=attack | {"attacked": 0.0})
+    answer = answer_of(
+        [poisoned, swept, clean, LOCAL], fedgcn_x=0.8, localgcn=0.5, **{"fedgcn-paf-attacked0": 0.6, swept.name: 0.7}
+    )
+    assert (answer.chosen, answer.candidates) == (clean, 1)
+    assert poisoned.title == "FedGCN (x, poisoned)"
+    assert swept.title == "FedGCN (PAF, attacked = 0.5)"
+    assert poison_sentences([poisoned, swept, clean, LOCAL], 5) == [
+        "2 of 5 institutions poisoned (paf), no defence: FedGCN (x, poisoned).",
+        "3 of 5 institutions poisoned (paf), defence median: FedGCN (PAF, attacked = 0.5).",
+    ]
+    defended = replace(clean, name="fedgcn-median", settings=clean.settings | {"defence": "median"})
+    assert poison_sentences([defended], 5) == ["No institution poisoned, defence median: FedGCN (median)."]
 
 
 def test_the_verdict_leads_with_the_estimate_and_its_interval():

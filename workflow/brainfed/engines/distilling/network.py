@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -12,7 +13,7 @@ from brainfed.engines.distilling.pool import Pool
 from brainfed.engines.parameter_names import wire_name
 from brainfed.models.classifier import class_probabilities
 from brainfed.models.recurrent import Kind, RecurrentClassifier
-from brainfed.models.recurrent_folds import fold_logits
+from brainfed.models.recurrent_folds import Workspace, fold_logits
 from brainfed.runtime.streams import Streams
 
 BLOCK = 512
@@ -34,6 +35,7 @@ class FoldNetwork:
         self, kind: Kind, module: RecurrentClassifier, folds: int, device: str, precision: torch.dtype
     ) -> None:
         self.kind, self.module, self.folds = kind, module, folds
+        self._workspace = Workspace()
         self.parameters = {
             name: torch.zeros((folds, *parameter.shape), device=device, dtype=precision)
             for name, parameter in module.named_parameters()
@@ -48,7 +50,7 @@ class FoldNetwork:
 
     def logits(self, signals: Tensor, keep: Tensor | None = None) -> Tensor:
         """(F, B, C) of signals (F, B, T, R)."""
-        return fold_logits(self.kind, self.parameters, signals, keep)
+        return fold_logits(self.kind, self.parameters, signals, keep, self._workspace)
 
     @torch.no_grad()
     def scores(self, crops: Crops, pool: Pool) -> Tensor:
@@ -60,7 +62,8 @@ class FoldNetwork:
     def probabilities(self, crops: Crops, pool: Pool) -> NDArray[Any]:
         """(F, subjects, C) of the subjects of a pool, float64: means over their crops."""
         found = class_probabilities(self.scores(crops, pool))
-        return found.unflatten(1, (-1, crops.count)).mean(dim=2).cpu().numpy()
+        by_subject = found.view(self.folds, -1, crops.count, found.shape[-1])
+        return np.asarray(by_subject.mean(dim=2).cpu().numpy())
 
     def shared(self) -> dict[str, Tensor]:
         """Copies of the parameters by name on the wire."""

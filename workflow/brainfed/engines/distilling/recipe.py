@@ -95,7 +95,10 @@ class Workplace:
         found = {"regions": self.inputs.regions, "classes": self.inputs.classes, "hidden": hidden}
         for kind in KINDS:
             module = self._module(kind)
-            found |= {f"{kind}-gates": len(module.recurrent.weight_ih_l0), f"{kind}-pooled": module.pooled}
+            found |= {
+                f"{kind}-gates": len(module.get_parameter("recurrent.weight_ih_l0")),
+                f"{kind}-pooled": module.pooled,
+            }
             found |= {f"connected-{n}": each.out_features for n, each in enumerate([*module.connected][:-1])}
         return found
 

@@ -159,7 +159,7 @@ def _score_unseen(
         if not len(own):
             continue
         pool = workplace.pool([own] * workplace.inputs.folds)
-        others = np.flatnonzero(trained[:, fold])
+        others = np.flatnonzero(trained[:, fold]).tolist()
         scores[:, fold, own] = np.nan
         scores[-1, fold, own] = np.mean(
             [clients.trainers[each].network.probabilities(workplace.crops, pool)[fold] for each in others], axis=0

@@ -52,7 +52,7 @@ SITES = {
 }
 FIRST = {"0": 3, "1": 3, "2": 1, "3": 3, "pending": 2}
 """Code of diagnosis -> how many subjects of a site have a series, of each table."""
-IN_GROUPS = {"client-1": 10, "client-2": 16, "client-3": 18, "client-4": 17}
+IN_GROUPS = {"client-1": 10, "client-2": 18, "client-3": 21, "client-4": 19}
 """Institution -> its subjects with a series and a diagnosis, hyperactive ones among them."""
 STRANGER = "sfnwmrda0099999_session_1_rest_1_cc200_TCs.1D"
 
@@ -176,6 +176,6 @@ def test_three_types_are_scored_in_real_institutions(sites):
     predictions = pd.read_parquet(path)
     assert set(predictions["subject"]) == set(included["subject"])
     assert predictions["label"].value_counts().to_dict() == included["diagnosis"].value_counts().to_dict()
-    assert {"score_control", "score_combined", "score_inattentive"} <= set(predictions.columns)
+    assert {"score-control", "score-combined", "score-inattentive"} <= set(predictions.columns)
     table = pd.read_csv(sites / "adhd200-types" / "tables" / "types.tsv", sep="\t")
     assert set(table["variant"]) == {"majority", "ridge-central"}

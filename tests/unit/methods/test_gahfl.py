@@ -5,9 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
+from brainfed.engines.distilling.server import logit_defence
+from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.gahfl.settings import AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
@@ -61,7 +65,7 @@ def test_all_variants_are_tried():
     assert shipped == {*FAMILY, *ABLATIONS}
 
 
-@pytest.mark.parametrize("name", [*FAMILY, *ABLATIONS])
+@pytest.mark.parametrize("name", [*FAMILY, "gahfl-literal-gcna"])
 def test_an_effect_is_found(name):
     """The mean of a region says who is a patient: crops keep it."""
     inputs = with_shifted_patients(cohort(48))
@@ -71,6 +75,13 @@ def test_an_effect_is_found(name):
     own = own_scores(inputs, outcome)
     aucs = [roc_auc_score(truth[tested], own[tested]) for tested in map(inputs.tested, range(2))]
     assert np.mean(aucs) > 0.8
+
+
+def test_without_its_third_term_gahfl_stays_with_the_class_that_it_predicts_first():
+    """No sample of the other class was ever right, and none of them is trained on."""
+    outcome = outcome_of("gahfl-no-wd", with_shifted_patients(cohort(48)), rounds=5, learning_rate=0.05)
+    found = outcome.scores[np.isfinite(outcome.scores).all(axis=-1)].argmax(axis=-1)
+    assert len(set(found.tolist())) == 1
 
 
 @every_method
@@ -187,6 +198,34 @@ def test_a_federation_of_one_institution_and_one_without_public_subjects_train(n
     check(hidden, outcome)
     (row,) = (row for row in outcome.crossings if row["name"] == "public-series" and row["direction"] == "upload")
     assert row["institutions"] == "0 2"
+
+
+def test_a_median_of_logits_holds_where_one_far_upload_rules_the_consensus():
+    """Fed-ET weighs by variance, and so listens to the far upload alone."""
+    honest = torch.tensor([[2.0, -1.0], [1.5, -1.5], [1.0, -0.5]]).view(3, 1, 1, 2)
+    teachers, present = torch.cat([honest, torch.tensor([-90.0, 80.0]).view(1, 1, 1, 2)]), torch.ones(4, 1, dtype=bool)
+    consensus = variance_weighted(teachers, present[..., None])[0, 0]
+    joined = logit_defence(RobustnessSettings(defence="median"))(teachers, present)[0, 0]
+    assert consensus.argmax() == 1 and joined.argmax() == 0
+    torch.testing.assert_close(joined, torch.tensor([1.25, -0.75]))
+
+
+def test_a_median_of_logits_falls_to_a_majority():
+    teachers = torch.tensor([[2.0, -1.0], [-90.0, 80.0], [-95.0, 70.0]]).view(3, 1, 1, 2)
+    joined = logit_defence(RobustnessSettings(defence="median"))(teachers, torch.ones(3, 1, dtype=bool))
+    assert joined[0, 0].argmax() == 1
+
+
+@every_federation
+@pytest.mark.parametrize("attack", ["paf", "ofom", "label_flip"])
+def test_an_attack_moves_scores_and_a_share_of_zero_does_not(name, attack):
+    inputs = with_shifted_patients(cohort())
+    found = {
+        share: outcome_of(name, inputs, attack=attack, attacked=share, rounds=3, learning_rate=0.05).scores
+        for share in (0, 0.5)
+    }
+    plain = outcome_of(name, inputs, rounds=3, learning_rate=0.05).scores
+    assert found[0].tobytes() == plain.tobytes() != found[0.5].tobytes()
 
 
 def test_kinds_of_networks_move_with_the_repeat():

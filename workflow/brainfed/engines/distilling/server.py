@@ -10,14 +10,25 @@ from torch import Tensor
 from brainfed.engines.distilling.clients import LOGITS
 from brainfed.engines.distilling.pool import Step
 from brainfed.engines.distilling.trainer import Trainer, below
+from brainfed.federation.defences.elementwise import median, trimmed_mean
 from brainfed.federation.distillation.batch import PublicBatch
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.message import Message
+from brainfed.federation.robustness_settings import RobustnessSettings
 
 TRAINER, OBJECTIVE = "trainer/", "objective/"
 
 Defence = Callable[[Tensor, Tensor], Tensor]
 """Logits (M, F, P, C) and participation (M, F) -> (F, P, C)."""
+
+
+def logit_defence(settings: RobustnessSettings) -> Defence | None:
+    """What joins the institutions' logits; None without a defence."""
+    rules: dict[str, Defence] = {
+        "median": median,
+        "trimmed_mean": lambda stack, present: trimmed_mean(stack, present, settings.trim),
+    }
+    return rules.get(settings.defence)
 
 
 class DistillingServer:

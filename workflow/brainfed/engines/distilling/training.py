@@ -11,12 +11,14 @@ from brainfed.engines.distilling.crops import IntArray
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.public_crossings import record_exchange
 from brainfed.engines.distilling.recipe import SERVER, Workplace
-from brainfed.engines.distilling.server import Defence, DistillingServer
+from brainfed.engines.distilling.server import DistillingServer, logit_defence
 from brainfed.engines.distilling.trainer import Trainer
+from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.sharing import Content, record_downloads, record_help
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.strategy import Strategy
@@ -74,8 +76,7 @@ def train_distilled(
     alpha: float,
     objective: Callable[[int], Objective],
     declared: Declared,
-    attack: Attack | None = None,
-    defence: Defence | None = None,
+    robustness: RobustnessSettings,
 ) -> Outcome:
     """Train institutions and the server in turn (GAHFL Algorithm 1); the global model scores all tested subjects.
 
@@ -87,8 +88,7 @@ def train_distilled(
         alpha: weight of the global model in the local loss (eq. 3).
         objective: number of public samples -> the server's loss.
         declared: tensors that may leave an institution.
-        attack: on the logits that reach the server.
-        defence: see `DistillingServer`.
+        robustness: the attack on the logits that reach the server, and its defence.
     """
     inputs = workplace.inputs
     assert isinstance(inputs, PublicSeriesInputs)
@@ -101,11 +101,12 @@ def train_distilled(
     ]
     shown = [inputs.public_training(fold) for fold in folds]
     head = workplace.trainer("the server", SERVER, kind, shown)
-    server = DistillingServer(tuple(places), head, epochs, objective(head.pool.size), defence)
+    server = DistillingServer(tuple(places), head, epochs, objective(head.pool.size), logit_defence(robustness))
     clients = _clients(workplace, trainers, members, Teaching(head.pool, workplace.network(kind), alpha))
     ledger = Ledger(declared, {"public-samples": head.pool.size, **workplace.axes})
     record_exchange(inputs, workplace.usable(shown[0]), ledger)
-    _federate(workplace, clients, server, members, ledger, attack)
+    attacked = Federation(len(places), tuple(folds), inputs.streams, {})
+    _federate(workplace, clients, server, members, ledger, attack_of(robustness, attacked))
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
     absent = {place: len(own) for place, own in enumerate(members) if not len(private[place][0])}
     record_downloads(ledger, absent, _content(head.network))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.runtime.settings import setting
 
 Kind = Literal["lstm", "gru", "bilstm", "slstm"]
@@ -83,7 +84,38 @@ class OneRecurrentSettings(CropSettings, StepSettings):
 
 
 @dataclass(frozen=True)
-class DistilledSettings(CropSettings, StepSettings, AssignmentSettings):
+class LogitRobustnessSettings:
+    """An attack on a federation that exchanges logits, and the server's defence."""
+
+    attack: Literal["none", "paf", "ofom", "label_flip"] = setting(
+        "none",
+        "What poisoned institutions do. paf: they send the mean of the others' logits plus a vector ten times as long, "
+        "in a random direction (eq. 8). ofom: one does so, all others send the mean with it (eq. 9). label_flip: the "
+        "labels of their subjects, public ones too, are in reverse order.",
+    )
+    attacked: float = setting(
+        0.25,
+        "Share of the institutions that are poisoned, rounded up; a larger share adds to the same ones.",
+        minimum=0,
+        maximum=1,
+    )
+    defence: Literal["none", "median", "trimmed_mean"] = setting(
+        "none", "The one teacher that takes the place of all institutions: median or trimmed mean of every logit."
+    )
+    trim: float = setting(
+        0.25,
+        "Share of the institutions, rounded up, that trimmed_mean leaves out at each end.",
+        minimum=0,
+        maximum=0.5,
+    )
+
+    def robustness(self) -> RobustnessSettings:
+        """The same settings for all kinds of uploads."""
+        return RobustnessSettings(self.attack, self.attacked, self.defence, self.trim)
+
+
+@dataclass(frozen=True)
+class DistilledSettings(CropSettings, StepSettings, AssignmentSettings, LogitRobustnessSettings):
     """A federation whose institutions exchange logits of public samples."""
 
     model: Kind = setting("bilstm", MODEL)
@@ -94,3 +126,4 @@ class DistilledSettings(CropSettings, StepSettings, AssignmentSettings):
 
     def __post_init__(self) -> None:
         self.require_models()
+        self.robustness()

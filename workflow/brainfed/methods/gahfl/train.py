@@ -25,6 +25,7 @@ from brainfed.methods.gahfl.settings import (
     OneRecurrentSettings,
 )
 from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS, PUBLIC_TENSORS, RECURRENT_TENSORS
+from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
@@ -59,14 +60,16 @@ def distil(
     objective: Callable[[int], Objective],
 ) -> Outcome:
     """Train a distilled federation; `objective` maps the number of public samples to the server's loss."""
+    robustness = settings.robustness()
     return train_distilled(
-        workplace_of(inputs, settings, run),
+        workplace_of(poisoned_inputs(inputs, robustness), settings, run),
         settings.kinds(len(inputs.institutions), inputs.streams.repeat),
         settings.model,
         settings.global_epochs,
         settings.alpha,
         objective,
         DISTILLED_TENSORS,
+        robustness,
     )
 
 

@@ -1,5 +1,6 @@
 """Twins of the distilled federations: the institutions' networks alone, and the global one on pooled series."""
 
+from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.method import Twins
 
 TWINS = Twins(
@@ -21,5 +22,7 @@ TWINS = Twins(
         "without",
         "consensus",
         "diversity",
+        "ensemble",
+        *NOT_OF_TWINS,
     ),
 )

@@ -171,7 +171,7 @@ def test_contradictions_are_listed_after_wrong_values():
             (
                 "variants.other",
                 "`method` is missing",
-                "central-gin, centralgcn, centralmlp, fedavg-gin, fedavg-stgcn, fedgcn",
+                "central-gin, centralgcn, centralmlp, fedavg-gin, fedavg-stgcn, fedet, fedgcn",
             ),
         ),
         (
@@ -367,7 +367,7 @@ def test_a_part_is_valid_under_any_project(path, monkeypatch):
 
 def test_there_are_shipped_configs():
     assert {path.stem for path in SHIPPED} >= {"config", "abide", "abide-quick", "abide-sites"}
-    assert [path.stem for path in PARTS] == ["fglbc", "paper", "robustness"]
+    assert [path.stem for path in PARTS] == ["fglbc", "gahfl", "paper", "robustness"]
 
 
 @pytest.mark.parametrize(

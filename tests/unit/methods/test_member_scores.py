@@ -28,7 +28,7 @@ ROUNDS, EPOCHS = {"rounds": 3, "local_epochs": 2}, {"epochs": 4, "curve_every": 
 CHOOSING = {"choose": "inner", "weight_decays": (0.0, 0.1)}
 BUDGET = {"epsilon": 10.0, "delta": 1e-3}
 STGCN, GNN = {"window": 6, "channels": 4, "kernel": 3, "strides": (1,)}, {"window": 6, "hidden": 4, "layers": 1}
-CROPS = {"length": 6, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 2, "batch": 16}
+CROPS = {"length": 9, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 2, "batch": 16}
 GLOBAL = {"global_epochs": 2}
 SHORT = {
     "majority": ("majority", {}),

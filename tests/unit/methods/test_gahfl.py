@@ -11,11 +11,13 @@ from sklearn.metrics import roc_auc_score
 from brainfed.engines.distilling.server import logit_defence
 from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.pace import Pace
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.gahfl.settings import AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from graph_cohort import with_labels
@@ -276,3 +278,35 @@ def test_a_federation_equals_algorithm_1_in_loops(name, split):
     method = METHODS[SHIPPED_VARIANTS[name]["method"]]
     found = resolve(method.entry)(inputs, settings, Run(precision="float64")).scores
     np.testing.assert_allclose(found, scores(inputs, settings, method.name), rtol=1e-6, atol=1e-9)
+
+
+@every_method
+def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(Pace, "due", lambda _: True)
+    inputs, settings = with_shifted_patients(cohort(24)), {"rounds": 3, "learning_rate": 0.05}
+    expected = outcome_of(name, inputs, **settings)
+    checkpoint = Checkpoint(checkpoint_path(tmp_path / "predictions.parquet", "0a"), "0a")
+
+    def cut_off(done, *_):
+        if done == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        outcome_of(name, inputs, Run(checkpoint=checkpoint, progress=cut_off), **settings)
+    seen = []
+    run = Run(checkpoint=checkpoint, progress=lambda done, *_: seen.append(done))
+    again = outcome_of(name, inputs, run, **settings)
+    assert seen == [2, 3]
+    assert again.round_scores.tobytes() == expected.round_scores.tobytes()
+    assert again.training_loss.tobytes() == expected.training_loss.tobytes()
+    assert again.crossings == expected.crossings
+
+
+@pytest.mark.gpu
+@every_method
+def test_a_gpu_gives_the_cpus_scores(name):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    inputs = cohort()
+    cpu, gpu = (outcome_of(name, inputs, Run(device=device)).scores for device in ("cpu", "cuda:0"))
+    np.testing.assert_allclose(gpu, cpu, atol=1e-3)

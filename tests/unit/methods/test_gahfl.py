@@ -13,8 +13,9 @@ from brainfed.federation.distillation.fedet import variance_weighted
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.pace import Pace
 from brainfed.federation.robustness_settings import RobustnessSettings
-from brainfed.methods.gahfl.settings import AssignmentSettings
+from brainfed.methods.gahfl.settings import KINDS, AssignmentSettings
 from brainfed.methods.registry import METHODS, SHIPPED_VARIANTS
+from brainfed.models.recurrent import KINDS as KNOWN
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint, checkpoint_path
@@ -82,8 +83,9 @@ def test_an_effect_is_found(name):
 def test_without_its_third_term_gahfl_stays_with_the_class_that_it_predicts_first():
     """No sample of the other class was ever right, and none of them is trained on."""
     outcome = outcome_of("gahfl-no-wd", with_shifted_patients(cohort(48)), rounds=5, learning_rate=0.05)
-    found = outcome.scores[np.isfinite(outcome.scores).all(axis=-1)].argmax(axis=-1)
-    assert len(set(found.tolist())) == 1
+    for scores_of_fold in outcome.scores:
+        found = scores_of_fold[np.isfinite(scores_of_fold).all(axis=-1)].argmax(axis=-1)
+        assert len(set(found.tolist())) == 1
 
 
 @every_method
@@ -134,11 +136,11 @@ def test_logits_of_public_subjects_are_the_only_upload_of_a_round(name):
     rows = {(row["name"], row["direction"]): row for row in outcome.crossings}
     assert {each for each, way in rows if way == "upload"} == {"logits", "public-series", "public-labels"}
     public = held.public_training(0)
-    most = max(len(held.public_training(fold)) for fold in range(2)) * 2
-    assert rows["logits", "upload"]["bytes"] == 3 * 2 * most * inputs.classes * 4
+    assert rows["logits", "upload"]["bytes"] == 3 * 2 * len(public) * 2 * inputs.classes * 4
     moments = int(inputs.lengths[public].sum())
     assert rows["public-series", "upload"]["bytes"] == moments * inputs.regions * 4
     assert rows["public-series", "download"]["bytes"] == 2 * moments * inputs.regions * 4
+    assert ("public-labels", "download") not in rows
     model = {
         each: row["bytes"] for (each, way), row in rows.items() if way == "download" and each.startswith("bilstm.")
     }
@@ -151,7 +153,8 @@ def test_alone_nothing_crosses_and_pooled_all_series_do():
     rows = {row["name"]: row for row in outcome_of("recurrent-central", inputs).crossings}
     assert rows["series"]["bytes"] == inputs.series.nbytes and rows["labels"]["bytes"] == len(inputs.subjects)
     shown = {row["name"]: row for row in outcome_of("recurrent-public", inputs).crossings}
-    assert shown.keys() == {"public-series", "public-labels"}
+    assert {each for each in shown if not each.startswith("bilstm.")} == {"public-series", "public-labels"}
+    assert {row["direction"] for each, row in shown.items() if each.startswith("bilstm.")} == {"download"}
     assert 0 < shown["public-series"]["bytes"] < rows["series"]["bytes"]
 
 
@@ -187,6 +190,48 @@ def test_a_scan_shorter_than_a_crop_is_wrapped_or_dropped(name):
         check(inputs, outcome)
     assert wrapped.counts["wrapped_subjects"] == dropped.counts["dropped_subjects"] == short
     assert (wrapped.scores != dropped.scores)[np.isfinite(wrapped.scores)].any()
+
+
+def with_short_scans(inputs, institution):
+    """The same cohort; all scans of one institution are shorter than a crop."""
+    short = {place: inputs.subject(place)[: WINDOW - 2] for place in inputs.members(institution)}
+    return exchanged(inputs, short)
+
+
+@every_method
+def test_an_institution_whose_scans_are_all_dropped_trains_nothing(name):
+    inputs = with_short_scans(cohort(lengths=np.full(36, 20)), 1)
+    outcome = outcome_of(name, inputs, short="drop")
+    check(inputs, outcome)
+    assert outcome.counts["dropped_subjects"] == 12
+    if name in DISTILLED:
+        rows = {(row["name"], row["direction"]): row["institutions"] for row in outcome.crossings}
+        assert rows["logits", "upload"] == rows["public-series", "download"] == "0 2"
+        assert rows["bilstm.connected.0.bias", "download"] == "0 1 2"
+
+
+@every_method
+def test_scans_that_are_all_dropped_get_a_sentence(name):
+    with pytest.raises(UserError, match=r"training scans of 40 time points or more, found none; set `short: wrap`"):
+        outcome_of(name, cohort(), length=40, short="drop")
+
+
+@pytest.mark.parametrize("attack", ["paf", "ofom"])
+def test_padding_of_a_fold_with_fewer_public_subjects_is_no_subject(attack):
+    """The first subject stands for padding, and is tested in the fold that is padded."""
+    inputs = with_shifted_patients(cohort())
+    held = inputs_for(METHODS["gahfl"], inputs)
+    fold = int(inputs.fold[0])
+    public = held.public.copy()
+    public[fold, np.flatnonzero(public[fold])[-2:]] = False
+    changed = exchanged(inputs, {0: np.random.default_rng(0).standard_normal((inputs.lengths[0], inputs.regions))})
+    settings = settings_of("fedet", attack=attack, attacked=0.5, rounds=3, learning_rate=0.05)
+    found = []
+    for each in (inputs, changed):
+        given = replace(inputs_for(METHODS["gahfl"], each), public=public)
+        found.append(resolve(METHODS["fedet"].entry)(given, settings, Run()).scores[fold])
+    others = np.arange(len(inputs.subjects)) != 0
+    np.testing.assert_array_equal(found[0][others], found[1][others])
 
 
 @every_federation
@@ -228,6 +273,10 @@ def test_an_attack_moves_scores_and_a_share_of_zero_does_not(name, attack):
     }
     plain = outcome_of(name, inputs, rounds=3, learning_rate=0.05).scores
     assert found[0].tobytes() == plain.tobytes() != found[0.5].tobytes()
+
+
+def test_the_settings_and_the_networks_know_the_same_kinds():
+    assert KINDS == KNOWN
 
 
 def test_kinds_of_networks_move_with_the_repeat():
@@ -303,10 +352,13 @@ def test_an_interrupted_training_resumes_to_the_same_bytes(name, tmp_path, monke
 
 
 @pytest.mark.gpu
-@every_method
-def test_a_gpu_gives_the_cpus_scores(name):
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [*((name, {}) for name in FAMILY), ("gahfl", {"attack": "ofom", "attacked": 0.5, "defence": "median"})],
+)
+def test_a_gpu_gives_the_cpus_scores(name, settings):
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
     inputs = cohort()
-    cpu, gpu = (outcome_of(name, inputs, Run(device=device)).scores for device in ("cpu", "cuda:0"))
+    cpu, gpu = (outcome_of(name, inputs, Run(device=device), **settings).scores for device in ("cpu", "cuda:0"))
     np.testing.assert_allclose(gpu, cpu, atol=1e-3)

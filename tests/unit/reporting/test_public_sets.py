@@ -97,7 +97,7 @@ def test_scans_shorter_than_a_crop_are_counted(tmp_path):
         path.write_text(json.dumps({"counts": counts}))
         shown.append(replace(variant(f"net-{number}"), costs=(str(path),)))
     assert short_scans(shown) == (
-        "26 scans are shorter than a crop of 90 volumes; they are left out of training. "
-        "26 scans are shorter than a crop of 90 volumes; they are repeated from their beginning."
+        "Scans shorter than a crop of 90 volumes, left out of training: 26. "
+        "Scans shorter than a crop of 90 volumes, repeated from their beginning: 26."
     )
     assert short_scans([shown[0]]).count("26") == 1

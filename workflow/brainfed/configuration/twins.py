@@ -26,7 +26,7 @@ SITE_EFFECTS = (
     "The federated method z-scores features inside each institution, its pooled twin over everybody: their difference "
     "includes the effect of removing what differs between sites."
 )
-POISON = "Its twins receive nothing from other institutions, and are not poisoned."
+POISON = "Its twins train on honest data."
 
 
 def find_twins(variant: Variant, variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
@@ -81,9 +81,10 @@ def _twin(variant: Variant, variants: Sequence[Variant], side: Side, differs: Se
         and _stages(other, method, pooled=pooled) == _stages(variant, method, pooled=pooled)
     ]
     if fitting:
-        nearest = sorted(fitting, key=lambda other: (other.name != shipped, _epochs(other) != _epochs(variant)))[0]
-        return {"name": nearest.name, "differs": list(filter(None, [*differs, _length(variant, nearest)])),
-                "missing": ""}  # fmt: skip
+        length = _epochs(variant, pooled=pooled)
+        nearest = sorted(fitting, key=lambda other: (other.name != shipped, _epochs(other) != length))[0]
+        others = [*differs, _length(variant, nearest, pooled=pooled)]
+        return {"name": nearest.name, "differs": list(filter(None, others)), "missing": ""}
     plain = next((other for other in variants if other.name in variant.method.variants), None)
     return {"name": "", "differs": [], "missing": f"add {_definition(variant, plain, method, side, settings, own)}"}
 
@@ -108,14 +109,18 @@ def _stages(variant: Variant, twin: Method, *, pooled: bool) -> dict[str, dict[s
     return {kind.key: kind.shared(held[kind.key], pooled=pooled) for kind in kinds_of(twin)}
 
 
-def _epochs(variant: Variant) -> int:
-    """Epochs of training in all; 0 where a model is fitted to its end."""
+def _epochs(variant: Variant, *, pooled: bool = False) -> int:
+    """Epochs of training in all; 0 where a model is fitted to its end.
+
+    A server that trains a model of its own has epochs of its own, which its twin on pooled data shares.
+    """
     settings = variant.settings
-    return int(settings.get("epochs", settings.get("rounds", 0) * settings.get("local_epochs", 0)))
+    each = "global_epochs" if pooled and "global_epochs" in settings else "local_epochs"
+    return int(settings.get("epochs", settings.get("rounds", 0) * settings.get(each, 0)))
 
 
-def _length(variant: Variant, twin: Variant) -> str:
-    own, others = _epochs(variant), _epochs(twin)
+def _length(variant: Variant, twin: Variant, *, pooled: bool) -> str:
+    own, others = _epochs(variant, pooled=pooled), _epochs(twin)
     return "" if own == others or not others else f"{variant.name} trains for {own} epochs, {twin.name} for {others}."
 
 

@@ -19,6 +19,7 @@ class Message:
             noise stays on them until the server's answer.
         samples: of a reply, (F,) numbers of training samples; 0: the institution takes no part in that fold.
         plain: names of tensors without noise: moments of a batch normalisation, or gradients.
+        rows: entries of the first axis in the first fold, of tensors that are padded to the largest fold; None: all.
         summed: whether the tensors are the sum over all replies of the round, in one memory; a real institution sends
             its own part, of the same shape.
     """
@@ -27,6 +28,12 @@ class Message:
     samples: Tensor = field(default_factory=lambda: torch.ones(1, dtype=torch.int64))
     plain: frozenset[str] = frozenset()
     summed: bool = False
+    rows: int | None = None
+
+    def sent(self, name: str) -> tuple[int, ...]:
+        """Shape of a tensor that crosses in the first fold."""
+        shape = tuple(self.tensors[name].shape[1:])
+        return shape if self.rows is None else (self.rows, *shape[1:])
 
     @property
     def in_first_fold(self) -> bool:

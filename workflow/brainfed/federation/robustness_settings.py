@@ -7,7 +7,7 @@ from typing import Literal
 from brainfed.runtime.settings import setting
 
 NOT_OF_TWINS = ("attack", "attacked", "defence", "trim")
-"""Settings that no twin has, because nobody sends anything to it."""
+"""Settings that no twin has: twins train on honest data."""
 
 TRIMMING = ("trimmed_mean", "krum", "multi_krum")
 """Defences that read `trim`."""

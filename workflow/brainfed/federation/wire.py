@@ -98,14 +98,14 @@ class Wire:
             for name, tensor in message.tensors.items():
                 if tuple(tensor.shape[:1]) != (folds,):
                     raise UndeclaredCrossing(f"{name}: expected {folds} folds first, found {(*tensor.shape,)}")
-                self.ledger.check(name, tensor.shape[1:], tensor.element_size(), self.subjects[institution])
+                self.ledger.check(name, message.sent(name), tensor.element_size(), self.subjects[institution])
 
     def _count(self, number: int, messages: Mapping[int, Message], ends: Collection[int], way: Direction) -> None:
         for institution, message in messages.items():
             if institution not in ends or not message.in_first_fold:
                 continue
             for name, tensor in message.tensors.items():
-                shape, itemsize = tuple(tensor.shape[1:]), tensor.element_size()
+                shape, itemsize = message.sent(name), tensor.element_size()
                 self._record(institution, name, shape, itemsize, way, number)
                 if self._home is not None:
                     other: Direction = "download" if way == "upload" else "upload"

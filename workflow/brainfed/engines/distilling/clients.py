@@ -13,7 +13,7 @@ from brainfed.engines.curves import Curves
 from brainfed.engines.distilling.crops import Crops
 from brainfed.engines.distilling.network import FoldNetwork
 from brainfed.engines.distilling.pool import Pool, Step
-from brainfed.engines.distilling.trainer import Trainer, below
+from brainfed.engines.distilling.trainer import Loss, Trainer, below
 from brainfed.federation.clients import Arrays
 from brainfed.federation.distillation.losses import local_loss
 from brainfed.federation.message import Message
@@ -79,10 +79,12 @@ class RecurrentClients:
         for place in chosen:
             trainer = self.trainers[place]
             self.curves.losses[number, place] = trainer.epochs(number, self.epochs, self._loss(number, trainer))
-            shared = {}
+            replies[place] = Message({}, self.samples[place])
             if self.teaching is not None:
-                shared[LOGITS] = trainer.network.scores(self.crops, self.teaching.public)
-            replies[place] = Message(shared, self.samples[place])
+                public = self.teaching.public
+                # Padding is a subject of the cohort: nothing of it may leave.
+                logits = trainer.network.scores(self.crops, public) * public.held[..., None]
+                replies[place] = Message({LOGITS: logits}, self.samples[place], rows=public.counts[0])
         return replies
 
     def receive(self, messages: Mapping[int, Message]) -> None:
@@ -120,10 +122,10 @@ class RecurrentClients:
         for fold, places in enumerate(self.places[place]):
             self.curves.probabilities[number, place, fold, places] = found[fold, : len(places)]
 
-    def _loss(self, number: int, trainer: Trainer) -> Any:
+    def _loss(self, number: int, trainer: Trainer) -> Loss:
         labels, teaching = trainer.pool.labels, self.teaching
         known: Tensor | None = None
-        if teaching is not None and number > 0:
+        if teaching is not None and number > 0 and trainer.pool.size:
             known = teaching.model.scores(self.crops, trainer.pool)
         alpha = 0.0 if teaching is None else teaching.alpha
 

@@ -63,6 +63,12 @@ class Pool:
         """Samples of the largest fold P."""
         return int(self.samples.shape[1])
 
+    @property
+    def held(self) -> Tensor:
+        """(F, P) whether a place has a sample."""
+        counts = torch.tensor(self.counts, device=self.samples.device)
+        return torch.arange(self.size, device=self.samples.device) < counts[:, None]
+
     def steps(self, batch: int, streams: Streams, *parts: int | str) -> Iterator[Step]:
         """The steps of one epoch: each fold's samples in random order, at most `batch` a step.
 

@@ -1,5 +1,7 @@
 """What crosses before the first round: series and labels of public subjects, or of all for a pooled network."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from brainfed.federation.ledger import Ledger
@@ -7,26 +9,31 @@ from brainfed.federation.sharing import Content, record_downloads, record_pools,
 from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
 
+SERIES = "public-series"
 LABEL_BYTES = np.dtype(np.int8).itemsize
 
 
-def record_exchange(inputs: SeriesInputs, public: IntArray, ledger: Ledger) -> None:
-    """Every institution uploads its public subjects, and downloads those of the others, whose logits it sends later.
+def record_exchange(inputs: SeriesInputs, public: IntArray, trains: Collection[int], ledger: Ledger) -> None:
+    """Institutions upload their public subjects, and those that train download the series of the others' public ones.
 
     Args:
         inputs: subjects of the repeat.
         public: positions of the public subjects of the first fold.
+        trains: institutions that send logits in the first fold.
         ledger: takes the rows.
     """
     owner = inputs.institution[public]
     for place, size in _sizes(inputs).items():
-        for record, chosen in ((record_uploads, public[owner == place]), (record_downloads, public[owner != place])):
-            if len(chosen):
-                record(ledger, {place: size}, _content(inputs, chosen, "public-"))
+        own, others = public[owner == place], public[owner != place]
+        if len(own):
+            record_uploads(ledger, {place: size}, _content(inputs, own, "public-"))
+        if len(others) and place in trains:
+            series = _content(inputs, others, "public-")
+            record_downloads(ledger, {place: size}, {SERIES: series[SERIES]})
 
 
 def record_public_pool(inputs: SeriesInputs, public: IntArray, ledger: Ledger) -> None:
-    """Every institution sends its public subjects to a centre; arguments as of `record_exchange`."""
+    """Every institution sends its public subjects of the first fold, at these positions, to a centre."""
     _record_pool(inputs, public, ledger, "public-")
 
 

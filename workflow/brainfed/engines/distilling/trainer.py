@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -61,6 +62,8 @@ class Trainer:
             UserError: a loss is not finite.
         """
         folds = self.network.folds
+        if not self.pool.size:
+            return np.full(folds, np.nan)
         total, taken = torch.zeros(folds, dtype=torch.float64), torch.zeros(folds, dtype=torch.float64)
         for epoch in range(count):
             factors = self._kept(number, epoch)

@@ -24,6 +24,7 @@ from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.strategy import Strategy
 from brainfed.federation.wire import Attack, Wire
 from brainfed.models.recurrent import Kind
+from brainfed.runtime.errors import UserError
 from brainfed.samples.inputs import Outcome
 from brainfed.samples.public_series_inputs import PublicSeriesInputs
 from brainfed.samples.training_folds import require_training_subjects
@@ -54,18 +55,18 @@ def train_alone(
         trained: (M)(F) positions of the subjects that each trains on.
         ledger: takes the networks that score subjects of others.
     """
-    _require(workplace)
     trainers = [
         workplace.trainer(name, place, kind, own)
         for place, (name, kind, own) in enumerate(zip(names, kinds, trained, strict=True))
     ]
+    _require_training(workplace, trainers)
     clients = _clients(workplace, trainers, members, None)
     _federate(workplace, clients, Alone(clients.institutions), members, ledger, None)
     scores = of_subjects(workplace.inputs, members, clients.curves.probabilities, workplace.inputs.tested)
     _score_unseen(workplace, clients, members, scores)
     _record_help(clients, members, ledger)
     networks = [trainer.network for trainer in trainers]
-    return _outcome(workplace, clients, scores, networks[0], _member_scores(workplace, networks, members), ledger)
+    return _outcome(workplace, clients, scores, networks, _member_scores(workplace, networks, members), ledger)
 
 
 def train_distilled(
@@ -92,7 +93,6 @@ def train_distilled(
     """
     inputs = workplace.inputs
     assert isinstance(inputs, PublicSeriesInputs)
-    _require(workplace)
     places, folds = range(len(inputs.institutions)), range(inputs.folds)
     members = [inputs.members(place) for place in places]
     private = [[inputs.private_training(fold, place) for fold in folds] for place in places]
@@ -101,22 +101,35 @@ def train_distilled(
     ]
     shown = [inputs.public_training(fold) for fold in folds]
     head = workplace.trainer("the server", SERVER, kind, shown)
+    _require_training(workplace, trainers)
+    _require_training(workplace, [head], "public ")
     server = DistillingServer(tuple(places), head, epochs, objective(head.pool.size), logit_defence(robustness))
     clients = _clients(workplace, trainers, members, Teaching(head.pool, workplace.network(kind), alpha))
-    ledger = Ledger(declared, {"public-samples": head.pool.size, **workplace.axes})
-    record_exchange(inputs, workplace.usable(shown[0]), ledger)
-    attacked = Federation(len(places), tuple(folds), inputs.streams, {})
+    ledger = Ledger(declared, {"public-samples": head.pool.counts[0], **workplace.axes})
+    trains = {place for place, trainer in enumerate(trainers) if trainer.pool.counts[0]}
+    record_exchange(inputs, workplace.usable(shown[0]), trains, ledger)
+    attacked = Federation(len(places), tuple(folds), inputs.streams, {}, head.pool.counts)
     _federate(workplace, clients, server, members, ledger, attack_of(robustness, attacked))
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
-    absent = {place: len(own) for place, own in enumerate(members) if not len(private[place][0])}
-    record_downloads(ledger, absent, _content(head.network))
+    absent = {place: len(own) for place, own in enumerate(members) if place not in trains}
+    record_downloads(ledger, absent, content_of(head.network))
     networks = [head.network] * len(members)
-    return _outcome(workplace, clients, scores, head.network, _member_scores(workplace, networks, members), ledger)
+    return _outcome(workplace, clients, scores, networks, _member_scores(workplace, networks, members), ledger)
 
 
-def _require(workplace: Workplace) -> None:
+def _require_training(workplace: Workplace, trainers: Sequence[Trainer], what: str = "") -> None:
+    """Refuse a fold in which nobody trains.
+
+    Raises:
+        UserError: there are no training subjects, or all of their scans are short and dropped.
+    """
     for fold in range(workplace.inputs.folds):
         require_training_subjects(workplace.inputs, fold)
+        if not any(trainer.pool.counts[fold] for trainer in trainers):
+            raise UserError(
+                f"Fold {fold}: expected {what}training scans of {workplace.recipe.length} time points or more, found "
+                "none; set `short: wrap`, or a smaller `length`."
+            )
 
 
 def _clients(
@@ -174,10 +187,11 @@ def _record_help(clients: RecurrentClients, members: Sequence[IntArray], ledger:
     helped = {place: size for place, size in sizes.items() if not trained[place]}
     for place, size in sizes.items():
         if trained[place]:
-            record_help(ledger, {place: size}, helped, _content(clients.trainers[place].network))
+            record_help(ledger, {place: size}, helped, content_of(clients.trainers[place].network))
 
 
-def _content(network: FoldNetwork) -> Content:
+def content_of(network: FoldNetwork) -> Content:
+    """Tensors of the network of one fold, for the ledger."""
     return {
         network.wire(name): (tuple(each.shape[1:]), each.element_size()) for name, each in network.parameters.items()
     }
@@ -201,12 +215,13 @@ def _outcome(
     workplace: Workplace,
     clients: RecurrentClients,
     scores: NDArray[np.float64],
-    network: FoldNetwork,
+    networks: Sequence[FoldNetwork],
     member_scores: NDArray[np.float64] | None,
     ledger: Ledger,
 ) -> Outcome:
     recipe, institutions = workplace.recipe, len(workplace.inputs.institutions)
-    parameters = sum(each[0].numel() for each in network.parameters.values())
+    # Those of the largest kind.
+    parameters = max(sum(each[0].numel() for each in network.parameters.values()) for network in networks)
     counts = {"parameters": parameters, "rounds": recipe.rounds, "local_epochs": recipe.epochs}
     return Outcome(
         scores[-1],

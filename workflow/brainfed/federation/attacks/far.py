@@ -31,12 +31,14 @@ class FarUploads:
         folds: fold number of each position of the fold axis.
         one: whether only the first attacked institution that takes part in a fold is far, and all others send the mean
             of the benign uploads and the far one (OFOM); else each is far in a direction of its own (PAF).
+        rows: entries of the first axis that each fold has; those behind are padding and stay. Empty: all.
     """
 
     attacked: Collection[int]
     streams: Streams
     folds: tuple[int, ...]
     one: bool = False
+    rows: tuple[int, ...] = ()
 
     @torch.no_grad()
     def __call__(
@@ -77,15 +79,18 @@ class FarUploads:
         """The mean (F, ...) plus a vector of `FAR` times its norm, all tensors of a fold taken together."""
         drawn = {
             name: torch.stack(
-                [
-                    normal(self.streams, tensor.shape[1:], "far-upload", fold, number, name, *parts)
-                    for fold in self.folds
-                ]
+                [self._direction(place, tensor.shape[1:], number, name, *parts) for place in range(len(self.folds))]
             )
             for name, tensor in mean.items()
         }
         length = (FAR * _norms(list(mean.values()))).clamp(max=LONGEST) / _norms(list(drawn.values()))
         return {name: tensor + _of_folds(length, tensor) * drawn[name].to(tensor) for name, tensor in mean.items()}
+
+    def _direction(self, place: int, shape: Sequence[int], *parts: int | str) -> Tensor:
+        """A random direction of a tensor in the fold at this place, zero in its padding."""
+        held = (self.rows[place], *shape[1:]) if self.rows else shape
+        drawn = normal(self.streams, held, "far-upload", self.folds[place], *parts)
+        return torch.cat([drawn, drawn.new_zeros(shape[0] - held[0], *shape[1:])]) if self.rows else drawn
 
 
 def _norms(tensors: Sequence[Tensor]) -> Tensor:

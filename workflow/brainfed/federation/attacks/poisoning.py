@@ -22,12 +22,14 @@ class Federation:
         folds: fold number of each position of the fold axis.
         streams: of the repeat.
         start: tensors (F, ...) that all institutions begin with, by name.
+        rows: entries of the first axis that each fold has, of tensors that are padded to the largest fold; empty: all.
     """
 
     institutions: int
     folds: tuple[int, ...]
     streams: Streams
     start: Mapping[str, Tensor]
+    rows: tuple[int, ...] = ()
 
 
 def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | None:
@@ -38,4 +40,5 @@ def attack_of(settings: RobustnessSettings, federation: Federation) -> Attack | 
     if settings.attack in ("sign_flip", "scale"):
         start = {name: tensor.clone() for name, tensor in federation.start.items()}
         return FalseUpdates(attacked, TURNED if settings.attack == "sign_flip" else SCALED, start)
-    return FarUploads(attacked, federation.streams, federation.folds, one=settings.attack == "ofom")
+    one = settings.attack == "ofom"
+    return FarUploads(attacked, federation.streams, federation.folds, one=one, rows=federation.rows)

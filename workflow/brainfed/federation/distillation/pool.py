@@ -18,7 +18,7 @@ class LogitPool:
         folds: number of folds F.
         rows: number of public samples P of the fold that has most.
         classes: number of classes C.
-        momentum: phi, in [0, 1).
+        momentum: phi, in [0, 1].
         device: of the pool.
         dtype: of the logits.
     """

@@ -1,7 +1,7 @@
 """GAHFL's global network on the public subjects alone, to which a federation may add something or not."""
 
 from brainfed.methods.gahfl.settings import OneRecurrentSettings
-from brainfed.methods.gahfl.tensors import PUBLIC_TENSORS
+from brainfed.methods.gahfl.tensors import PUBLIC_TENSORS, RECURRENT_TENSORS
 from brainfed.methods.method import Method
 
 METHOD = Method(
@@ -14,6 +14,6 @@ METHOD = Method(
     needs=("series", "public"),
     gpu=True,
     on_request=("recurrent-public",),
-    shared_tensors=PUBLIC_TENSORS,
+    shared_tensors={**PUBLIC_TENSORS, **RECURRENT_TENSORS},
     variants={"recurrent-public": {}},
 )

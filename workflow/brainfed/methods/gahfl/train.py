@@ -8,23 +8,25 @@ import torch
 
 from brainfed.engines.distilling.public_crossings import record_public_pool, record_series_pool
 from brainfed.engines.distilling.recipe import Recipe, Workplace, precision_of
-from brainfed.engines.distilling.training import train_alone, train_distilled
+from brainfed.engines.distilling.training import content_of, train_alone, train_distilled
 from brainfed.federation.distillation.fedet import FedETObjective
 from brainfed.federation.distillation.fedgems import FedGEMSObjective
 from brainfed.federation.distillation.gahfl import GAHFLObjective
 from brainfed.federation.distillation.gcna import initial_weights
 from brainfed.federation.distillation.objective import Objective
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import record_downloads
 from brainfed.methods.fglbc.settings import POOLED_SERIES
 from brainfed.methods.gahfl.fedet import FedETSettings
 from brainfed.methods.gahfl.fedgems import FedGEMSSettings
 from brainfed.methods.gahfl.gahfl import GAHFLSettings
+from brainfed.methods.gahfl.recurrent_public import METHOD
 from brainfed.methods.gahfl.settings import (
     DistilledSettings,
     LocalRecurrentSettings,
     OneRecurrentSettings,
 )
-from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS, PUBLIC_TENSORS, RECURRENT_TENSORS
+from brainfed.methods.gahfl.tensors import DISTILLED_TENSORS, RECURRENT_TENSORS
 from brainfed.methods.poisoned_inputs import poisoned_inputs
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import Outcome
@@ -97,12 +99,16 @@ def train_central(inputs: SeriesInputs, settings: OneRecurrentSettings, run: Run
 def train_public(inputs: PublicSeriesInputs, settings: OneRecurrentSettings, run: Run) -> Outcome:
     """Train one network on the public subjects; the private ones are no members of its training."""
     workplace = workplace_of(inputs, settings, run)
-    ledger = Ledger(PUBLIC_TENSORS, workplace.axes)
-    record_public_pool(inputs, inputs.public_training(0), ledger)
+    ledger = Ledger(METHOD.shared_tensors, workplace.axes)
+    record_public_pool(inputs, workplace.usable(inputs.public_training(0)), ledger)
     trained = [inputs.public_training(fold) for fold in range(inputs.folds)]
     everybody = [np.arange(len(inputs.subjects))]
+    sizes = {place: len(inputs.members(place)) for place in range(len(inputs.institutions))}
+    if len(sizes) > 1:
+        # The centre has no private subjects: each institution scores its own.
+        record_downloads(ledger, sizes, content_of(workplace.network(settings.model)))
     outcome = train_alone(workplace, (ONE,), (settings.model,), everybody, [trained], ledger)
-    return replace(outcome, member_scores=None)
+    return replace(outcome, crossings=ledger.rows(), member_scores=None)
 
 
 def train_gahfl(inputs: PublicSeriesInputs, settings: GAHFLSettings, run: Run) -> Outcome:

@@ -6,7 +6,8 @@ from brainfed.methods.method import Twins
 TWINS = Twins(
     "recurrent-local",
     "recurrent-central",
-    "The twins keep all their training subjects at home, or pool all of them; no public set is needed.",
+    "The twins keep all their training subjects at home, or pool all of them; no public set is needed. The kinds of "
+    "their networks are settings of their own.",
     apart=(
         "model",
         "models",

@@ -80,6 +80,7 @@ def printed_scores(cohort: str, variant: ShownVariant) -> Printed | None:
     Sizes of networks and numbers of rounds do not count: the page lists which of them differ.
     """
     ratio = variant.setting("public.ratio")
-    if not cohort or ratio is None or variant.is_poisoned or variant.setting("gcna_training") == "l_wd":
+    changed = variant.is_poisoned or variant.is_defended or variant.setting("gcna_training") == "l_wd"
+    if not cohort or ratio is None or changed:
         return None
     return COHORTS[cohort].get((variant.method, variant.setting("without") or "none", float(ratio)))

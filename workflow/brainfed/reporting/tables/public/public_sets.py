@@ -47,7 +47,11 @@ class PublicTable:
 
 def read_public_sets(outline: ExperimentOutline, scored: Scored, cohort: str) -> PublicTable | None:
     """The table of an experiment with public subjects; None for any other."""
-    public = [variant for variant in outline.variants if ratio_of(variant) is not None]
+    public = [
+        variant
+        for variant in outline.variants
+        if ratio_of(variant) is not None and not variant.is_poisoned and not variant.is_defended
+    ]
     if not public:
         return None
     paper = paper_cohort_of(cohort) if outline.paper == GAHFL_PAPER else ""
@@ -77,10 +81,9 @@ def added_to_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]
         if alone is None or not others:
             continue
         tests = scored.differences(alone.name, [each.name for each in others], "auc")
-        found_by = {each.unswept_title: tests[each.name] for each in others}
+        found_by = [(each.title, *tests[each.name]) for each in others]
         parts = [
-            f"{title} {difference}{'' if significant(p) else ' (not significant)'}"
-            for title, (difference, p) in found_by.items()
+            f"{title} {difference}{'' if significant(p) else ' (not significant)'}" for title, difference, p in found_by
         ]
         found.append(
             f"With {100 * ratio:g} % public, AUC above that of the public subjects alone, "
@@ -99,7 +102,7 @@ def short_scans(variants: Sequence[ShownVariant]) -> str:
             found[way, int(variant.setting("length"))] = int(counts[way])
     words = {"wrapped_subjects": "repeated from their beginning", "dropped_subjects": "left out of training"}
     return " ".join(
-        f"{count} scans are shorter than a crop of {length} volumes; they are {words[way]}."
+        f"Scans shorter than a crop of {length} volumes, {words[way]}: {count}."
         for (way, length), count in sorted(found.items())
         if count
     )

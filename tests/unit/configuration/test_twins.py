@@ -155,8 +155,14 @@ def test_a_longer_training_is_named(tmp_path):
 def test_the_twin_of_a_poisoned_variant_is_not_poisoned_and_said_to_be_so(tmp_path):
     found = twins(tmp_path, "poisoned", "localmlp", "centralmlp")
     assert (found["alone"]["name"], found["pooled"]["name"]) == ("localmlp", "centralmlp")
-    assert found["alone"]["differs"] == ["Its twins receive nothing from other institutions, and are not poisoned."]
+    assert found["alone"]["differs"] == ["Its twins train on honest data."]
     assert twins(tmp_path, "defended", "localmlp")["alone"]["differs"] == []
+
+
+def test_a_server_with_a_model_of_its_own_trains_as_long_as_its_pooled_twin(tmp_path):
+    found = twins(tmp_path, "gahfl", "recurrent-local", "recurrent-central")
+    assert (found["alone"]["name"], found["pooled"]["name"]) == ("recurrent-local", "recurrent-central")
+    assert not [sentence for twin in found.values() for sentence in twin["differs"] if "epochs" in sentence]
 
 
 def test_variants_that_are_not_federated_have_no_twin(tmp_path):

@@ -44,7 +44,6 @@ class RecurrentClients:
         trainers: (M,) networks and training samples of each institution.
         crops: of all subjects.
         tested: (M,) crops of the subjects that each institution scores in each fold.
-        rounds: of the training.
         epochs: local epochs a round.
         curves: (T, M, F, subjects, C) scores and losses; `places` maps a pool's subjects into it.
         places: (M)(F) place of each tested subject among the institution's subjects.
@@ -56,13 +55,12 @@ class RecurrentClients:
         trainers: Sequence[Trainer],
         crops: Crops,
         tested: Sequence[Pool],
-        rounds: int,
         epochs: int,
         curves: Curves,
         places: Sequence[Sequence[NDArray[np.int64]]],
         teaching: Teaching | None = None,
     ) -> None:
-        self.trainers, self.crops, self.tested, self.rounds, self.epochs = trainers, crops, tested, rounds, epochs
+        self.trainers, self.crops, self.tested, self.epochs = trainers, crops, tested, epochs
         self.curves, self.places, self.teaching = curves, places, teaching
         self.samples = torch.tensor([trainer.pool.counts for trainer in trainers], dtype=torch.int64)
         self.curves.probabilities[:] = np.nan

@@ -137,10 +137,8 @@ def _clients(
 ) -> RecurrentClients:
     places = [workplace.places(own) for own in members]
     tested = [workplace.pool([own[found] for found in each]) for own, each in zip(members, places, strict=True)]
-    recipe = workplace.recipe
-    return RecurrentClients(
-        trainers, workplace.crops, tested, recipe.rounds, recipe.epochs, workplace.curves(members), places, teaching
-    )
+    curves, epochs = workplace.curves(members), workplace.recipe.epochs
+    return RecurrentClients(trainers, workplace.crops, tested, epochs, curves, places, teaching)
 
 
 def _federate(

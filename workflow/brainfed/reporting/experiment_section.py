@@ -29,6 +29,7 @@ from brainfed.reporting.tables.printed import as_in_the_paper
 from brainfed.reporting.tables.privacy.budgets import BudgetTable, read_budgets
 from brainfed.reporting.tables.public.public_sets import PublicTable, read_public_sets
 from brainfed.reporting.tables.readings import Readings, find_readings
+from brainfed.reporting.tables.robustness.drops import DropTable, drop_table, read_drops
 from brainfed.reporting.tables.scores import (
     SCOPE_TITLES,
     DifferenceTable,
@@ -99,6 +100,7 @@ class ExperimentSection:
         views: loss of AUC of linear models by permuted view; empty without several views.
         gains: what institutions gain by the last model and by the paper's scoring; None without clusters.
         budgets: what private methods reach at their budgets; None without private methods.
+        drops: what attacks take away; None without poisoned variants.
         public: what methods with a public set reach; None without such methods.
         audit: what models reveal of their training subjects; None where none was attacked.
     """
@@ -141,6 +143,7 @@ class ExperimentSection:
     views: list[ViewRow]
     gains: GainTable | None
     budgets: BudgetTable | None
+    drops: DropTable | None
     public: PublicTable | None
     audit: AuditTable | None
 
@@ -273,6 +276,7 @@ def experiment_section(
         views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
         gains=read_gains(outline, cohort.name),
         budgets=read_budgets(outline, scored),
+        drops=drop_table(read_drops(variants, scored, institutions), institutions, outline.paper, cohort.name),
         public=read_public_sets(outline, scored, cohort.name),
         audit=read_audit(outline, scored),
     )

@@ -26,6 +26,7 @@ ABBREVIATIONS = {
     "nofl-g-d": "NoFL-G-D",
     "fl-d": "FL-D",
     "fl-g": "FL-G",
+    "fig2": "Fig. 2",
     "bfs": "BFS",
     "combat": "ComBat",
     "gan": "GAN",

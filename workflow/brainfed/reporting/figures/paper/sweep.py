@@ -24,13 +24,15 @@ from brainfed.reporting.figures.style import (
 )
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.scored import Scored, significant
+from brainfed.reporting.scored import Scored, read_splits, significant
 from brainfed.reporting.tables.paper_numbers import FEDNI_FULL, paper_cohort
 from brainfed.reporting.tables.printed import as_in_the_paper, printed_row
+from brainfed.reporting.tables.robustness.drops import poison_finding, read_drops
 from brainfed.reporting.variants import ShownVariant
 
 FloatVector = NDArray[np.float64]
-UNITS = {"graph.k": " (neighbours of a subject)", "attacked": " (share of the institutions)"}
+POISON_AXIS = "attacked"
+UNITS = {"graph.k": " (neighbours of a subject)", POISON_AXIS: " (share of the institutions)"}
 """Swept setting -> what its values count."""
 FAR_APART = 50
 """Smallest ratio of the largest to the smallest value for a logarithmic axis."""
@@ -57,10 +59,18 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         _paper(axes, outline, axis, places, metric)
         axes.set_xlabel(axis_title(axis) + UNITS.get(axis, ""))
         axes.set_ylabel(f"{title} (mean over runs)")
-    best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
-    headed(figure, sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis))
+    headed(figure, _finding(outline, scored, swept, axis))
     key_below(figure, _key(outline, swept, level, axis))
     return figure
+
+
+def _finding(outline: ExperimentOutline, scored: Scored, swept: Sequence[Series], axis: str) -> str:
+    """What poison takes away, or else the highest point of all lines."""
+    if axis == POISON_AXIS:
+        institutions = int(read_splits(outline)["institution"].nunique())
+        return poison_finding(read_drops(outline.variants, scored, institutions), institutions)
+    best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
+    return sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis)
 
 
 def sweep_finding(series: Series, compared: PageTests, axis: str) -> str:

@@ -68,6 +68,14 @@ COHORTS: Mapping[str, Numbers] = {"abide": ABIDE, "adhd200": ADHD200}
 """A cohort whose name begins so -> its numbers."""
 SWAPPED = frozenset({"adhd200"})
 
+MEAN_DROPS: Mapping[tuple[str, str], float] = {
+    ("gahfl", "abide"): 0.0249,
+    ("gahfl", "adhd200"): 0.0255,
+    ("fedgems", ""): 0.0334,
+    ("fedet", ""): 0.0418,
+}
+"""Method, cohort -> mean drop of accuracy over PAF and OFOM (section III-E); no cohort: over both."""
+
 
 def paper_cohort_of(cohort: str) -> str:
     """`abide` or `adhd200`; empty for another cohort."""
@@ -84,3 +92,8 @@ def printed_scores(cohort: str, variant: ShownVariant) -> Printed | None:
     if not cohort or ratio is None or changed:
         return None
     return COHORTS[cohort].get((variant.method, variant.setting("without") or "none", float(ratio)))
+
+
+def mean_drop(method: str, cohort: str) -> float | None:
+    """The printed mean drop of accuracy under both attacks; None for another method or cohort."""
+    return MEAN_DROPS.get((method, cohort), MEAN_DROPS.get((method, ""))) if cohort else None

@@ -1,0 +1,106 @@
+"""What attacks take from methods: poisoned variants beside their own method without poison."""
+
+from dataclasses import replace
+
+import pytest
+
+from brainfed.reporting.figures.paper.gallery import KINDS
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.outline import read_experiment
+from brainfed.reporting.tables.robustness.drops import drop_table, poison_finding, read_drops
+from brainfed.reporting.variants import ShownVariant
+from report_experiments import experiment, variant_outline
+
+SCORES = {
+    "gahfl": 0.70,
+    "gahfl-fig2-paf": 0.68,
+    "gahfl-fig2-ofom": 0.64,
+    "gahfl-median": 0.69,
+    "gahfl-median-paf": 0.69,
+    "fedet": 0.66,
+    "fedet-fig2-paf": 0.60,
+    "fedet-fig2-ofom": 0.64,
+}
+
+
+class Scored:
+    """One score a variant, the same for accuracy and AUC, with intervals of .01 to both sides."""
+
+    def interval(self, variant, metric):
+        return Interval(SCORES[variant], SCORES[variant] - 0.01, SCORES[variant] + 0.01, 5)
+
+    def difference(self, variant, other, metric):
+        gap = SCORES[variant] - SCORES[other]
+        return Interval(gap, gap - 0.01, gap + 0.01, 5)
+
+
+def variant(name):
+    attack = next((word for word in ("paf", "ofom") if name.endswith(word)), "none")
+    settings = {
+        "attack": attack,
+        "attacked": 0.5 if attack == "ofom" else 0.25,
+        "defence": "median" if "median" in name else "none",
+    }
+    method = name.split("-")[0]
+    return ShownVariant(name, method, method.title(), "federated", settings, stages={"public": {"ratio": 0.3}})
+
+
+@pytest.fixture
+def drops():
+    return read_drops([variant(name) for name in SCORES], Scored(), 4)
+
+
+def test_a_poisoned_variant_stands_beside_the_same_defence_without_poison(drops):
+    found = {one.variant.name: (one.clean.name, one.poisoned, one.change["accuracy"].mean) for one in drops}
+    assert found == {
+        "gahfl-fig2-paf": ("gahfl", 1, pytest.approx(-0.02)),
+        "gahfl-fig2-ofom": ("gahfl", 2, pytest.approx(-0.06)),
+        "gahfl-median-paf": ("gahfl-median", 1, pytest.approx(0)),
+        "fedet-fig2-paf": ("fedet", 1, pytest.approx(-0.06)),
+        "fedet-fig2-ofom": ("fedet", 2, pytest.approx(-0.02)),
+    }
+
+
+def test_without_its_own_clean_variant_nothing_is_compared():
+    other = replace(variant("gahfl"), stages={"public": {"ratio": 0.4}})
+    assert read_drops([other, variant("gahfl-fig2-paf")], Scored(), 4) == []
+    assert drop_table([], 4, "gahfl", "abide") is None
+
+
+def test_mean_drops_stand_beside_printed_ones_where_both_attacks_are_known(drops):
+    table = drop_table(drops, 4, "gahfl", "abide")
+    assert table.printed == (
+        "Mean drop of accuracy over both attacks: Gahfl .040 (printed .025) and Fedet .040 (printed .042)."
+    )
+    row = next(row for row in table.rows if row.variant.name == "gahfl-fig2-ofom")
+    assert [cell.text for cell in row.cells[:3]] == ["ofom", "2 of 4", "\u2013"]
+    assert drop_table([one for one in drops if one.attack == "paf"], 4, "gahfl", "abide").printed == ""
+    assert drop_table(drops, 4, "gahfl", "demo").printed == ""
+    assert drop_table(drops, 4, "", "abide").printed == ""
+
+
+def test_the_finding_is_of_the_most_poisoned_institutions(drops):
+    assert poison_finding(drops, 4) == (
+        "With 2 of 4 institutions poisoned, accuracy changes between \u22120.06 [\u22120.07, \u22120.05] for Gahfl "
+        "(Fig. 2 OFOM) and \u22120.02 [\u22120.03, \u22120.01] for Fedet (Fig. 2 OFOM)"
+    )
+    assert poison_finding([], 4) == "No method stands beside its poisoned variant"
+
+
+def test_the_figure_of_a_sweep_of_poison_states_what_poison_takes_away(tmp_path):
+    rows = [
+        (
+            variant_outline(
+                tmp_path, f"fedmlp-paf-attacked{share}", "fedmlp", settings={"attack": "paf", "attacked": share}
+            ),
+            0.66 - share / 5,
+            0.7 - share / 5,
+        )
+        for share in (0.0, 0.25, 0.5)
+    ]
+    outline = experiment(
+        tmp_path, "line", rows, name="robustness", axes=["attacked"], reference="fedmlp-paf-attacked0.0"
+    )
+    figure = KINDS["line"](read_experiment(outline))
+    texts = [text.get_text() for text in figure.texts] + [figure.get_suptitle()]
+    assert any("With 3 of 5 institutions poisoned, accuracy changes by \u22120.10 [" in text for text in texts), texts

@@ -1,0 +1,144 @@
+"""What attacks take from a method: every poisoned variant beside the same method without poison."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from brainfed.federation.robustness_settings import share_of
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import NONE, short, signed
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.tables.public.gahfl_numbers import GAHFL_PAPER, mean_drop, paper_cohort_of
+from brainfed.reporting.tables.scores import Cell, Row
+from brainfed.reporting.text.baselines import listed
+from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.runtime.artefacts import canonical_json
+
+METRICS = ("accuracy", "auc")
+POISON = ("attack", "attacked")
+"""Settings in which a poisoned variant may differ from the one that it is compared with."""
+PRINTED_ATTACKS = frozenset({"paf", "ofom"})
+"""Attacks that the printed mean drops are over."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A poisoned variant and its method without poison.
+
+    Attributes:
+        variant: the poisoned one.
+        clean: the same method, settings and defence, with no institution poisoned.
+        poisoned: number of poisoned institutions.
+        before: metric -> the score without poison.
+        change: metric -> poisoned minus clean, paired by run.
+    """
+
+    variant: ShownVariant
+    clean: ShownVariant
+    poisoned: int
+    before: Mapping[str, Interval]
+    change: Mapping[str, Interval]
+
+    @property
+    def attack(self) -> str:
+        """As in the config."""
+        return str(self.variant.setting("attack"))
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """All poisoned variants of an experiment.
+
+    Attributes:
+        rows: attack, number of poisoned institutions, defence; accuracy and AUC without poison, and their changes.
+        printed: our mean drops beside printed ones; empty where none are printed.
+    """
+
+    rows: list[Row]
+    printed: str
+
+
+def read_drops(variants: Sequence[ShownVariant], scored: Scored, institutions: int) -> list[Drop]:
+    """One for each poisoned variant whose method also stands in the experiment without poison."""
+    clean = {_without_poison(each): each for each in variants if not each.is_poisoned}
+    return [
+        Drop(
+            variant,
+            own,
+            share_of(float(variant.setting("attacked")), institutions),
+            {metric: scored.interval(own.name, metric) for metric in METRICS},
+            {metric: scored.difference(variant.name, own.name, metric) for metric in METRICS},
+        )
+        for variant in by_family([each for each in variants if each.is_poisoned])
+        if (own := clean.get(_without_poison(variant))) is not None
+    ]
+
+
+def drop_table(drops: Sequence[Drop], institutions: int, paper: str, cohort: str) -> DropTable | None:
+    """The drops as text; None without any.
+
+    Args:
+        drops: of one experiment.
+        institutions: their number in a repeat.
+        paper: the experiment's `paper`.
+        cohort: its name.
+    """
+    if not drops:
+        return None
+    rows = [Row(one.variant, _cells(one, institutions)) for one in drops]
+    return DropTable(rows, _beside_printed(drops, paper_cohort_of(cohort)) if paper == GAHFL_PAPER else "")
+
+
+def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
+    """The range of the changes of accuracy where most institutions are poisoned."""
+    most = max((one.poisoned for one in drops), default=0)
+    own = sorted((one for one in drops if one.poisoned == most), key=lambda one: one.change["accuracy"].mean)
+    if not own:
+        return "No method stands beside its poisoned variant"
+    ends = [f"{one.change['accuracy'].as_difference()} for {one.variant.unswept_title}" for one in (own[0], own[-1])]
+    state = f"With {most} of {institutions} institutions poisoned, accuracy changes"
+    return f"{state} by {ends[0]}" if len(own) == 1 else f"{state} between {ends[0]} and {ends[1]}"
+
+
+def _without_poison(variant: ShownVariant) -> str:
+    """What a poisoned variant and its clean one have in common."""
+    kept = {name: value for name, value in variant.settings.items() if name not in POISON}
+    return canonical_json([variant.method, kept, variant.stages])
+
+
+def _cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
+    defence = str(one.variant.setting("defence"))
+    scores = [
+        cell
+        for metric in METRICS
+        for cell in (
+            Cell(one.before[metric].text, one.before[metric].mean),
+            Cell(
+                signed(one.change[metric].mean, one.change[metric].digits),
+                one.change[metric].mean,
+                one.change[metric].bounds if one.change[metric].known else "",
+            ),
+        )
+    ]
+    return (
+        Cell(one.attack.replace("_", " ")),
+        Cell(f"{one.poisoned} of {institutions}", one.poisoned),
+        Cell(NONE if defence == "none" else defence.replace("_", " ")),
+        *scores,
+    )
+
+
+def _beside_printed(drops: Sequence[Drop], cohort: str) -> str:
+    """Our mean drops of accuracy over both attacks beside the printed ones."""
+    ours: dict[str, dict[str, float]] = {}
+    for one in drops:
+        if not one.variant.is_defended and one.attack in PRINTED_ATTACKS:
+            ours.setdefault(one.variant.method, {})[one.attack] = -one.change["accuracy"].mean
+    titles = {one.variant.method: one.variant.method_title for one in drops}
+    found = [
+        f"{titles[method]} {short(float(np.mean(list(by_attack.values()))))} (printed {short(printed)})"
+        for method, by_attack in ours.items()
+        if by_attack.keys() == PRINTED_ATTACKS and (printed := mean_drop(method, cohort)) is not None
+    ]
+    return f"Mean drop of accuracy over both attacks: {listed(found, 'and')}." if found else ""

@@ -44,10 +44,15 @@ SITES = {
     "threads": 1,
     "split": {"folds": 2, "repeats": 1},
     "cohorts": {"adhd200-labelled": {"shards": 2}, "adhd200-types": {"shards": 2}},
+    "public": {"ratio": 0.5},
+    "variants": {
+        name: {"method": name, "length": 40, "crops": 2, "hidden": 4, "rounds": 2, "local_epochs": 1}
+        for name in ("gahfl", "fedet")
+    },
     "experiments": {
-        "site-groups": {"variants": ["majority", "ridge-central"], "reference": "majority"},
+        "site-groups": {"variants": ["majority", "ridge-central", "gahfl", "fedet"], "reference": "majority"},
         "unseen-site": None,
-        "types": {"variants": ["majority", "ridge-central"], "reference": "majority"},
+        "types": {"variants": ["majority", "ridge-central", "gahfl", "fedet"], "reference": "majority"},
     },
 }
 FIRST = {"0": 3, "1": 3, "2": 1, "3": 3, "pending": 2}
@@ -178,4 +183,21 @@ def test_three_types_are_scored_in_real_institutions(sites):
     assert predictions["label"].value_counts().to_dict() == included["diagnosis"].value_counts().to_dict()
     assert {"score-control", "score-combined", "score-inattentive"} <= set(predictions.columns)
     table = pd.read_csv(sites / "adhd200-types" / "tables" / "types.tsv", sep="\t")
-    assert set(table["variant"]) == {"majority", "ridge-central"}
+    assert set(table["variant"]) == set(SITES["experiments"]["types"]["variants"])
+
+
+@pytest.mark.parametrize("cohort", ["adhd200-labelled", "adhd200-types"])
+def test_gahfl_trains_on_public_subjects_of_real_sites(sites, cohort):
+    included = people(sites, cohort).query("included").set_index("subject")
+    (path,) = (sites / cohort / "splits").glob("*/repeat-0.parquet")
+    split = pd.read_parquet(path).set_index("subject")
+    (path,) = (sites / cohort / "public").glob("*/repeat-0/all.parquet")
+    for fold, public in pd.read_parquet(path).groupby("fold")["subject"]:
+        assert not (split.loc[public, "fold"] == fold).any()
+        assert set(split.loc[public, "institution"]) == set(IN_GROUPS)
+        assert set(included.loc[public, "diagnosis"]) == set(included["diagnosis"])
+    for method in ("gahfl", "fedet"):
+        (path,) = (sites / cohort).glob(f"methods/*/{method}/repeat-0/predictions.parquet")
+        predictions = pd.read_parquet(path)
+        assert set(predictions["subject"]) == set(included.index)
+        assert predictions.filter(like="score").notna().all(axis=None)

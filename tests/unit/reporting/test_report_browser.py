@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from html import unescape
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,22 @@ addEventListener("load", () => {
     text: document.body.innerText,
   };
   const head = document.querySelector("table.sortable thead tr:last-child th:nth-child(2)");
-  head.click();
+  head.querySelector("button").click();
   seen.sorted = [...head.closest("table").tBodies[0].rows].map((row) => Number(row.cells[1].dataset.value));
   document.documentElement.setAttribute("data-seen", JSON.stringify(seen));
 });
+</script>"""
+
+AXE = """<script>
+addEventListener("load", () => axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => {
+  const found = violations.map(({id, impact, nodes}) => [id, impact, nodes.length, nodes[0].html.slice(0, 200)]);
+  document.documentElement.setAttribute("data-axe", JSON.stringify(found));
+}));
+</script>"""
+CAPTIONS = """<script>
+addEventListener("load", () => document.documentElement.setAttribute("data-bare", JSON.stringify(
+  [...document.querySelectorAll("table")].filter((table) => !table.caption || !table.querySelector("th[scope]"))
+    .map((table) => table.outerHTML.slice(0, 200)))));
 </script>"""
 
 pytestmark = [
@@ -61,13 +74,28 @@ def chromium(profile, *arguments):
 
 def look(report, tmp_path, width):
     """What a window of this width shows of the report, measured by a script inside it."""
+    return measured(report, tmp_path, width, MEASURE, "data-seen")
+
+
+def measured(report, tmp_path, width, script, attribute):
+    """What a script at the end of the page leaves in an attribute of its root."""
     page = report.read_text(encoding="utf-8")
-    page = page.replace("<head>", f"<head>{LISTEN}").replace("</body>", f"{MEASURE}</body>")
+    page = page.replace("<head>", f"<head>{LISTEN}").replace("</body>", f"{script}</body>")
     instrumented = tmp_path / "instrumented.html"
     instrumented.write_text(page, encoding="utf-8")
-    arguments = (f"--window-size={width},900", "--hide-scrollbars", "--virtual-time-budget=5000", "--dump-dom")
+    arguments = (f"--window-size={width},900", "--hide-scrollbars", "--virtual-time-budget=30000", "--dump-dom")
     rendered = chromium(tmp_path / "profile", *arguments, instrumented.as_uri())
-    return json.loads(unescape(re.search(r'data-seen="([^"]*)"', rendered).group(1)))
+    return json.loads(unescape(re.search(rf'{attribute}="([^"]*)"', rendered).group(1)))
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+def test_axe_finds_no_barrier(report, tmp_path, width):
+    axe = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8").replace("</script>", "<\\/script>")
+    assert measured(report, tmp_path, width, f"<script>{axe}</script>{AXE}", "data-axe") == []
+
+
+def test_every_table_has_a_caption_and_heads_with_a_scope(report, tmp_path):
+    assert measured(report, tmp_path, 1280, CAPTIONS, "data-bare") == []
 
 
 @pytest.mark.parametrize("width", [1280, 800, 500])

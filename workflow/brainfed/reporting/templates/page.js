@@ -3,9 +3,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
   const original = [...body.rows];
   table.querySelectorAll("thead tr:last-child th").forEach((head, column) => {
     if (column === 0) return;
-    head.dataset.sortable = "";
-    head.title = "sort by this column; a third click restores the order";
-    head.addEventListener("click", () => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.title = "sort by this column; a third click restores the order";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
       const before = head.getAttribute("aria-sort");
       table.querySelectorAll("th[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
       const value = (row) => Number(row.cells[column]?.dataset.value ?? "NaN");
@@ -23,3 +26,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((block) => (block.open = true)));
+const reachable = () => document.querySelectorAll(".scroll, .drawing").forEach((frame) => {
+  if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0;
+  else frame.removeAttribute("tabindex");
+});
+addEventListener("load", reachable);
+addEventListener("resize", reachable);

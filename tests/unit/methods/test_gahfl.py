@@ -362,3 +362,14 @@ def test_a_gpu_gives_the_cpus_scores(name, settings):
     inputs = cohort()
     cpu, gpu = (outcome_of(name, inputs, Run(device=device), **settings).scores for device in ("cpu", "cuda:0"))
     np.testing.assert_allclose(gpu, cpu, atol=1e-3)
+
+
+@pytest.mark.parametrize("defence", ["median", "trimmed_mean"])
+def test_logits_that_are_not_finite_take_no_part_in_a_defence(defence):
+    rule = logit_defence(RobustnessSettings(defence=defence))
+    honest = torch.tensor([2.0, 1.5, 1.0])[:, None, None, None] * torch.tensor([1.0, -0.5])
+    broken = torch.full((1, 1, 1, 2), torch.nan)
+    everybody = rule(torch.cat([honest, broken]), torch.ones(4, 1, dtype=torch.bool))
+    assert torch.equal(everybody, rule(honest, torch.ones(3, 1, dtype=torch.bool)))
+    assert everybody.isfinite().all()
+    assert rule(broken, torch.ones(1, 1, dtype=torch.bool)).isfinite().all()

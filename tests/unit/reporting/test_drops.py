@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from brainfed.evaluation.scores import INSTITUTION, POOLED
 from brainfed.reporting.figures.paper.gallery import KINDS
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import read_experiment
@@ -29,8 +30,11 @@ class Scored:
     def interval(self, variant, metric):
         return Interval(SCORES[variant], SCORES[variant] - 0.01, SCORES[variant] + 0.01, 5)
 
-    def difference(self, variant, other, metric):
-        gap = SCORES[variant] - SCORES[other]
+    def beside(self, variant, other, metric):
+        return self.interval(variant, metric)
+
+    def difference(self, variant, other, metric, scope=INSTITUTION):
+        gap = SCORES[variant] - SCORES[other] - (0.001 if scope == POOLED else 0)
         return Interval(gap, gap - 0.01, gap + 0.01, 5)
 
 
@@ -45,9 +49,16 @@ def variant(name):
     return ShownVariant(name, method, method.title(), "federated", settings, stages={"public": {"ratio": 0.3}})
 
 
+VARIANTS = [variant(name) for name in SCORES]
+
+
 @pytest.fixture
 def drops():
-    return read_drops([variant(name) for name in SCORES], Scored(), 4)
+    return read_drops(VARIANTS, Scored(), 4)
+
+
+def table_of(variants=None, paper="gahfl", cohort="abide"):
+    return drop_table(VARIANTS if variants is None else variants, Scored(), 4, paper, cohort)
 
 
 def test_a_poisoned_variant_stands_beside_the_same_defence_without_poison(drops):
@@ -64,19 +75,45 @@ def test_a_poisoned_variant_stands_beside_the_same_defence_without_poison(drops)
 def test_without_its_own_clean_variant_nothing_is_compared():
     other = replace(variant("gahfl"), stages={"public": {"ratio": 0.4}})
     assert read_drops([other, variant("gahfl-fig2-paf")], Scored(), 4) == []
-    assert drop_table([], 4, "gahfl", "abide") is None
+    table = table_of([other, variant("gahfl-fig2-paf")])
+    assert (table.rows, table.printed, table.alone) == ([], "", ["Gahfl (Fig. 2 PAF, poisoned)"])
+    assert table_of([other]) is None
 
 
-def test_mean_drops_stand_beside_printed_ones_where_both_attacks_are_known(drops):
-    table = drop_table(drops, 4, "gahfl", "abide")
+def test_the_share_that_is_trimmed_counts_only_under_a_defence_that_trims():
+    clean, poisoned = variant("gahfl"), variant("gahfl-fig2-paf")
+    other = replace(poisoned, settings={**poisoned.settings, "trim": 0.4})
+    assert len(read_drops([clean, other], Scored(), 4)) == 1
+    trims = [replace(each, settings={**each.settings, "defence": "krum"}) for each in (clean, other)]
+    assert read_drops(trims, Scored(), 4) == []
+
+
+def test_mean_drops_stand_beside_printed_ones_where_both_attacks_are_known():
+    table = table_of()
     assert table.printed == (
-        "Mean drop of accuracy over both attacks: Gahfl .040 (printed .025) and Fedet .040 (printed .042)."
+        "Mean drop of accuracy over PAF and OFOM, all test subjects of a fold together: Gahfl .041 (printed .025) and "
+        "Fedet .041 (printed .042)."
     )
     row = next(row for row in table.rows if row.variant.name == "gahfl-fig2-ofom")
     assert [cell.text for cell in row.cells[:3]] == ["ofom", "2 of 4", "\u2013"]
-    assert drop_table([one for one in drops if one.attack == "paf"], 4, "gahfl", "abide").printed == ""
-    assert drop_table(drops, 4, "gahfl", "demo").printed == ""
-    assert drop_table(drops, 4, "", "abide").printed == ""
+    assert table_of([each for each in VARIANTS if each.setting("attack") != "ofom"]).printed == ""
+    assert table_of(cohort="demo").printed == ""
+    assert table_of(paper="").printed == ""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"without": "wd"}, {"gcna_training": "l_wd"}, {"defence": "median"}],
+)
+def test_another_method_than_the_printed_one_has_no_printed_drop(changed):
+    own = [each for each in VARIANTS if each.method == "gahfl" and "median" not in each.name]
+    assert table_of(own).printed
+    assert table_of([replace(each, settings={**each.settings, **changed}) for each in own]).printed == ""
+
+
+def test_two_variants_of_one_attack_have_no_printed_drop_as_none_is_the_right_one():
+    other = replace(variant("gahfl-fig2-paf"), name="gahfl-median-paf")
+    assert "Gahfl" not in table_of([*VARIANTS[:3], other]).printed
 
 
 def test_the_finding_is_of_the_most_poisoned_institutions(drops):

@@ -29,7 +29,7 @@ from brainfed.reporting.tables.printed import as_in_the_paper
 from brainfed.reporting.tables.privacy.budgets import BudgetTable, read_budgets
 from brainfed.reporting.tables.public.public_sets import PublicTable, read_public_sets
 from brainfed.reporting.tables.readings import Readings, find_readings
-from brainfed.reporting.tables.robustness.drops import DropTable, drop_table, read_drops
+from brainfed.reporting.tables.robustness.drops import DropTable, drop_table
 from brainfed.reporting.tables.scores import (
     SCOPE_TITLES,
     DifferenceTable,
@@ -276,7 +276,7 @@ def experiment_section(
         views=view_rows(outline.tables["views"], variants) if _explains(outline) else [],
         gains=read_gains(outline, cohort.name),
         budgets=read_budgets(outline, scored),
-        drops=drop_table(read_drops(variants, scored, institutions), institutions, outline.paper, cohort.name),
+        drops=drop_table(variants, scored, institutions, outline.paper, cohort.name),
         public=read_public_sets(outline, scored, cohort.name),
         audit=read_audit(outline, scored),
     )

@@ -33,10 +33,15 @@ class Scored:
         """Mean over runs with its corrected 95 % interval; by default of the means over institutions."""
         return interval(self.runs, variant, metric, self.ratio, scope)
 
-    def difference(self, variant: str, other: str, metric: str) -> Interval:
+    def difference(self, variant: str, other: str, metric: str, scope: str = INSTITUTION) -> Interval:
         """One variant minus another, paired by run, with its corrected 95 % interval."""
-        test = paired_difference(self.runs, variant, other, metric, INSTITUTION, self.ratio)
-        return Interval(test.difference, test.ci_low, test.ci_high, self._pairs(variant, other, metric))
+        test = paired_difference(self.runs, variant, other, metric, scope, self.ratio)
+        return Interval(test.difference, test.ci_low, test.ci_high, len(self._pairs(variant, other, metric, scope)))
+
+    def beside(self, variant: str, other: str, metric: str) -> Interval:
+        """A variant's mean over the runs in which the other one is defined too."""
+        runs = self.runs.merge(self._pairs(variant, other, metric), on=["repeat", "fold"])
+        return interval(runs, variant, metric, self.ratio)
 
     def differences(self, reference: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
         """Every other variant minus the reference, paired by run, and its Holm-corrected p (NaN: too few runs)."""
@@ -46,18 +51,18 @@ class Scored:
             str(row["variant"]): (
                 Interval(
                     float(row["difference"]), float(row["ci_low"]), float(row["ci_high"]),
-                    self._pairs(str(row["variant"]), reference, metric),
+                    len(self._pairs(str(row["variant"]), reference, metric)),
                 ),
                 float(row["p_holm"]),
             )
             for row in rows
         }  # fmt: skip
 
-    def _pairs(self, variant: str, other: str, metric: str) -> int:
-        """Runs in which both are defined."""
-        rows = self.runs[(self.runs["metric"] == metric) & (self.runs["scope"] == INSTITUTION)].dropna(subset=["value"])
+    def _pairs(self, variant: str, other: str, metric: str, scope: str = INSTITUTION) -> pd.DataFrame:
+        """`repeat` and `fold` of the runs in which both are defined."""
+        rows = self.runs[(self.runs["metric"] == metric) & (self.runs["scope"] == scope)].dropna(subset=["value"])
         one, two = (rows.loc[rows["variant"] == name, ["repeat", "fold"]] for name in (variant, other))
-        return len(one.merge(two, on=["repeat", "fold"]))
+        return one.merge(two, on=["repeat", "fold"])
 
 
 def read_scored(outline: ExperimentOutline) -> Scored:

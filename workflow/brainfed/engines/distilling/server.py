@@ -23,12 +23,20 @@ Defence = Callable[[Tensor, Tensor], Tensor]
 
 
 def logit_defence(settings: RobustnessSettings) -> Defence | None:
-    """What joins the institutions' logits; None without a defence."""
+    """What joins the logits of institutions that are finite throughout; None without a defence."""
     rules: dict[str, Defence] = {
         "median": median,
         "trimmed_mean": lambda stack, present: trimmed_mean(stack, present, settings.trim),
     }
-    return rules.get(settings.defence)
+    rule = rules.get(settings.defence)
+    if rule is None:
+        return None
+    return lambda stack, present: rule(*_finite(stack, present))
+
+
+def _finite(stack: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+    finite = stack.isfinite().flatten(2).all(dim=-1)
+    return stack.where(finite[:, :, None, None], 0.0), present * finite
 
 
 class DistillingServer:

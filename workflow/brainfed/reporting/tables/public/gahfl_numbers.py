@@ -74,7 +74,7 @@ MEAN_DROPS: Mapping[tuple[str, str], float] = {
     ("fedgems", ""): 0.0334,
     ("fedet", ""): 0.0418,
 }
-"""Method, cohort -> mean drop of accuracy over PAF and OFOM (section III-E); no cohort: over both."""
+"""Method, cohort -> mean drop of accuracy over PAF and OFOM (section III-D); no cohort: over both."""
 
 
 def paper_cohort_of(cohort: str) -> str:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brainfed.federation.robustness_settings import share_of
+from brainfed.evaluation.scores import POOLED
+from brainfed.federation.robustness_settings import TRIMMING, share_of
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import NONE, short, signed
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.tables.public.gahfl_numbers import GAHFL_PAPER, mean_drop, paper_cohort_of
+from brainfed.reporting.tables.public.gahfl_numbers import GAHFL_PAPER, mean_drop, paper_cohort_of, printed_scores
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.text.baselines import listed
 from brainfed.reporting.variants import ShownVariant, by_family
@@ -18,8 +19,10 @@ from brainfed.runtime.artefacts import canonical_json
 METRICS = ("accuracy", "auc")
 POISON = ("attack", "attacked")
 """Settings in which a poisoned variant may differ from the one that it is compared with."""
-PRINTED_ATTACKS = frozenset({"paf", "ofom"})
+PRINTED_ATTACKS = ("paf", "ofom")
 """Attacks that the printed mean drops are over."""
+RATIO = 0.3
+"""Share of public subjects of the printed mean drops."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,9 @@ class Drop:
         variant: the poisoned one.
         clean: the same method, settings and defence, with no institution poisoned.
         poisoned: number of poisoned institutions.
-        before: metric -> the score without poison.
+        before: metric -> the score without poison, over the runs of `change`.
         change: metric -> poisoned minus clean, paired by run.
+        pooled_change: that of accuracy on all test subjects of a fold together, as GAHFL's paper scores.
     """
 
     variant: ShownVariant
@@ -39,6 +43,7 @@ class Drop:
     poisoned: int
     before: Mapping[str, Interval]
     change: Mapping[str, Interval]
+    pooled_change: float
 
     @property
     def attack(self) -> str:
@@ -53,10 +58,14 @@ class DropTable:
     Attributes:
         rows: attack, number of poisoned institutions, defence; accuracy and AUC without poison, and their changes.
         printed: our mean drops beside printed ones; empty where none are printed.
+        distils: whether a method with public subjects is among them.
+        alone: titles of poisoned variants whose method does not stand in the experiment without poison.
     """
 
     rows: list[Row]
     printed: str
+    distils: bool
+    alone: list[str]
 
 
 def read_drops(variants: Sequence[ShownVariant], scored: Scored, institutions: int) -> list[Drop]:
@@ -67,27 +76,36 @@ def read_drops(variants: Sequence[ShownVariant], scored: Scored, institutions: i
             variant,
             own,
             share_of(float(variant.setting("attacked")), institutions),
-            {metric: scored.interval(own.name, metric) for metric in METRICS},
+            {metric: scored.beside(own.name, variant.name, metric) for metric in METRICS},
             {metric: scored.difference(variant.name, own.name, metric) for metric in METRICS},
+            scored.difference(variant.name, own.name, "accuracy", POOLED).mean,
         )
         for variant in by_family([each for each in variants if each.is_poisoned])
         if (own := clean.get(_without_poison(variant))) is not None
     ]
 
 
-def drop_table(drops: Sequence[Drop], institutions: int, paper: str, cohort: str) -> DropTable | None:
-    """The drops as text; None without any.
+def drop_table(
+    variants: Sequence[ShownVariant], scored: Scored, institutions: int, paper: str, cohort: str
+) -> DropTable | None:
+    """The drops as text; None without poisoned variants.
 
     Args:
-        drops: of one experiment.
+        variants: of one experiment.
+        scored: its runs.
         institutions: their number in a repeat.
         paper: the experiment's `paper`.
         cohort: its name.
     """
-    if not drops:
+    poisoned = [each for each in variants if each.is_poisoned]
+    if not poisoned:
         return None
+    drops = read_drops(variants, scored, institutions)
+    beside = {one.variant.name for one in drops}
     rows = [Row(one.variant, _cells(one, institutions)) for one in drops]
-    return DropTable(rows, _beside_printed(drops, paper_cohort_of(cohort)) if paper == GAHFL_PAPER else "")
+    printed = _beside_printed(drops, paper_cohort_of(cohort)) if paper == GAHFL_PAPER else ""
+    distils = any(each.setting("public.ratio") is not None for each in poisoned)
+    return DropTable(rows, printed, distils, [each.title for each in poisoned if each.name not in beside])
 
 
 def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
@@ -103,7 +121,9 @@ def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
 
 def _without_poison(variant: ShownVariant) -> str:
     """What a poisoned variant and its clean one have in common."""
-    kept = {name: value for name, value in variant.settings.items() if name not in POISON}
+    trims = variant.setting("defence") in TRIMMING
+    left_out = POISON if trims else (*POISON, "trim")
+    kept = {name: value for name, value in variant.settings.items() if name not in left_out}
     return canonical_json([variant.method, kept, variant.stages])
 
 
@@ -130,15 +150,20 @@ def _cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
 
 
 def _beside_printed(drops: Sequence[Drop], cohort: str) -> str:
-    """Our mean drops of accuracy over both attacks beside the printed ones."""
-    ours: dict[str, dict[str, float]] = {}
+    """Our mean drops over both attacks beside the printed ones, of the method as printed, once under each attack."""
+    ours: dict[str, list[Drop]] = {}
     for one in drops:
-        if not one.variant.is_defended and one.attack in PRINTED_ATTACKS:
-            ours.setdefault(one.variant.method, {})[one.attack] = -one.change["accuracy"].mean
-    titles = {one.variant.method: one.variant.method_title for one in drops}
+        as_printed = one.attack in PRINTED_ATTACKS and not one.variant.is_defended
+        if as_printed and printed_scores(cohort, one.clean) is not None and one.clean.setting("public.ratio") == RATIO:
+            ours.setdefault(one.variant.method, []).append(one)
     found = [
-        f"{titles[method]} {short(float(np.mean(list(by_attack.values()))))} (printed {short(printed)})"
-        for method, by_attack in ours.items()
-        if by_attack.keys() == PRINTED_ATTACKS and (printed := mean_drop(method, cohort)) is not None
+        f"{own[0].variant.method_title} {short(-float(np.mean([one.pooled_change for one in own])))} "
+        f"(printed {short(printed)})"
+        for method, own in ours.items()
+        if sorted(one.attack for one in own) == sorted(PRINTED_ATTACKS)
+        and own[0].clean == own[1].clean
+        and own[0].clean.setting("without") in (None, "none")
+        and (printed := mean_drop(method, cohort)) is not None
     ]
-    return f"Mean drop of accuracy over both attacks: {listed(found, 'and')}." if found else ""
+    state = "Mean drop of accuracy over PAF and OFOM, all test subjects of a fold together"
+    return f"{state}: {listed(found, 'and')}." if found else ""

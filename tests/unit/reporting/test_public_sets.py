@@ -67,7 +67,7 @@ def test_rows_ascend_by_share_and_have_printed_numbers_where_the_paper_has():
 
 @pytest.mark.parametrize("cohort", ["abide", "adhd200"])
 def test_printed_accuracies_follow_from_sensitivity_and_specificity(cohort):
-    """On ADHD-200 they do with controls as the positive class, so we exchange the two; ABIDE's classes do not show it."""
+    """On ADHD-200 they do with controls as the positive class, so we exchange the two; ABIDE shows neither."""
     numbers = {"abide": ABIDE, "adhd200": ADHD200}[cohort]
     patients, controls = PATIENTS[cohort], CONTROLS[cohort]
     gaps = []

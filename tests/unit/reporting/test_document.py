@@ -268,7 +268,7 @@ def test_a_page_of_one_figure_opens_with_it(outline):
     experiments = outline["cohorts"][0]["experiments"]
     experiments[:] = [with_figure(experiments[0])]
     page = page_of(outline)
-    heading = re.search(r"<h1>(.*?)</h1>", page)[1]
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page)[1]
     assert heading.startswith("Accuracy: nothing differs significantly from Ridge (central)")
     head = page[: page.index("<nav")]
     assert "Accuracy and AUC side by side" in head
@@ -319,7 +319,7 @@ def test_the_page_never_contradicts_itself(difference, outline, tmp_path):
     said = judged(text)
     held = tests.query("metric == 'auc' and scope == 'institution'").set_index("variant")["p_holm"]
     assert said == [bool(held["fedgcn"] < 0.05)]
-    verdict = re.search(r"<h1>(.*?)</h1>", page_of(outline))[1]
+    verdict = re.search(r"<h1[^>]*>(.*?)</h1>", page_of(outline))[1]
     assert not re.search(r"signific|p\s[=<>]", verdict)
 
 
@@ -358,7 +358,7 @@ def test_one_number_is_printed_one_way(outline):
         assert set(found) <= {expected}
         said += len(found)
         for part in twins.split("<tr")[2:]:
-            cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", part)]
+            cells = [re.sub("<[^>]+>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", part)]
             assert cells[0] != variant.title or cells[1] == expected
             assert cells[2] != f"alone: {variant.title}" or cells[3] == expected
     assert said >= 6

@@ -45,6 +45,7 @@ from brainfed.reporting.tested_people import TestedPeople, count_tested
 from brainfed.reporting.text.answer import Answer, find_answer
 from brainfed.reporting.text.answer_words import sentences, verdict
 from brainfed.reporting.text.baselines import FedNIResult, fedni_sentence, find_fedni
+from brainfed.reporting.text.first_screen import FirstScreen, first_screen
 from brainfed.reporting.text.generated_nodes import (
     GeneratedNodes,
     count_sentences,
@@ -67,6 +68,7 @@ class ExperimentSection:
         setting: institutions, folds and repeats in one line.
         protocol: permitted use of test subjects.
         verdict: the answer in one line.
+        first: the first screen, for an experiment without a figure of its own; None without an answer.
         sentences: the numbers behind it.
         answer: source of verdict and sentences.
         institutions: number of institutions.
@@ -110,6 +112,7 @@ class ExperimentSection:
     setting: str
     protocol: str
     verdict: str
+    first: FirstScreen | None
     sentences: list[str]
     answer: Answer
     institutions: int
@@ -228,6 +231,7 @@ def experiment_section(
     column, comparable = paper_cohort(cohort.name)
     institutions = int(splits["institution"].nunique())
     folds = len(splits[["repeat", "fold"]].drop_duplicates())
+    tested = count_tested(splits, "graphs" if cohort.kind == "graphs" else "people")
     titles = {scope: title.replace("subjects", cohort.words.subjects) for scope, title in SCOPE_TITLES.items()}
     scopes = list(SCOPE_TITLES) if outline.pooled and not answer.unseen else [INSTITUTION]
     pictures = read_pictures(outline.figures, captions, f"cohort {cohort.name}, experiment {outline.name}")
@@ -239,6 +243,9 @@ def experiment_section(
         setting=_setting(outline, cohort.words, institutions, folds),
         protocol=_protocol(outline, cohort.words),
         verdict=_verdict(answer, finding) if null is None else null_verdict(null),
+        first=first_screen(answer, cohort.words, cohort.kind, institutions, tested)
+        if null is None and not finding
+        else None,
         sentences=_sentences(answer, own, finding, cohort.words) if null is None else null_sentences(null),
         answer=answer,
         institutions=institutions,
@@ -257,7 +264,7 @@ def experiment_section(
         paper_about=FEDNI_COHORTS[column],
         paper_comparable=comparable,
         paper_auc=hard_labels(column),
-        tested=count_tested(splits, "graphs" if cohort.kind == "graphs" else "people"),
+        tested=tested,
         twins=twins,
         twins_missing=missing_twins(twins),
         twin_notes=twin_notes(variants),

@@ -20,13 +20,8 @@ from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant
 
 FEDNI = "fedni"
-BASELINES = {
-    "fedgcn": "the same without generated nodes",
-    "fedsage-plus": "another generator",
-    "fedmlp": "no graph at all",
-    "ridge-central": "pooled data",
-}
-"""Methods that FedNI is compared with -> description of each."""
+BASELINES = ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central")
+"""Methods that FedNI is compared with."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.figures.interval_rows import interval_row, paint_labels, text_column, value_column
 from brainfed.reporting.figures.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.page_tests import BASELINES
 from brainfed.reporting.rounding import SIGNIFICANT, signed
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.text.answer import ALONE, NO_IMAGING, POOLED, REFERENCE, TWIN_ALONE, TWIN_POOLED, Answer
+from brainfed.reporting.text.answer import Answer
 from brainfed.reporting.text.baselines import FedNIResult
 from brainfed.reporting.variants import FAMILY_TITLES, ShownVariant, by_family
 
@@ -29,25 +28,31 @@ METRIC_TITLES = {
     "f1": "F1",
 }
 SHOWN_METRICS = ("auc", "accuracy")
+PLACES = {"central": ("pooled data", "#0072b2"), "federated": ("federated", "#d55e00"), "local": ("alone", "#007a5a")}
+"""Topology of a method -> its words and colour on the first screen."""
 
 
 def headline_figure(answer: Answer, result: FedNIResult | None = None, words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
-    """The answer's methods on one axis: pooled data, the best federated method, an institution alone, no imaging.
+    """The answer's methods on one axis, the highest AUC first, in the colour of the place where they train.
 
     Args:
         answer: the chosen methods.
-        result: FedNI and its baselines, for rows below the best federated method.
+        result: FedNI and its baselines, if they were run.
         words: nouns of the cohort.
     """
-    rows = _headline_rows(answer, result, words)
+    rows = _headline_rows(answer, result)
+    places = {**PLACES, "baseline": (f"no {words.unread}", FAINT)}
+    if answer.unseen:
+        places["local"] = ("other sites\u2019 models, averaged", places["local"][1])
     figure = new_figure(WIDE, 0.62 + 0.3 * max(len(rows), 1))
     axes = figure.add_subplot()
-    for row, (_, variant, score) in enumerate(rows):
-        interval_row(axes, row, score, variant.colour, size=8)
-    horizontal_rows(axes, [f"{role}: {variant.title}" for role, variant, _ in rows])
-    paint_labels(axes, [variant.colour for _, variant, _ in rows])
-    low = min([0.5, *(score.low if np.isfinite(score.low) else score.mean for *_, score in rows)])
-    high = max([0.75, *(score.high if np.isfinite(score.high) else score.mean for *_, score in rows)])
+    colours = [places[_place(variant)][1] for variant, _ in rows]
+    for row, ((_, score), colour) in enumerate(zip(rows, colours, strict=True)):
+        interval_row(axes, row, score, colour, size=8)
+    horizontal_rows(axes, [f"{places[_place(variant)][0]}: {variant.title}" for variant, _ in rows])
+    paint_labels(axes, colours)
+    low = min([0.5, *(score.low if np.isfinite(score.low) else score.mean for _, score in rows)])
+    high = max([0.75, *(score.high if np.isfinite(score.high) else score.mean for _, score in rows)])
     axes.set_xlim(low - 0.015, high + 0.015)
     axes.axvline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.annotate(
@@ -56,47 +61,26 @@ def headline_figure(answer: Answer, result: FedNIResult | None = None, words: Cl
     )  # fmt: skip
     axes.set_xlabel("AUC, mean over institutions and runs, with its corrected 95 % interval")
     axes.grid(axis="x")
-    value_column(axes, [score for *_, score in rows])
+    value_column(axes, [score for _, score in rows])
     return figure
 
 
-def _headline_rows(
-    answer: Answer, result: FedNIResult | None, words: ClassWords
-) -> list[tuple[str, ShownVariant, Interval]]:
-    """Role, variant and score of each row, from the top."""
-    alone = "other sites\u2019 models, averaged" if answer.unseen else "alone"
-    names = {
-        POOLED: "strongest, pooled data",
-        TWIN_POOLED: "its twin, pooled data",
-        TWIN_ALONE: f"its twin, {alone}",
-        ALONE: f"strongest, {alone}",
-        NO_IMAGING: f"no {words.unread}",
-    }
+def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[ShownVariant, Interval]]:
+    """Variants and scores, the highest mean first."""
     if answer.chosen is None or answer.score is None:
         return []
-    above = _rows_of(answer, names, (POOLED, TWIN_POOLED, REFERENCE))
-    below = [row for row in _rows_of(answer, names, (TWIN_ALONE, ALONE, NO_IMAGING)) if row not in above]
-    shown = {answer.chosen.name, *(variant.name for _, variant, _ in (*above, *below))}
-    asked: list[tuple[str, ShownVariant, Interval]] = []
+    shown = [(answer.chosen, answer.score), *((one.other, one.score) for one in answer.comparisons)]
     if result is not None:
-        asked = [("generated nodes", result.fedni, result.score)]
-        asked += [(BASELINES[one.variant.name], one.variant, one.score) for one in result.baselines]
-    asked = [row for row in asked if row[1].name not in shown]
-    leading = "best federated" if asked else "federated"
-    return [*above, (leading, answer.chosen, answer.score), *asked, *below]
+        shown += [(result.fedni, result.score), *((one.variant, one.score) for one in result.baselines)]
+    once = {variant.name: (variant, score) for variant, score in shown}
+    return sorted(once.values(), key=lambda row: -row[1].mean)
 
 
-def _rows_of(answer: Answer, names: dict[str, str], roles: Sequence[str]) -> list[tuple[str, ShownVariant, Interval]]:
-    """A row a compared variant, named by all its roles."""
-    found = [comparison for role in roles if (comparison := answer.against(role)) is not None]
-    return [
-        (
-            " and ".join(names.get(role, role) for role in comparison.roles if role in roles),
-            comparison.other,
-            comparison.score,
-        )
-        for comparison in {one.other.name: one for one in found}.values()
-    ]
+def _place(variant: ShownVariant) -> str:
+    """Where a variant trains: a key of `PLACES`, or `baseline`."""
+    if variant.family == "baseline":
+        return "baseline"
+    return variant.topology or ("federated" if variant.family == "federated" else "central")
 
 
 def forest_figure(

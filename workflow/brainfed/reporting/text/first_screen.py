@@ -1,0 +1,123 @@
+"""The first screen: the question in the words of the cohort, its answer in one sentence, and how sure it is."""
+
+from dataclasses import dataclass
+
+from brainfed.cohort.class_words import ClassWords
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import EXACT, signed
+from brainfed.reporting.tested_people import TestedPeople
+from brainfed.reporting.text.answer import ALONE, POOLED, SIDES, TWIN_ALONE, TWIN_POOLED, Answer, Comparison
+from brainfed.reporting.text.answer_words import graded
+from brainfed.reporting.variants import ShownVariant
+
+NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+DATA = {"connectivity": "brain scans", "morphometry": "measures of brain anatomy", "graphs": "graphs"}
+"""Kind of a cohort -> what its institutions hold."""
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """What a reader sees before any detail.
+
+    Attributes:
+        question: what the experiment asks.
+        answer: AUCs of the best federated method, of the same model on pooled data, and alone.
+        sure: what was tested, and what the data cannot rule out, a sentence each.
+    """
+
+    question: str
+    answer: str
+    sure: tuple[str, ...]
+
+
+def first_screen(
+    answer: Answer, words: ClassWords, kind: str, institutions: int, tested: TestedPeople
+) -> FirstScreen | None:
+    """The first screen of an experiment; None without a federated method that has an AUC.
+
+    Args:
+        answer: its methods.
+        words: nouns of the cohort.
+        kind: `connectivity`, `morphometry` or `graphs`.
+        institutions: their number in a repeat.
+        tested: numbers of tested subjects.
+    """
+    if answer.chosen is None or answer.score is None:
+        return None
+    alone = _first(answer, TWIN_ALONE, ALONE)
+    pooled = _first(answer, TWIN_POOLED, POOLED)
+    return FirstScreen(
+        question(words, kind, institutions, unseen=answer.unseen),
+        _answer(answer, pooled, alone),
+        tuple(_sure(answer, pooled, alone, tested)),
+    )
+
+
+def question(words: ClassWords, kind: str, institutions: int, *, unseen: bool) -> str:
+    """What an experiment asks: `Can five institutions separate patients from controls by brain scans, ...?`."""
+    count = NUMERALS[institutions] if institutions < len(NUMERALS) else str(institutions)
+    data = DATA[kind]
+    if words.count == 2:
+        asked = f"separate {words.many[1]} from {words.many[0]} by {data}"
+    else:
+        *first, last = (words.short[code] for code in words.shown)
+        asked = f"predict the {words.target} ({', '.join(first)} or {last}) from {data}"
+    if unseen:
+        return f"Can models of other {words.site}s {asked} at a {words.site} that took no part?"
+    return f"Can {count} {'data sets' if words.site == 'data set' else 'institutions'} {asked}, without sharing them?"
+
+
+def _first(answer: Answer, *roles: str) -> Comparison | None:
+    """The comparison with the first of these roles that has one."""
+    return next((found for role in roles if (found := answer.against(role)) is not None), None)
+
+
+def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None) -> str:
+    """One sentence of three AUCs."""
+    assert answer.chosen is not None and answer.score is not None
+    others = "from the other sites\u2019 own models" if answer.unseen else "alone"
+    compared = ((pooled, "pooled", "on pooled data"), (alone, "alone", others))
+    parts = [
+        f"{_model(found, answer.chosen, side)} {_shown(found.score)} {where}"
+        for found, side, where in compared
+        if found is not None
+    ]
+    said = f"{answer.chosen.title} reaches an AUC of {_shown(answer.score)} together"
+    return f"{said}; {', '.join(parts)}." if parts else f"{said}."
+
+
+def _model(found: Comparison, chosen: ShownVariant, side: str) -> str:
+    """The same model; the title of another one where the method has no such twin."""
+    same = SIDES[side] in found.roles and not chosen.twin(side).other_model
+    return "the same model" if same else found.other.title
+
+
+def _shown(score: Interval) -> str:
+    """`0.78 [0.75, 0.81]`; the mean alone where the runs show no interval."""
+    return score.text if score.constant else str(score)
+
+
+def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, tested: TestedPeople) -> list[str]:
+    said = [tested.sentence]
+    said += [
+        f"Together minus {beside}: {_range(found.difference)}."
+        for found, beside in ((pooled, "pooled"), (alone, "alone"))
+        if found is not None
+    ]
+    if answer.candidates > 1:
+        assert answer.chosen is not None
+        said.append(
+            f"{answer.chosen.title} has the highest AUC of {answer.candidates} federated methods, and this choice "
+            "favours it a little."
+        )
+    return said
+
+
+def _range(found: Interval) -> str:
+    """What the data allow."""
+    if found.few or not found.known:
+        return f"{signed(found.mean, found.digits)}; {found.counted}, too few for an interval"
+    if found.constant:
+        zero = not round(found.mean, EXACT)
+        return f"{'no difference' if zero else signed(found.mean, found.digits)} in every one of {found.counted}"
+    return f"{signed(found.mean, found.digits)}; the data allow {graded(found)}"

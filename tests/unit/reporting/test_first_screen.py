@@ -41,8 +41,8 @@ def test_the_answer_is_one_sentence_of_at_most_25_words_with_three_intervals():
     answer = screen().answer
     assert answer.startswith("FedTangent reaches an AUC of 0.7")
     assert answer.count("[") == 3
-    assert " together; the same model 0.7" in answer and answer.endswith("] alone.")
-    assert " on pooled data, the same model 0." in answer
+    assert " together; the same model reaches 0.7" in answer and answer.endswith("] alone.")
+    assert " on pooled data and 0." in answer
     assert len(answer.split()) <= 25
 
 
@@ -66,7 +66,7 @@ def test_a_method_that_was_chosen_among_several_is_said_to_be():
 
 def test_another_model_than_its_twin_has_its_own_name():
     found = screen((replace(FEDERATED, twins={}), ALONE, POOLED))
-    assert "; tangent-central 0.7" in found.answer and ", tangent-local 0." in found.answer
+    assert "; tangent-central reaches 0.7" in found.answer and " and tangent-local reaches 0." in found.answer
     near = {side: replace(twin, other_model="another network") for side, twin in TWINS.items()}
     assert "the same model" not in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
 

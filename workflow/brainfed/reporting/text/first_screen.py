@@ -77,13 +77,15 @@ def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None)
     assert answer.chosen is not None and answer.score is not None
     others = "from the other sites\u2019 own models" if answer.unseen else "alone"
     compared = ((pooled, "pooled", "on pooled data"), (alone, "alone", others))
-    parts = [
-        f"{_model(found, answer.chosen, side)} {_shown(found.score)} {where}"
-        for found, side, where in compared
-        if found is not None
-    ]
+    parts: list[str] = []
+    named = ""
+    for found, side, where in compared:
+        if found is not None:
+            name = _model(found, answer.chosen, side)
+            parts.append(f"{'' if name == named else f'{name} reaches '}{_shown(found.score)} {where}")
+            named = name
     said = f"{answer.chosen.title} reaches an AUC of {_shown(answer.score)} together"
-    return f"{said}; {', '.join(parts)}." if parts else f"{said}."
+    return f"{said}; {' and '.join(parts)}." if parts else f"{said}."
 
 
 def _model(found: Comparison, chosen: ShownVariant, side: str) -> str:

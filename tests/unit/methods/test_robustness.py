@@ -6,6 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from brainfed.engines.stacked import side_by_side
 from brainfed.federation.pace import Pace
+from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
@@ -45,7 +46,7 @@ def test_a_far_upload_breaks_the_mean_and_the_median_holds(train):
     assert defended > plain - 0.1
 
 
-@pytest.mark.parametrize("settings", [{"attack": "paf", "attacked": 0.0}, {"attack": "none", "attacked": 1.0}])
+@pytest.mark.parametrize("settings", [{"attack": "paf", "attacked": 0.0}, {"attack": "none"}])
 @pytest.mark.parametrize("train", [mlp, ridge])
 def test_without_poisoned_institutions_every_byte_stays(train, settings):
     inputs = method_inputs(40, 8, institutions=4, folds=3)
@@ -58,7 +59,7 @@ def test_one_round_of_turned_and_scaled_updates_is_as_computed_by_hand():
     """Ridge starts at zero, and its scores are linear in the weights: s = b + x'w, x'(-w) and x'(10 w)."""
     inputs = method_inputs(40, 8, institutions=4, folds=3)
     plain, turned, scaled = (
-        own_scores(ridge(inputs, rounds=1, attack=attack, attacked=1.0), inputs)
+        own_scores(ridge(inputs, rounds=1, attack=attack, attacked=0.25 if attack == "none" else 1.0), inputs)
         for attack in ("none", "sign_flip", "scale")
     )
     intercept = (plain + turned) / 2
@@ -113,3 +114,9 @@ def test_far_uploads_stay_finite_over_many_rounds_without_a_defence():
 def test_sums_of_products_are_neither_attacked_nor_defended(key, value):
     with pytest.raises(ValueError, match=f"{key}: {value} needs solver: fedavg"):
         FederatedRidgeSettings(**{key: value})
+
+
+def test_a_share_of_poisoned_institutions_without_an_attack_is_refused():
+    with pytest.raises(ValueError, match=r"attacked: expected an attack, found attacked: 0\.5 without one"):
+        RobustnessSettings(attacked=0.5)
+    assert RobustnessSettings(attack="paf", attacked=0.5).poisons

@@ -90,11 +90,12 @@ def test_a_poisoned_variant_is_never_the_answer_and_is_named_so():
     assert poisoned.title == "FedGCN (x, poisoned)"
     assert swept.title == "FedGCN (PAF, attacked = 0.5)"
     assert poison_sentences([poisoned, swept, clean, LOCAL], 5) == [
-        "2 of 5 institutions poisoned (paf), no defence: FedGCN (x, poisoned).",
-        "3 of 5 institutions poisoned (paf), defence median: FedGCN (PAF, attacked = 0.5).",
+        "2 or 3 of 5 institutions poisoned. PAF: what they send is replaced by a far point, each in a direction of its "
+        "own.",
+        "Defences of the server: median.",
     ]
     defended = replace(clean, name="fedgcn-median", settings=clean.settings | {"defence": "median"})
-    assert poison_sentences([defended], 5) == ["No institution poisoned, defence median: FedGCN (median)."]
+    assert poison_sentences([defended], 5) == ["Defences of the server: median."]
 
 
 def test_the_verdict_leads_with_the_estimate_and_its_interval():

@@ -116,12 +116,23 @@ def test_two_variants_of_one_attack_have_no_printed_drop_as_none_is_the_right_on
     assert "Gahfl" not in table_of([*VARIANTS[:3], other]).printed
 
 
-def test_the_finding_is_of_the_most_poisoned_institutions(drops):
+def test_the_finding_is_of_the_fewest_and_the_most_poisoned_institutions(drops):
     assert poison_finding(drops, 4) == (
-        "With 2 of 4 institutions poisoned, accuracy changes between \u22120.06 [\u22120.07, \u22120.05] for Gahfl "
-        "(Fig. 2 OFOM) and \u22120.02 [\u22120.03, \u22120.01] for Fedet (Fig. 2 OFOM)"
+        "With 1 of 4 institutions poisoned, accuracy changes by \u22120.06 for Fedet (Fig. 2 PAF) to 0.00 for Gahfl "
+        "(median PAF); with 2 of 4 institutions poisoned, accuracy changes by \u22120.06 for Gahfl (Fig. 2 OFOM) to "
+        "\u22120.02 for Fedet (Fig. 2 OFOM)"
     )
     assert poison_finding([], 4) == "No method stands beside its poisoned variant"
+
+
+def test_a_method_at_chance_has_nothing_to_lose(drops):
+    idle = [
+        replace(one, before={"auc": Interval(0.51, 0.49, 0.53, 5)}) if one.variant.method == "fedet" else one
+        for one in drops
+    ]
+    found = poison_finding(idle, 4)
+    assert found.endswith("; at chance without poison: Fedet") and "for Fedet" not in found
+    assert poison_finding([one for one in idle if one.at_chance], 4) == "At chance without poison: Fedet"
 
 
 def test_the_figure_of_a_sweep_of_poison_states_what_poison_takes_away(tmp_path):
@@ -140,4 +151,7 @@ def test_the_figure_of_a_sweep_of_poison_states_what_poison_takes_away(tmp_path)
     )
     figure = KINDS["line"](read_experiment(outline))
     texts = [text.get_text() for text in figure.texts] + [figure.get_suptitle()]
-    assert any("With 3 of 5 institutions poisoned, accuracy changes by \u22120.10 [" in text for text in texts), texts
+    assert any(
+        "With 2 of 5 institutions poisoned, accuracy changes by \u22120.050 for FedMLP (PAF); with 3 of 5" in text
+        for text in texts
+    ), texts

@@ -40,15 +40,21 @@ def variant(name, ratio=0.3, **settings):
 
 def test_federations_stand_against_the_public_subjects_alone():
     (found,) = added_to_public([variant(name) for name in AUCS], Scored())
-    assert found.startswith("With 30 % public, AUC above that of the public subjects alone, 0.60")
-    significant, other = found.split("Gahfl ")[1].split(" and ")
-    assert "not significant" not in significant
-    assert other.endswith("(not significant).")
+    assert found == (
+        "30 % public: the public subjects alone reach an AUC of 0.60 [0.55, 0.65]. Institutions add "
+        "+0.10 [+0.05, +0.15] with Gahfl and +0.01 [\u22120.04, +0.06] with Fedet; significant: Gahfl."
+    )
 
 
 def test_shares_are_compared_apart_and_without_the_network_alone_nothing_is_said():
     assert added_to_public([variant("gahfl"), variant("recurrent-public", 0.2)], Scored()) == []
     assert added_to_public([variant("recurrent-public")], Scored()) == []
+
+
+def test_an_experiment_on_poison_alone_has_no_table_of_public_sets():
+    poisoned = variant("gahfl", attack="paf", attacked=0.25)
+    outline = SimpleNamespace(variants=[variant("gahfl"), poisoned], paper="gahfl")
+    assert read_public_sets(outline, Scored(), "abide") is None
 
 
 def test_rows_ascend_by_share_and_have_printed_numbers_where_the_paper_has():

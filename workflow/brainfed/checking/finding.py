@@ -87,5 +87,9 @@ def _together(alike: Sequence[Finding]) -> Finding:
     subjects = tuple(dict.fromkeys(subject for finding in alike for subject in finding.subjects))
     others = [subject for subject in subjects if subject not in first.subjects]
     sentence = _with_others(first.sentence, [finding.sentence for finding in alike])
-    more = f" The same in {named(others)}." if others else f" The same {len(alike) - 1} times more."
+    more = (
+        f" The same in {named(others)}."
+        if others
+        else f" The same {'once' if len(alike) == 2 else f'{len(alike) - 1} times'} more."
+    )
     return Finding(first.severity, first.place, sentence + more, subjects)

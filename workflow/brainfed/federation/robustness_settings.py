@@ -12,6 +12,9 @@ NOT_OF_TWINS = ("attack", "attacked", "defence", "trim")
 TRIMMING = ("trimmed_mean", "krum", "multi_krum")
 """Defences that read `trim`."""
 
+SHARE = 0.25
+"""Of the institutions, if an attack names no other."""
+
 ROUNDING = 9
 """Decimals of share x institutions: 0.07 x 100 is 7.000000000000001."""
 
@@ -28,7 +31,7 @@ class RobustnessSettings:
         "two classes are the wrong ones.",
     )
     attacked: float = setting(
-        0.25,
+        SHARE,
         "Share of the institutions that are poisoned, rounded up; a larger share adds to the same ones.",
         minimum=0,
         maximum=1,
@@ -50,6 +53,11 @@ class RobustnessSettings:
     )
 
     def __post_init__(self) -> None:
+        if self.attack == "none" and self.attacked != SHARE:
+            raise ValueError(
+                f"attacked: expected an attack, found attacked: {self.attacked:g} without one, which poisons nobody; "
+                "add `attack`, or remove `attacked`"
+            )
         if self.defence in TRIMMING and not 0 < self.trim < 0.5:
             raise ValueError(
                 f"trim: expected a share above 0 and below 0.5 for defence: {self.defence}, found {self.trim:g}; 0.25 "

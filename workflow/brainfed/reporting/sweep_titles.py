@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from brainfed.cohort.settings.public import PublicSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings, ViewSettings
 from brainfed.inpainting.centroids.settings import CentroidSettings
@@ -19,7 +20,10 @@ STAGES = (
     FusingSettings,
     FedSageSettings,
     CentroidSettings,
+    PublicSettings,
 )
+PUBLIC, RATIO = "public", "ratio"
+"""The share of public subjects: the stage and its key."""
 GREEK = {"alpha": "\u03b1", "beta": "\u03b2"}
 ABBREVIATIONS = {
     "fl-g-d": "FL-G-D",
@@ -60,7 +64,8 @@ def without_sweep(suffix: str, settings: Mapping[str, Any]) -> tuple[str, list[s
     if not found:
         return suffix, []
     swept = re.findall(part, found[2])
-    rest = "" if found[1].strip("-") in {key for key, _ in swept} else found[1]
+    repeated = {key for key, _ in swept} | ({PUBLIC} if RATIO in dict(swept) else set())
+    rest = "" if found[1].strip("-") in repeated else found[1]
     return rest, [setting_in_words(key, shown) for key, shown in swept]
 
 
@@ -74,6 +79,8 @@ def setting_in_words(key: str, value: object) -> str:
         shown = value.replace("x", " \u00d7 ")
     else:
         shown = str(value).strip("-").replace("-", " ").replace("_", " ")
+    if key == RATIO and shown:
+        return f"{100 * float(shown):g} % public"
     name = key.replace("_", " ").replace("-", " ")
     return f"{GREEK.get(name, name)} = {shown}"
 

@@ -155,7 +155,7 @@ def test_logits_that_no_server_sends_are_multiplied(kind, factor):
     torch.testing.assert_close(flat(found[code]), factor * flat(replies[code]))
 
 
-@pytest.mark.parametrize(("kind", "share"), [("none", 0.5), ("label_flip", 0.5), ("paf", 0.0)])
+@pytest.mark.parametrize(("kind", "share"), [("none", 0.25), ("label_flip", 0.5), ("paf", 0.0)])
 def test_nothing_happens_on_the_wire_without_an_attack_on_it(kind, share):
     assert attack(kind, share, 4) is None
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from brainfed.federation.robustness_settings import share_of
 from brainfed.reporting.figures.paper.ablation import METRICS
 from brainfed.reporting.figures.paper.sweep_series import Series, axis_title, sweep_series
 from brainfed.reporting.figures.style import (
@@ -31,8 +32,9 @@ from brainfed.reporting.tables.robustness.drops import poison_finding, read_drop
 from brainfed.reporting.variants import ShownVariant
 
 FloatVector = NDArray[np.float64]
+Style = dict[str, Any]
 POISON_AXIS = "attacked"
-UNITS = {"graph.k": " (neighbours of a subject)", POISON_AXIS: " (share of the institutions)"}
+UNITS = {"graph.k": " (neighbours of a subject)"}
 """Swept setting -> what its values count."""
 FAR_APART = 50
 """Smallest ratio of the largest to the smallest value for a logarithmic axis."""
@@ -48,26 +50,32 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         return note_figure(f"no variant of this experiment sweeps {axis_title(axis)}")
     level = [one for one in series if not one.swept]
     values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
+    styles = _styles(swept)
+    many = int(read_splits(outline)["institution"].nunique())
     figure = new_figure(WIDE, 3.35 + 0.16 * (-(-len(series) // 3)))
     for axes, (metric, title) in zip(figure.subplots(1, 2), METRICS, strict=True):
         places = _frame(axes, values)
         for number, one in enumerate(swept):
-            _line(axes, one, places, scored, metric, number, len(swept))
+            _line(axes, one, places, scored, metric, styles[number], number - (len(swept) - 1) / 2)
+        if axis == POISON_AXIS:
+            axes.axhline(0.5, color=FAINT, linewidth=0.8, linestyle=(0, (1, 2)))
+            axes.set_xticks(
+                list(places.values()), [f"{share_of(float(str(value)), many)} of {many}" for value in values]
+            )
         for number, one in enumerate(level):
             mean = scored.interval(one.variants[0].name, metric).mean
             axes.axhline(mean, color=FAINT, linestyle=DASHES[number % len(DASHES)], linewidth=1.1)
         _paper(axes, outline, axis, places, metric)
-        axes.set_xlabel(axis_title(axis) + UNITS.get(axis, ""))
+        axes.set_xlabel("poisoned institutions" if axis == POISON_AXIS else axis_title(axis) + UNITS.get(axis, ""))
         axes.set_ylabel(f"{title} (mean over runs)")
-    headed(figure, _finding(outline, scored, swept, axis))
-    key_below(figure, _key(outline, swept, level, axis))
+    headed(figure, _finding(outline, scored, swept, axis, many))
+    key_below(figure, _key(outline, swept, level, axis, styles))
     return figure
 
 
-def _finding(outline: ExperimentOutline, scored: Scored, swept: Sequence[Series], axis: str) -> str:
+def _finding(outline: ExperimentOutline, scored: Scored, swept: Sequence[Series], axis: str, institutions: int) -> str:
     """What poison takes away, or else the highest point of all lines."""
     if axis == POISON_AXIS:
-        institutions = int(read_splits(outline)["institution"].nunique())
         return poison_finding(read_drops(outline.variants, scored, institutions), institutions)
     best = max(swept, key=lambda one: max(scored.interval(each.name, "accuracy").mean for each in one.variants))
     return sweep_finding(best, PageTests(scored, outline.variants, outline.reference), axis)
@@ -112,21 +120,29 @@ def _frame(axes: Axes, values: Sequence[object]) -> dict[object, float]:
 
 
 def _line(
-    axes: Axes, one: Series, places: dict[object, float], scored: Scored, metric: str, number: int, count: int
+    axes: Axes, one: Series, places: dict[object, float], scored: Scored, metric: str, style: Style, steps: float
 ) -> None:
-    style = _style(number)
     found = [scored.interval(variant.name, metric) for variant in one.variants]
-    x = _beside(axes, np.array([places[value] for value in one.values]), number - (count - 1) / 2)
+    x = _beside(axes, np.array([places[value] for value in one.values]), steps)
     mean = np.array([score.mean for score in found])
     reach = np.nan_to_num(np.array([[score.mean - score.low, score.high - score.mean] for score in found])).T
     axes.errorbar(x, mean, yerr=reach, markersize=5, linewidth=1.4, elinewidth=1.1, ecolor=style["color"], **style)
 
 
-def _style(number: int) -> dict[str, Any]:
-    """Colour and mark of a line; those that come again are dashed, with an empty mark."""
-    colour, marker = SERIES[number % len(SERIES)]
-    again = {"linestyle": "--", "markerfacecolor": "white"} if number >= len(SERIES) else {}
-    return {"color": colour, "marker": marker} | again
+def _styles(swept: Sequence[Series]) -> list[Style]:
+    """Colour and mark of every line. A server that defends itself has those of its method, and a dashed line.
+
+    Other lines whose colour and mark come again are dashed too.
+    """
+    methods = list(dict.fromkeys(one.variants[0].method for one in swept))
+    defended = [one.variants[0].is_defended for one in swept]
+    styles = []
+    for number, (one, defends) in enumerate(zip(swept, defended, strict=True)):
+        place = methods.index(one.variants[0].method) if any(defended) else number
+        colour, marker = SERIES[place % len(SERIES)]
+        dashed = {"linestyle": "--"} if defends or place >= len(SERIES) else {}
+        styles.append({"color": colour, "marker": marker} | dashed)
+    return styles
 
 
 def _shown(value: object) -> str:
@@ -155,8 +171,10 @@ def _printed(outline: ExperimentOutline) -> ShownVariant | None:
     return next((variant for variant in outline.variants if printed_row(variant) is FEDNI_FULL), None)
 
 
-def _key(outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str) -> list[Line2D]:
-    lines = [Line2D([], [], markersize=5, label=one.title, **_style(number)) for number, one in enumerate(swept)]
+def _key(
+    outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str, styles: Sequence[Style]
+) -> list[Line2D]:
+    lines = [Line2D([], [], markersize=5, label=one.title, **style) for one, style in zip(swept, styles, strict=True)]
     lines += [
         Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
         for number, one in enumerate(level)

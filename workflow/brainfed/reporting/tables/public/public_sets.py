@@ -46,13 +46,13 @@ class PublicTable:
 
 
 def read_public_sets(outline: ExperimentOutline, scored: Scored, cohort: str) -> PublicTable | None:
-    """The table of an experiment with public subjects; None for any other."""
+    """The table of an experiment with public subjects; None for any other, and for one on poison alone."""
     public = [
         variant
         for variant in outline.variants
         if ratio_of(variant) is not None and not variant.is_poisoned and not variant.is_defended
     ]
-    if not public:
+    if not public or (any(each.is_poisoned for each in outline.variants) and ALONE not in {v.method for v in public}):
         return None
     paper = paper_cohort_of(cohort) if outline.paper == GAHFL_PAPER else ""
     ordered = sorted(by_family(public), key=lambda variant: float(ratio_of(variant) or 0))
@@ -72,7 +72,7 @@ def ratio_of(variant: ShownVariant) -> float | None:
 
 
 def added_to_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]:
-    """`With 30 % public: ...`: every federated method minus the network of the public subjects alone, by AUC."""
+    """`30 % public: ...`: every federated method minus the network of the public subjects alone, by AUC."""
     found = []
     for ratio in sorted({ratio_of(variant) or 0.0 for variant in public}):
         own = [variant for variant in public if ratio_of(variant) == ratio]
@@ -81,13 +81,13 @@ def added_to_public(public: Sequence[ShownVariant], scored: Scored) -> list[str]
         if alone is None or not others:
             continue
         tests = scored.differences(alone.name, [each.name for each in others], "auc")
-        found_by = [(each.title, *tests[each.name]) for each in others]
-        parts = [
-            f"{title} {difference}{'' if significant(p) else ' (not significant)'}" for title, difference, p in found_by
-        ]
+        parts = [f"{tests[each.name][0].as_difference()} with {each.unswept_title}" for each in others]
+        holding = [each.unswept_title for each in others if significant(tests[each.name][1])]
+        state = f"significant: {listed(holding, 'and')}" if holding else "none is significant"
+        reached = scored.interval(alone.name, "auc")
         found.append(
-            f"With {100 * ratio:g} % public, AUC above that of the public subjects alone, "
-            f"{scored.interval(alone.name, 'auc')}: {listed(parts, 'and')}."
+            f"{100 * ratio:g} % public: the public subjects alone reach an AUC of {reached}. "
+            f"Institutions add {listed(parts, 'and')}; {state}."
         )
     return found
 

@@ -17,6 +17,8 @@ from brainfed.reporting.variants import ShownVariant, by_family
 from brainfed.runtime.artefacts import canonical_json
 
 METRICS = ("accuracy", "auc")
+CHANCE = 0.5
+"""An AUC of no use."""
 POISON = ("attack", "attacked")
 """Settings in which a poisoned variant may differ from the one that it is compared with."""
 PRINTED_ATTACKS = ("paf", "ofom")
@@ -44,6 +46,12 @@ class Drop:
     before: Mapping[str, Interval]
     change: Mapping[str, Interval]
     pooled_change: float
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the AUC without poison may be 0.5: such a method has nothing to lose."""
+        score = self.before["auc"]
+        return score.low <= CHANCE if score.known else score.mean <= CHANCE
 
     @property
     def attack(self) -> str:
@@ -109,14 +117,28 @@ def drop_table(
 
 
 def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
-    """The range of the changes of accuracy where most institutions are poisoned."""
-    most = max((one.poisoned for one in drops), default=0)
-    own = sorted((one for one in drops if one.poisoned == most), key=lambda one: one.change["accuracy"].mean)
-    if not own:
+    """The range of changes for the fewest and the most poisoned institutions; methods at chance stand apart."""
+    if not drops:
         return "No method stands beside its poisoned variant"
-    ends = [f"{one.change['accuracy'].as_difference()} for {one.variant.unswept_title}" for one in (own[0], own[-1])]
-    state = f"With {most} of {institutions} institutions poisoned, accuracy changes"
-    return f"{state} by {ends[0]}" if len(own) == 1 else f"{state} between {ends[0]} and {ends[1]}"
+    idle = {one.variant.method_title: one for one in drops if one.at_chance}
+    counts = sorted({one.poisoned for one in drops if not one.at_chance})
+    said = [_range([one for one in drops if one.poisoned == count and not one.at_chance], institutions)
+            for count in dict.fromkeys((*counts[:1], *counts[-1:]))]  # fmt: skip
+    if idle:
+        said.append(f"at chance without poison: {', '.join(idle)}")
+    found = "; ".join(said)
+    return found[0].upper() + found[1:]
+
+
+def _range(drops: Sequence[Drop], institutions: int) -> str:
+    """`with 1 of 4 institutions poisoned, accuracy changes by −0.54 (FedTangent, PAF) to −0.01 (...)`."""
+    ordered = sorted(drops, key=lambda one: one.change["accuracy"].mean)
+    ends = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
+    shown = [
+        f"{signed(one.change['accuracy'].mean, one.change['accuracy'].digits)} for {one.variant.unswept_title}"
+        for one in ends
+    ]
+    return f"with {drops[0].poisoned} of {institutions} institutions poisoned, accuracy changes by {' to '.join(shown)}"
 
 
 def _without_poison(variant: ShownVariant) -> str:
@@ -137,7 +159,7 @@ def _cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
             Cell(
                 signed(one.change[metric].mean, one.change[metric].digits),
                 one.change[metric].mean,
-                one.change[metric].bounds if one.change[metric].known else "",
+                _spread(one.change[metric]),
             ),
         )
     ]
@@ -147,6 +169,12 @@ def _cells(one: Drop, institutions: int) -> tuple[Cell, ...]:
         Cell(NONE if defence == "none" else defence.replace("_", " ")),
         *scores,
     )
+
+
+def _spread(change: Interval) -> str:
+    if change.constant:
+        return f"in all {change.counted}"
+    return change.bounds if change.known else ""
 
 
 def _beside_printed(drops: Sequence[Drop], cohort: str) -> str:

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install run test lint check format manual prune clean
+.PHONY: install run test lint check format manual docs prune clean
 
 install: $(VENV)/.installed
 
@@ -35,9 +35,13 @@ format: $(VENV)/.installed-dev
 manual: install
 	$(BIN)/python -m brainfed.configuration.manual
 
+# The documents as a site, _site/docs/README.html; a link that leads nowhere stops it.
+docs: $(VENV)/.installed-dev
+	$(BIN)/sphinx-build -W --keep-going -q -c docs . _site
+
 # List results of stages and variants that no config in config/ names any more; `make prune YES=1` removes them.
 prune: install
 	$(BIN)/python -m brainfed.configuration.prune config/*.yaml $(if $(YES),--yes)
 
 clean:
-	rm -rf results logs .snakemake
+	rm -rf results logs .snakemake _site

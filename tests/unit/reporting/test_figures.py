@@ -24,15 +24,15 @@ from brainfed.reporting.figures.scores.gain import gain_figure
 from brainfed.reporting.figures.scores.leakage import leakage_figure
 from brainfed.reporting.figures.scores.learning import learning_figure
 from brainfed.reporting.figures.scores.panels import broken
-from brainfed.reporting.figures.scores.scores import differences_figure, forest_figure, headline_figure
-from brainfed.reporting.figures.style import drawing, save_svg
+from brainfed.reporting.figures.scores.scores import PLACES, differences_figure, forest_figure, headline_figure
+from brainfed.reporting.figures.style import FAINT, INK, drawing, save_svg
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.audit import Leak
 from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.tables.sites import site_trace_table
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.variants import ShownVariant, Twin
+from brainfed.reporting.variants import FAMILY_COLOURS, ShownVariant, Twin
 
 TWINS = {"alone": Twin("localgcn"), "pooled": Twin("ridge-central")}
 VARIANTS = [
@@ -394,3 +394,15 @@ def test_the_flow_chart_counts_every_reason(count):
     left_out = [int(text.split()[0]) for text in texts if text.endswith(" left out") and text[0].isdigit()]
     assert sum(left_out) == count
     assert ("nobody was left out" in texts) == (count == 0)
+
+
+def luminance(colour):
+    """Relative luminance of `#rrggbb` (WCAG 2.2)."""
+    parts = np.array([int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("colour", [*FAMILY_COLOURS.values(), *(colour for _, colour in PLACES.values()), FAINT, INK])
+def test_a_colour_of_words_stands_out_from_white(colour):
+    assert 1.05 / (luminance(colour) + 0.05) >= 4.5

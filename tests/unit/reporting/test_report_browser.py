@@ -77,21 +77,24 @@ def look(report, tmp_path, width):
     return measured(report, tmp_path, width, MEASURE, "data-seen")
 
 
-def measured(report, tmp_path, width, script, attribute):
+def measured(report, tmp_path, width, script, attribute, *flags):
     """What a script at the end of the page leaves in an attribute of its root."""
     page = report.read_text(encoding="utf-8")
     page = page.replace("<head>", f"<head>{LISTEN}").replace("</body>", f"{script}</body>")
     instrumented = tmp_path / "instrumented.html"
     instrumented.write_text(page, encoding="utf-8")
-    arguments = (f"--window-size={width},900", "--hide-scrollbars", "--virtual-time-budget=30000", "--dump-dom")
+    arguments = (f"--window-size={width},900", "--hide-scrollbars", "--virtual-time-budget=30000", "--dump-dom", *flags)
     rendered = chromium(tmp_path / "profile", *arguments, instrumented.as_uri())
     return json.loads(unescape(re.search(rf'{attribute}="([^"]*)"', rendered).group(1)))
 
 
-@pytest.mark.parametrize("width", [1280, 500])
-def test_axe_finds_no_barrier(report, tmp_path, width):
+DARK = "--blink-settings=preferredColorScheme=0"
+
+
+@pytest.mark.parametrize(("width", "flags"), [(1280, ()), (500, ()), (1280, (DARK,))])
+def test_axe_finds_no_barrier(report, tmp_path, width, flags):
     axe = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8").replace("</script>", "<\\/script>")
-    assert measured(report, tmp_path, width, f"<script>{axe}</script>{AXE}", "data-axe") == []
+    assert measured(report, tmp_path, width, f"<script>{axe}</script>{AXE}", "data-axe", *flags) == []
 
 
 def test_every_table_has_a_caption_and_heads_with_a_scope(report, tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 
 from brainfed.reporting.sweep_titles import label_in_words, without_sweep
 
-FAMILY_COLOURS = {"baseline": "#7d8590", "linear": "#0072b2", "graph": "#008f68", "federated": "#d55e00"}
+FAMILY_COLOURS = {"baseline": "#6b7280", "linear": "#0072b2", "graph": "#007a5a", "federated": "#bf5300"}
 FAMILY_TITLES = {
     "baseline": "no imaging",
     "linear": "linear models",

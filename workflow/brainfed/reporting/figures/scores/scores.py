@@ -28,7 +28,7 @@ METRIC_TITLES = {
     "f1": "F1",
 }
 SHOWN_METRICS = ("auc", "accuracy")
-PLACES = {"central": ("pooled data", "#0072b2"), "federated": ("federated", "#d55e00"), "local": ("alone", "#007a5a")}
+PLACES = {"central": ("pooled data", "#0072b2"), "federated": ("federated", "#bf5300"), "local": ("alone", "#007a5a")}
 """Topology of a method -> its words and colour on the first screen."""
 
 

@@ -25,7 +25,6 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((block) => (block.open = true)));
 const reachable = () => document.querySelectorAll(".scroll, .drawing").forEach((frame) => {
   if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0;
   else frame.removeAttribute("tabindex");

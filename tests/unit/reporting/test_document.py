@@ -433,3 +433,14 @@ def test_a_linear_model_shows_what_drives_it(outline, tmp_path):
     text = words(page_of(outline))
     assert "The simulation changes" not in text
     assert "Loss of AUC when one view" not in text
+
+
+def test_a_paragraph_for_an_article_names_cohort_splits_methods_tests_and_software(outline):
+    text = words(page_of(outline))
+    paragraph = text[text.index("We analysed ") : text.index("Please cite")]
+    shown = read_experiment({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
+    absent = [variant.title for variant in shown.variants if variant.title not in paragraph]
+    assert absent == [variant.title for variant in shown.variants if variant.is_control]
+    for part in ("region series (", "-fold cross-validation", "Transductive:", "Nadeau and Bengio 2003", "Holm 1979"):
+        assert part in paragraph
+    assert f"the seed {outline['seed']}. Software: brainfed " in paragraph

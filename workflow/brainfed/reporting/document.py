@@ -19,6 +19,7 @@ from brainfed.reporting.rounding import rounded, short, signed
 from brainfed.reporting.software import mixed_versions, software_of
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
 from brainfed.reporting.tables.paper_numbers import FEDNI_SOURCE, PAPER_COLUMNS
+from brainfed.reporting.text.methods_paragraph import methods_paragraph
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
@@ -81,6 +82,10 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
             for chapter in chapters for experiment in chapter.experiments
         },
         machine=machine(),
+        methods=[
+            methods_paragraph(chapter.cohort, experiment, outline.seed, versions())
+            for chapter in chapters for experiment in chapter.experiments[:1]
+        ],
         citations=citations(
             [cohort.name for cohort in outline.cohorts],
             [cohort.atlas for cohort in outline.cohorts],

@@ -71,6 +71,12 @@ def test_another_model_than_its_twin_has_its_own_name():
     assert "the same model" not in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
 
 
+def test_public_subjects_alone_are_no_pooled_data():
+    public = ShownVariant("recurrent-public", "r", "P", "linear", topology="central", stages={"public": {"ratio": 0.3}})
+    found = screen((replace(FEDERATED, twins={}), ALONE, public), **{"recurrent-public": 0.9})
+    assert "pooled" not in found.answer and len(found.sure) == 2
+
+
 def test_without_a_federated_method_there_is_no_first_screen():
     assert screen((ALONE, POOLED)) is None
 

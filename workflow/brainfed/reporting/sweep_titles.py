@@ -31,16 +31,20 @@ ABBREVIATIONS = {
     "fl-d": "FL-D",
     "fl-g": "FL-G",
     "fig2": "Fig. 2",
+    "bce": "BCE",
     "bfs": "BFS",
     "combat": "ComBat",
     "gan": "GAN",
+    "gcna": "GCNA",
     "knn": "kNN",
     "ofom": "OFOM",
     "paf": "PAF",
     "pca": "PCA",
     "rfe": "RFE",
+    "sd": "SD",
     "self10": "self-weight 10",
     "parisot": "as Parisot et al.",
+    "wd": "WD",
 }
 """Words for ends of names and for words in them; whole ends first."""
 NUMBERS = r"-?\d[\d.x]*(?:e[+-]?\d+)?"

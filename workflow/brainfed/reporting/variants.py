@@ -169,8 +169,8 @@ class ShownVariant:
 
     @property
     def pools(self) -> bool:
-        """Whether it trains on the data of all institutions in one place."""
-        return self.topology == "central"
+        """Whether it trains on the data of all institutions in one place, not on public subjects alone."""
+        return self.topology == "central" and self.setting("public.ratio") is None
 
     def twin(self, side: str) -> Twin:
         """Its twin `alone` or on `pooled` data; one without a name where it has none."""

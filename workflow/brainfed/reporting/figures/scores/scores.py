@@ -28,7 +28,8 @@ METRIC_TITLES = {
     "f1": "F1",
 }
 SHOWN_METRICS = ("auc", "accuracy")
-PLACES = {"central": ("pooled data", "#0072b2"), "federated": ("federated", "#bf5300"), "local": ("alone", "#007a5a")}
+PLACES = {"central": ("pooled data", "#0072b2"), "federated": ("federated", "#bf5300"), "local": ("alone", "#007a5a"),
+          "public": ("public subjects", FAINT)}  # fmt: skip
 """Topology of a method -> its words and colour on the first screen."""
 
 
@@ -80,6 +81,8 @@ def _place(variant: ShownVariant) -> str:
     """Where a variant trains: a key of `PLACES`, or `baseline`."""
     if variant.family == "baseline":
         return "baseline"
+    if variant.topology == "central" and not variant.pools:
+        return "public"
     return variant.topology or ("federated" if variant.family == "federated" else "central")
 
 

@@ -9,9 +9,9 @@ import pytest
 from brainfed.cohort.class_words import class_words
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.tested_people import TestedPeople
 from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.text.first_screen import first_screen, question
+from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant, Twin
 
 ALONE = ShownVariant("tangent-local", "ridge", "Tangent", "linear", topology="local")

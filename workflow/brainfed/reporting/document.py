@@ -13,13 +13,13 @@ from brainfed.reporting.citations import citations
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
 from brainfed.reporting.figures.scores.scores import METRIC_TITLES
+from brainfed.reporting.methods_paragraph import methods_paragraph
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.rounding import rounded, short, signed
 from brainfed.reporting.software import mixed_versions, software_of
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
 from brainfed.reporting.tables.paper_numbers import FEDNI_SOURCE, PAPER_COLUMNS
-from brainfed.reporting.text.methods_paragraph import methods_paragraph
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions

@@ -41,7 +41,6 @@ from brainfed.reporting.tables.scores import (
     undefined_count,
 )
 from brainfed.reporting.tables.twins import TwinRow, missing_twins, twin_notes, twin_rows
-from brainfed.reporting.tested_people import TestedPeople, count_tested
 from brainfed.reporting.text.answer import Answer, find_answer
 from brainfed.reporting.text.answer_words import sentences, verdict
 from brainfed.reporting.text.baselines import FedNIResult, fedni_sentence, find_fedni
@@ -54,6 +53,7 @@ from brainfed.reporting.text.generated_nodes import (
 )
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.text.poison_words import poison_sentences
+from brainfed.reporting.text.tested_people import TestedPeople, count_tested
 from brainfed.reporting.text.why_words import why_sentences
 from brainfed.reporting.variants import ShownVariant
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from brainfed.cohort.class_words import ClassWords
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import EXACT, signed
-from brainfed.reporting.tested_people import TestedPeople
 from brainfed.reporting.text.answer import ALONE, POOLED, SIDES, TWIN_ALONE, TWIN_POOLED, Answer, Comparison
 from brainfed.reporting.text.answer_words import graded
+from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant
 
 NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install run test lint check format manual docs prune clean
+.PHONY: install run test lint check format manual docs picture prune clean
 
 install: $(VENV)/.installed
 
@@ -38,6 +38,10 @@ manual: install
 # The documents as a site, _site/docs/README.html; a link that leads nowhere stops it.
 docs: $(VENV)/.installed-dev
 	$(BIN)/sphinx-build -W --keep-going -q -c docs . _site
+
+# docs/report.png, the first screen of the demo's report.
+picture: run
+	$(BIN)/python docs/picture.py
 
 # List results of stages and variants that no config in config/ names any more; `make prune YES=1` removes them.
 prune: install

@@ -1,10 +1,12 @@
 """The README and the documents: configs load, links lead somewhere, options come in an order that works."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 import yaml
+from PIL import Image
 
 from brainfed.configuration.loading import load_plan, overlay
 
@@ -61,3 +63,9 @@ def test_every_config_that_a_command_names_exists(path):
         r"(?:--configfile|brainfed check) (config/[\w-]+\.yaml)", path.read_text(encoding="utf-8")
     ):
         assert config == "config/mystudy.yaml" or (REPOSITORY / config).exists(), config
+
+
+def test_the_picture_is_of_today_s_first_screen():
+    scope = runpy.run_path(str(REPOSITORY / "docs" / "picture.py"))
+    with Image.open(REPOSITORY / "docs" / "report.png") as picture:
+        assert picture.info.get(scope["DIGEST"]) == scope["digest"](), "`make picture` draws docs/report.png again"

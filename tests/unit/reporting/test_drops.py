@@ -118,9 +118,8 @@ def test_two_variants_of_one_attack_have_no_printed_drop_as_none_is_the_right_on
 
 def test_the_finding_is_of_the_fewest_and_the_most_poisoned_institutions(drops):
     assert poison_finding(drops, 4) == (
-        "With 1 of 4 institutions poisoned, accuracy changes by \u22120.06 for Fedet (Fig. 2 PAF) to 0.00 for Gahfl "
-        "(median PAF); with 2 of 4 institutions poisoned, accuracy changes by \u22120.06 for Gahfl (Fig. 2 OFOM) to "
-        "\u22120.02 for Fedet (Fig. 2 OFOM)"
+        "1 of 4 institutions poisoned: accuracy \u22120.06 for Fedet (Fig. 2 PAF) to 0.00 for Gahfl (median PAF); 2 "
+        "of 4 institutions poisoned: accuracy \u22120.06 for Gahfl (Fig. 2 OFOM) to \u22120.02 for Fedet (Fig. 2 OFOM)"
     )
     assert poison_finding([], 4) == "No method stands beside its poisoned variant"
 
@@ -152,6 +151,5 @@ def test_the_figure_of_a_sweep_of_poison_states_what_poison_takes_away(tmp_path)
     figure = KINDS["line"](read_experiment(outline))
     texts = [text.get_text() for text in figure.texts] + [figure.get_suptitle()]
     assert any(
-        "With 2 of 5 institutions poisoned, accuracy changes by \u22120.050 for FedMLP (PAF); with 3 of 5" in text
-        for text in texts
+        "2 of 5 institutions poisoned: accuracy \u22120.050 for FedMLP (PAF); 3 of 5" in text for text in texts
     ), texts

@@ -131,7 +131,7 @@ def headed(figure: Figure, finding: str, width: int = 118) -> None:
 
 def key_below(figure: Figure, handles: list[Line2D], columns: int = 3) -> None:
     """Add the legend of the marks below the axes."""
-    figure.legend(handles=handles, loc="outside lower left", ncols=columns, handlelength=1.8, columnspacing=1.6)
+    figure.legend(handles=handles, loc="outside lower left", ncols=columns, handlelength=2.6, columnspacing=1.6)
 
 
 def paper_mark(label: str) -> Line2D:

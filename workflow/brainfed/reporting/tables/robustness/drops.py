@@ -131,14 +131,14 @@ def poison_finding(drops: Sequence[Drop], institutions: int) -> str:
 
 
 def _range(drops: Sequence[Drop], institutions: int) -> str:
-    """`with 1 of 4 institutions poisoned, accuracy changes by −0.54 (FedTangent, PAF) to −0.01 (...)`."""
+    """`1 of 4 institutions poisoned: accuracy −0.54 for FedTangent (PAF) to −0.01 for ...`."""
     ordered = sorted(drops, key=lambda one: one.change["accuracy"].mean)
     ends = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
     shown = [
         f"{signed(one.change['accuracy'].mean, one.change['accuracy'].digits)} for {one.variant.unswept_title}"
         for one in ends
     ]
-    return f"with {drops[0].poisoned} of {institutions} institutions poisoned, accuracy changes by {' to '.join(shown)}"
+    return f"{drops[0].poisoned} of {institutions} institutions poisoned: accuracy {' to '.join(shown)}"
 
 
 def _without_poison(variant: ShownVariant) -> str:

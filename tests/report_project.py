@@ -14,6 +14,7 @@ from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
 from brainfed.cohort.quality.measures import measure
 from brainfed.cohort.settings.flags import FlagSettings
+from brainfed.configuration.outline.figure_names import EXPERIMENT_FIGURES
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.audit.audit import audit_experiment
@@ -25,12 +26,12 @@ from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
 from brainfed.methods.registry import METHODS as KNOWN
+from brainfed.reporting.charts.gallery import draw_experiment
 from brainfed.reporting.document import write_report
 from brainfed.reporting.figures.cohort.gallery import draw_cohort
 from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
 from brainfed.reporting.figures.graphs.gallery import draw_graphs
 from brainfed.reporting.figures.paper.gallery import draw
-from brainfed.reporting.figures.scores.gallery import draw_experiment
 from brainfed.reporting.figures.scores.leakage import draw_leakage
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.variants import read_variant
@@ -60,7 +61,7 @@ FIGURES = {
     "cohort": ("flow", "sites", "ages", "series", "motion", "quality"),
     "connectivity": ("means", "effects", "strongest"),
     "graphs": ("graph", "homophily", "degrees"),
-    "experiment": ("headline", "forest", "differences", "roc", "calibration", "gain", "learning"),
+    "experiment": EXPERIMENT_FIGURES,
 }
 TABLES = ("summary", "runs", "tests", "gain", "confusion", "audit")
 TWINS = {"fedgcn": "localgcn", "fedgcn-no-noise": "localgcn", "fedsage-plus": "localgcn", "fedni": "localgcn"}
@@ -433,7 +434,8 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
     audit_experiment(order, files["predictions"], members, toy["included"], experiment["tables"]["audit"])
     inputs = {"predictions": files["predictions"], "histories": files["history"]}
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
-    inputs |= {"splits": splits, "participants": [path for path in [experiment.get("participants")] if path]}
+    inputs |= {"splits": splits if experiment.get("participants") else []}
+    inputs |= {"people": [toy["participants"]], "included": [toy["included"]], "quality": [toy["measures"]]}
     variants = [read_variant(variant) for variant in experiment["variants"]]
     draw_experiment(
         variants,

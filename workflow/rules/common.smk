@@ -54,7 +54,7 @@ from brainfed.configuration.outline.graphs import (
     experiments_that_cut,
     scope_inputs,
 )
-from brainfed.configuration.outline.leakage import leakage_variants
+from brainfed.configuration.outline.ledgers import ledger_variants
 from brainfed.configuration.outline.patterns import (
     explained_experiments,
     explained_files,

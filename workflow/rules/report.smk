@@ -181,8 +181,11 @@ rule draw_experiment:
             if PLAN.experiments[wc.experiment].split.trains_untested
             else []
         ),
-        participants=lambda wc: LAYOUT.labels_beside(
-            wc.cohort, PLAN.experiments[wc.experiment]
+        people="results/{cohort}/cohort/participants.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+        quality="results/{cohort}/cohort/quality.parquet",
+        ledgers=lambda wc: outline_files(
+            ledger_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
         ),
         histories=lambda wc: LAYOUT.method_files(
             wc.cohort, PLAN.experiments[wc.experiment], "history.parquet"
@@ -196,6 +199,10 @@ rule draw_experiment:
         differences=drawn_scores("differences", "differences"),
         roc=drawn_scores("roc", "ROC"),
         calibration=drawn_scores("calibration", "calibration"),
+        confusion=drawn_scores("confusion", "confusion matrices"),
+        operating=drawn_scores("operating", "sensitivity at a fixed specificity"),
+        subgroups=drawn_scores("subgroups", "sex, age, motion and site"),
+        traffic=drawn_scores("traffic", "AUC against bytes"),
         gain=drawn_scores("gain", "federated minus its twins"),
         learning=drawn_scores("learning", "curves", category="Learning"),
     log:
@@ -214,10 +221,9 @@ rule draw_experiment:
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             pooled=lambda wc: PROJECT.cohorts[wc.cohort].one_task,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
-            variants=lambda wc: [
-                shown_variant(variant, PLAN.experiments[wc.experiment])
-                for variant in PLAN.experiments[wc.experiment].variants
-            ],
+            variants=lambda wc: ledger_variants(
+                LAYOUT, wc.cohort, PLAN.experiments[wc.experiment]
+            ),
             repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
             reference=lambda wc: PLAN.experiments[wc.experiment].settings.reference,
         ),
@@ -232,7 +238,7 @@ rule draw_leakage:
         summary="results/{cohort}/tables/{experiment}.tsv",
         audit="results/{cohort}/tables/{experiment}-audit.tsv",
         ledgers=lambda wc: outline_files(
-            leakage_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
+            ledger_variants(LAYOUT, wc.cohort, PLAN.experiments[wc.experiment])
         ),
     output:
         leakage=drawn_scores("leakage", "score, leakage and traffic"),
@@ -249,7 +255,7 @@ rule draw_leakage:
     params:
         given=named(
             code=code_of("scripts/draw_leakage.py"),
-            variants=lambda wc: leakage_variants(
+            variants=lambda wc: ledger_variants(
                 LAYOUT, wc.cohort, PLAN.experiments[wc.experiment]
             ),
         ),

@@ -4,7 +4,7 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import class_words
-    from brainfed.reporting.figures.scores.gallery import draw_experiment
+    from brainfed.reporting.charts.gallery import draw_experiment
     from brainfed.reporting.variants import read_variant
 
     files, params = snakemake.input, running.params
@@ -18,7 +18,9 @@ with job(snakemake) as running:
             "tests": [files.tests],
             "gain": [files.gain],
             "splits": list(files.splits),
-            "participants": list(files.participants),
+            "people": [files.people],
+            "included": [files.included],
+            "quality": [files.quality],
         },
         reference=params.reference,
         outputs=dict(snakemake.output.items()),

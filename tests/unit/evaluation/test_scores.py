@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from brainfed.evaluation.calibration import brier_scores, calibration_curve
-from brainfed.evaluation.roc import mean_roc
+from brainfed.evaluation.roc import mean_roc, sensitivities
 from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins, score_runs, summarise
 from brainfed.runtime.errors import UserError
 
@@ -175,9 +175,28 @@ def test_calibration_by_hand():
     assert curve["mean_score"].tolist() == pytest.approx([0.2, 0.95])
     assert curve["fraction_patients"].tolist() == pytest.approx([0.5, 1.0])
     assert curve["subjects"].tolist() == [2, 2]
+    assert curve["low"].tolist() == pytest.approx([0.0945, 0.3424], abs=1e-4)
+    assert curve["high"].tolist() == pytest.approx([0.9055, 1.0], abs=1e-4)
     brier = brier_scores(table)
     assert brier["variant"].tolist() == ["v"]
     assert brier["brier"].iloc[0] == pytest.approx((0.1**2 + 0.7**2 + 0.1**2 + 0) / 4)
+
+
+def test_repeats_add_no_people_to_a_bin():
+    rows = [("s1", "A", 0, 0, 0.1), ("s2", "A", 0, 1, 0.3), ("s3", "A", 0, 1, 0.9), ("s4", "A", 0, 1, 1.0)]
+    once = calibration_curve(predictions(rows), bins=2)
+    thrice = calibration_curve(pd.concat([predictions(rows, repeat=repeat) for repeat in range(3)]), bins=2)
+    pd.testing.assert_frame_equal(once, thrice)
+
+
+def test_sensitivity_at_a_specificity_by_hand():
+    """Of ten controls two score above 0.75, where three of four patients are: a specificity of 0.8."""
+    controls = [(f"c{number}", "A", 0, 0, score) for number, score in enumerate([0.9, 0.8, *np.linspace(0, 0.7, 8)])]
+    patients = [(f"p{number}", "A", 0, 1, score) for number, score in enumerate([0.95, 0.85, 0.78, 0.1])]
+    one_class = predictions([("s3", "A", 1, 1, 0.1)])
+    found = sensitivities(pd.concat([predictions(controls + patients), one_class]), 0.8)
+    assert found[["variant", "repeat", "fold"]].to_numpy().tolist() == [["v", 0, 0]]
+    assert found["value"].iloc[0] == pytest.approx(0.75)
 
 
 def test_mean_roc_of_a_perfect_and_a_reversed_run():

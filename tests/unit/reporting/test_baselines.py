@@ -15,8 +15,7 @@ from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
-from brainfed.reporting.figures.scores.scores import headline_figure
-from brainfed.reporting.figures.style import drawing
+from brainfed.reporting.charts.scores import headline_chart
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.paper_numbers import FEDNI_FIGURES, FEDNI_FULL, FEDNI_TABLE_V, FEDNI_TABLE_VI
@@ -24,6 +23,7 @@ from brainfed.reporting.tables.printed import printed_value
 from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.text.baselines import fedni_sentence, find_fedni, listed
 from brainfed.reporting.variants import ShownVariant
+from chart_rows import rows_of
 
 FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated")
 FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated")
@@ -95,9 +95,8 @@ def test_one_run_has_no_interval():
 def test_the_first_picture_shows_fedni_and_its_baselines_once_each():
     runs = runs_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.72, fedmlp=0.80, ridge_central=0.82)
     answer = find_answer(page_of(runs, "ridge-central"))
-    with drawing():
-        (axes,) = headline_figure(answer, find_fedni(page_of(runs, "ridge-central"))).axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
+    chart = headline_chart(answer, find_fedni(page_of(runs, "ridge-central")))
+    assert list(rows_of(chart)["method"]) == [
         "pooled data: Ridge (central)",
         "federated: FedMLP",
         "federated: FedSage+",

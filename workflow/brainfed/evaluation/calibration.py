@@ -3,20 +3,25 @@
 import numpy as np
 import pandas as pd
 from sklearn.metrics import brier_score_loss
+from statsmodels.stats.proportion import proportion_confint
 
-CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "subjects")
+CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "low", "high", "subjects")
 
 
 def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame:
     """Predicted against observed share of patients, in bins of equal width over [0, 1].
 
+    A subject is predicted once a repeat, so the interval counts a bin's predictions divided by the repeats (Wilson,
+    95 %): repeats add no people.
+
     Args:
-        predictions: variant, score, kind, label; all repeats and folds together. Margins are not
+        predictions: variant, repeat, score, kind, label; all repeats and folds together. Margins are not
             probabilities and are left out.
         bins: number of bins; empty bins have no row.
 
     Returns:
-        `CALIBRATION_COLUMNS`: mean score, share of patients and number of predictions of each bin.
+        `CALIBRATION_COLUMNS`: mean score and share of patients of each bin, bounds of the share, and the number of
+        predictions a repeat.
     """
     scored = _probabilities(predictions)
     inner_edges = np.linspace(0, 1, bins + 1)[1:-1]
@@ -25,8 +30,12 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame
     table = grouped.agg(
         mean_score=("score", "mean"), fraction_patients=("label", "mean"), subjects=("label", "size")
     ).reset_index()
+    repeats = scored.groupby("variant")["repeat"].nunique()
+    subjects = table["subjects"] / table["variant"].map(repeats)
+    low, high = proportion_confint(table["fraction_patients"] * subjects, subjects, method="wilson")
     rank = {name: index for index, name in enumerate(scored["variant"].unique())}
-    order = table.assign(variant=table["variant"].map(rank)).sort_values(["variant", "bin"]).index
+    table = table.assign(low=low, high=high, subjects=subjects, rank=table["variant"].map(rank))
+    order = table.sort_values(["rank", "bin"]).index
     return table.loc[order, list(CALIBRATION_COLUMNS)].reset_index(drop=True)
 
 

@@ -48,3 +48,25 @@ def _interpolated(run: pd.DataFrame, grid: FloatVector) -> FloatVector:
     """The run's curve on the grid; a vertical rise takes its upper end."""
     fpr, tpr, _ = roc_curve(run["label"].to_numpy(dtype=np.int64), run["score"].to_numpy(dtype=np.float64))
     return np.asarray(np.interp(grid, fpr, tpr), dtype=np.float64)
+
+
+def sensitivities(predictions: pd.DataFrame, specificity: float) -> pd.DataFrame:
+    """True-positive rate of every run where its curve has this specificity.
+
+    The threshold is read off the curve of the tested subjects themselves, so it describes the curve: it is no threshold
+    that anybody could have set before.
+
+    Args:
+        predictions: variant, repeat, fold, score, label.
+        specificity: 1 - false-positive rate, between 0 and 1.
+
+    Returns:
+        variant, repeat, fold, value; a run with one class has no row.
+    """
+    at = np.array([round(1 - specificity, 12)])
+    rows = [
+        (variant, repeat, fold, float(_interpolated(run, at)[0]))
+        for (variant, repeat, fold), run in predictions.groupby(["variant", "repeat", "fold"], sort=False)
+        if run["label"].nunique() == 2
+    ]
+    return pd.DataFrame(rows, columns=["variant", "repeat", "fold", "value"])

@@ -1,19 +1,23 @@
 """The report: one HTML file without external resources."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from vl_convert import javascript_bundle
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.site_trace import FEWEST
+from brainfed.reporting.charts.style import VERSION, config
 from brainfed.reporting.citations import citations
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
-from brainfed.reporting.figures.scores.scores import METRIC_TITLES
 from brainfed.reporting.methods_paragraph import methods_paragraph
+from brainfed.reporting.metric_titles import METRIC_TITLES
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.rounding import rounded, short, signed
@@ -77,6 +81,8 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),
+        vega=Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)),
+        chart_styles=Markup(json.dumps({"light": config(), "dark": config(dark=True)})),
         mixed={
             experiment.key: mixed_versions(experiment.outline)
             for chapter in chapters for experiment in chapter.experiments

@@ -7,7 +7,7 @@ import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
 from brainfed.evaluation.scores import INSTITUTION
-from brainfed.reporting.figures.scores.scores import METRIC_TITLES, SHOWN_METRICS
+from brainfed.reporting.metric_titles import METRIC_TITLES, SHOWN_METRICS
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import Picture, read_pictures

@@ -1,22 +1,31 @@
-"""Figures in the page: the SVG as data URI of an image, a caption, and alternative text.
+"""Figures in the page: inline SVGs with a caption and alternative text, and of charts the specification.
 
-A separate image keeps the ids and styles of one SVG apart from all others.
+Text in a figure is text of the page: a browser finds it. Ids of one SVG carry the figure's name, apart from all others.
 """
 
-import base64
 import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from brainfed.cohort.class_words import ClassWords
+from brainfed.reporting.charts.style import SOURCE
 from brainfed.runtime.errors import UserError
 
 OF_SNAKEMAKE = "workflow"
 """The caption of Snakemake's own report, which has slots of its own."""
+GLOBAL_STYLE = re.compile(r"<style[^>]*>\*\{(.*?)\}</style>", re.DOTALL)
+"""The rule for everything that matplotlib writes into every SVG."""
+
+PARTS = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[^"]*"|aria-hidden="true"|aria-label="[^"]*")')
+"""Roles of single marks, which have no words of their own: the whole figure is one image."""
+PATH, DIGITS = re.compile(r' d="([^"]*)"'), re.compile(r"(\.\d\d)\d+")
+"""Outlines, which are read to a hundredth of a point."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +35,20 @@ class Picture:
     Attributes:
         name: kind of figure.
         anchor: unique on the page.
-        address: the SVG as data URI.
+        drawing: the SVG.
         caption: caption in plain text.
         alternative: alternative text.
         finding: finding in the figure; empty without one.
+        specification: of a Vega-Lite chart, as JSON; empty for other figures.
     """
 
     name: str
     anchor: str
-    address: str
+    drawing: Markup
     caption: str
     alternative: str
     finding: str = ""
+    specification: str = ""
 
 
 def read_captions(files: Sequence[str | Path], words: ClassWords) -> dict[str, str]:
@@ -72,11 +83,46 @@ def read_pictures(figures: Mapping[str, str], captions: Mapping[str, str], subje
 
 
 def _picture(name: str, path: str, caption: str, subject: str) -> Picture:
-    content = Path(path).read_bytes()
-    encoded = base64.b64encode(content).decode("ascii")
+    content = Path(path).read_text(encoding="utf-8")
     first = caption.split(". ")[0].rstrip(".:")
-    title = re.search(r"<dc:title>(.*?)</dc:title>", content.decode("utf-8"), flags=re.DOTALL)
-    finding = html.unescape(title[1]) if title else ""
+    finding = _metadata(content, "dc:title")
     alternative = f"{first} ({subject})" + (f": {finding}" if finding else "")
     anchor = "-".join(["figure", name, *re.findall(r"[\w.]+", subject.lower())])
-    return Picture(name, anchor, f"data:image/svg+xml;base64,{encoded}", caption, alternative, finding)
+    specification = _metadata(content, SOURCE).replace("</", "<\\/")
+    drawing = Markup(inline(content, f"f{crc32(anchor.encode()):x}", alternative))
+    return Picture(name, anchor, drawing, caption, alternative, finding, specification)
+
+
+def _metadata(content: str, element: str) -> str:
+    found = re.search(rf"<{element}>(.*?)</{element}>", content, flags=re.DOTALL)
+    return html.unescape(found[1]) if found else ""
+
+
+def inline(content: str, prefix: str, alternative: str) -> str:
+    """An SVG file as an element of a page: one image with alternative text, which shares no id with another one.
+
+    Args:
+        content: the file.
+        prefix: start of all its ids.
+        alternative: of the image.
+    """
+    body = content[re.search(r"<svg\b", content).start() :]  # type: ignore[union-attr]
+    body = re.sub(r"<!--.*?-->|<metadata.*?</metadata>", "", body, flags=re.DOTALL)
+    used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^\")]+)", body))
+    body = re.sub(r'\s+id="([^"]+)"', lambda held: f' id="{prefix}-{held[1]}"' if held[1] in used else "", body)
+    body = re.sub(r'(url\(#|xlink:href="#)', rf"\g<1>{prefix}-", body)
+    body = PARTS.sub("", PATH.sub(_shorter, body))
+    style = GLOBAL_STYLE.search(body)
+    body = GLOBAL_STYLE.sub("", body)
+    root, rest = body.split(">", 1)
+    pixels = re.search(r'\swidth="([\d.]+)"', root)
+    root = re.sub(r'\s(?:width|height|class|version|xmlns:dc|xmlns:rdf|xmlns:cc)="[^"]*"', "", root)
+    width = f"max-width:{pixels[1]}px;" if pixels else ""
+    shared = style[1].strip() if style else ""
+    return f'{root} style="{width}{shared}" role="img" aria-label="{html.escape(alternative)}">{rest.strip()}'
+
+
+def _shorter(path: re.Match[str]) -> str:
+    """An outline on one line, to a hundredth of a point."""
+    points = DIGITS.sub(r"\1", " ".join(path[1].split()))
+    return f' d="{points}"'

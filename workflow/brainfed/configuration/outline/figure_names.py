@@ -9,7 +9,10 @@ MEASURE_FIGURES = ("measures",)
 GRAPH_COHORT_FIGURES = ("sizes",)
 """Figures of a cohort of graphs, which have no age, no sex and no scan."""
 GRAPH_FIGURES = ("graph", "homophily", "degrees")
-EXPERIMENT_FIGURES = ("headline", "forest", "differences", "roc", "calibration", "gain", "learning")
+EXPERIMENT_FIGURES = (
+    "headline", "forest", "differences", "roc", "calibration", "confusion", "operating", "subgroups", "traffic", "gain",
+    "learning",
+)  # fmt: skip
 LEAKAGE = "leakage"
 """Figure of every experiment: score, leakage and traffic."""
 PATTERNS = "patterns"

@@ -1,6 +1,7 @@
 """Style and output of all figures: the same input gives the same SVG.
 
-Glyphs are drawn as paths, so a figure looks the same in every viewer, with or without the font.
+Words are text, which a browser finds and a screen reader reads; Verdana has the widths of DejaVu Sans where that is not
+installed.
 """
 
 import textwrap
@@ -42,9 +43,10 @@ PIXELS_PER_INCH = 220
 
 SETTINGS: dict[Any, Any] = {
     "backend": "svg",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "brainfed",
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "font.size": 8.5,
     "text.color": INK,
     "axes.labelcolor": INK,

@@ -14,7 +14,7 @@ from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import NONE, rounded
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.tables.exchanges import read_crossings
+from brainfed.reporting.tables.exchanges import crossings_of
 from brainfed.reporting.tables.scores import Cell, Row
 from brainfed.reporting.variants import ShownVariant, by_family
 
@@ -121,8 +121,7 @@ def read_leaks(variants: Sequence[ShownVariant], summary: str, audit: str) -> li
 
 def bytes_sent(variant: ShownVariant) -> int:
     """All bytes that cross institutions in one run, both ways, with those of its generator."""
-    ledgers = [*variant.costs[:1], *variant.inpainting.get("costs", [])[:1]]
-    return sum(crossing.bytes for path in ledgers for crossing in read_crossings(path))
+    return sum(crossing.bytes for crossing in crossings_of(variant))
 
 
 def mean_scores(summary: pd.DataFrame) -> dict[str, float]:

@@ -177,6 +177,12 @@ def read_crossings(path: str) -> tuple[Crossing, ...]:
     )  # fmt: skip
 
 
+def crossings_of(variant: ShownVariant) -> tuple[Crossing, ...]:
+    """All rows of one run: those of the variant and of its generator."""
+    ledgers = [*variant.costs[:1], *variant.inpainting.get("costs", [])[:1]]
+    return tuple(crossing for path in ledgers for crossing in read_crossings(path))
+
+
 def _sd(noise: float | None) -> float | None:
     return None if noise is None else float(noise)
 

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from brainfed.reporting.figures.scores.panels import broken
 from brainfed.reporting.figures.style import FAINT, INK, WIDE, new_figure, note_figure
 from brainfed.reporting.variants import ShownVariant, by_family
 from brainfed.runtime.artefacts import read_table
@@ -112,3 +111,11 @@ def _end_value(axes: Axes, mean: pd.DataFrame, colour: str) -> None:
 def _name_losses(axes: Axes, colour: str) -> None:
     for text, paint, up in (("dashed: test", INK, 0.9), ("solid: training", colour, 0.78)):
         axes.text(0.04, up, text, color=paint, fontsize=7.5, transform=axes.transAxes, va="center")
+
+
+def broken(title: str, width: int = 17) -> str:
+    """A title on at most two lines."""
+    if len(title) <= width:
+        return title
+    cut = title.rfind(" ", 0, width + 1)
+    return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"

@@ -1,4 +1,4 @@
-"""What the figure of leakage reads: the variants of an experiment with the ledgers of their first repeat."""
+"""What figures of scores against traffic read: the variants of an experiment with the ledgers of their first repeat."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from brainfed.configuration.outline.variant import shown_variant, variant_outlin
 from brainfed.configuration.planning.experiments import Experiment
 
 
-def leakage_variants(layout: Layout, cohort: str, experiment: Experiment) -> list[dict[str, Any]]:
+def ledger_variants(layout: Layout, cohort: str, experiment: Experiment) -> list[dict[str, Any]]:
     """Fields of the variants; `costs` and `inpainting` name the first repeat's ledgers alone."""
     found = []
     for variant in experiment.variants:

@@ -1,0 +1,211 @@
+"""Charts: valid Vega-Lite, the same bytes for the same input, every method in them, a filter that filters."""
+
+import json
+import re
+import tempfile
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from brainfed.cohort.class_words import class_words
+from brainfed.evaluation.subgroups import SUBGROUP_COLUMNS
+from brainfed.reporting.charts.calibration import calibration_chart
+from brainfed.reporting.charts.confusion import confusion_chart
+from brainfed.reporting.charts.operating import operating_chart
+from brainfed.reporting.charts.roc import roc_chart
+from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
+from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
+from brainfed.reporting.charts.subgroups import subgroups_chart
+from brainfed.reporting.charts.traffic import traffic_chart
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.pictures import inline
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.text.answer import find_answer
+from brainfed.reporting.variants import ShownVariant, Twin
+from chart_rows import rows_of
+
+VARIANTS = [
+    ShownVariant("majority", "majority", "Majority class", "baseline"),
+    ShownVariant("ridge-central", "ridge", "Ridge", "linear", {"training": "central"}, topology="central"),
+    ShownVariant("localgcn", "localgcn", "LocalGCN", "graph", {"curve_every": 10}, topology="local"),
+    ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated", {"rounds": 4}, topology="federated",
+                 twins={"alone": Twin("localgcn")}),
+]  # fmt: skip
+NAMES = [variant.name for variant in VARIANTS]
+TITLES = {variant.title for variant in VARIANTS}
+FRONT = [VARIANTS[3], VARIANTS[1], VARIANTS[2]]
+THREE = class_words("diagnosis", ("control", "mild", "severe"))
+
+
+def runs():
+    random = np.random.default_rng(4)
+    return pd.DataFrame(
+        [(name, repeat, fold, scope, metric, 0.5 + 0.08 * rank + 0.03 * random.standard_normal())
+         for rank, name in enumerate(NAMES) for repeat in range(2) for fold in range(5)
+         for scope in ("institution", "pooled") for metric in ("accuracy", "auc")],
+        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
+    )  # fmt: skip
+
+
+def predictions(classes=2):
+    random, count = np.random.default_rng(5), 120
+    label = np.arange(count) // 3 % classes
+    parts = []
+    for name in NAMES:
+        chances = random.dirichlet(np.ones(classes), count) + 0.5 * np.eye(classes)[label]
+        chances /= chances.sum(axis=1, keepdims=True)
+        scores = {"score": chances[:, 1]} if classes == 2 else {
+            f"score-{THREE.short[code]}": chances[:, code] for code in THREE.shown
+        }  # fmt: skip
+        kind = "margin" if name == "ridge-central" and classes == 2 else "probability"
+        parts.append(pd.DataFrame({"variant": name, "repeat": 0, "fold": np.arange(count) % 3, **scores, "kind": kind,
+                                   "label": label, "subject": [f"s{number}" for number in range(count)]}))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)
+
+
+def comparisons():
+    return pd.DataFrame(
+        [(name, metric, "institution", -0.1, -0.4, 0.2, 0.04 if name == "majority" else 1.0)
+         for name in NAMES if name != "ridge-central" for metric in ("accuracy", "auc")],
+        columns=["variant", "metric", "scope", "difference", "ci_low", "ci_high", "p_holm"],
+    )  # fmt: skip
+
+
+def groups():
+    rows = [
+        (variant.name, title, name, 40, 20, 0.6 + 0.1 * rank, 0.5, 0.9)
+        for rank, variant in enumerate(FRONT)
+        for title, name in (("sex", "female"), ("sex", "male"), ("site", "NYU"))
+    ]
+    return pd.DataFrame(rows, columns=list(SUBGROUP_COLUMNS))
+
+
+def scored():
+    return Scored(runs(), 0.25)
+
+
+def with_ledgers():
+    """FedGCN sends weights, pooled ridge sends features of every subject, the others nothing."""
+    folder, rows = Path(tempfile.mkdtemp()), {"fedgcn": "rows x columns", "ridge-central": "subjects x features"}
+    found = []
+    for variant in VARIANTS:
+        row = {"stage": "classifier", "name": "weight", "direction": "upload", "to": "server", "shape": "2 x 3",
+               "tensors": 1, "bytes": 2_000_000, "axes": rows.get(variant.name)}  # fmt: skip
+        path = folder / f"{variant.name}.json"
+        path.write_text(json.dumps({"crossings": [row] if variant.name in rows else []}), encoding="utf-8")
+        found.append(replace(variant, costs=(str(path),)))
+    return found
+
+
+def answer():
+    return find_answer(PageTests(scored(), VARIANTS, "ridge-central"))
+
+
+def scores():
+    return {name: scored().interval(name, "auc") for name in NAMES}
+
+
+CHARTS = {
+    "headline": lambda: headline_chart(answer()),
+    "forest": lambda: forest_chart(scored(), VARIANTS, "ridge-central"),
+    "differences": lambda: differences_chart(comparisons(), VARIANTS),
+    "roc": lambda: roc_chart(predictions(), VARIANTS, FRONT),
+    "roc-of-three": lambda: roc_chart(predictions(3), VARIANTS, FRONT, THREE),
+    "calibration": lambda: calibration_chart(predictions(), VARIANTS, FRONT),
+    "calibration-of-three": lambda: calibration_chart(predictions(3), VARIANTS, FRONT, THREE),
+    "confusion": lambda: confusion_chart(predictions(), VARIANTS),
+    "confusion-of-three": lambda: confusion_chart(predictions(3), VARIANTS, THREE),
+    "operating": lambda: operating_chart(predictions(), VARIANTS, 0.5),
+    "subgroups": lambda: subgroups_chart(groups(), FRONT),
+    "traffic": lambda: traffic_chart(with_ledgers(), scores(), FRONT),
+}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_is_drawn_the_same_twice_and_holds_its_specification(name, tmp_path):
+    for copy in ("first.svg", "second.svg"):
+        save_chart(CHARTS[name](), tmp_path / copy, "A finding")
+    first = (tmp_path / "first.svg").read_text()
+    assert first == (tmp_path / "second.svg").read_text()
+    assert "<dc:title>A finding</dc:title>" in first
+    held = json.loads(unescape(re.search(r"<dc:source>(.*?)</dc:source>", first, re.DOTALL)[1]))
+    again = vl_convert.vegalite_to_svg({**held, "config": config()}, vl_version=VERSION)
+    assert again.split(">", 1)[1] == first.split("</metadata>", 1)[1]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_the_filter_takes_a_method_out_of_a_chart(name):
+    """Its marks and its name leave: fewer marks and other words are drawn with the method hidden."""
+    drawn = []
+    for hidden in ([], ["localgcn"]):
+        specification = CHARTS[name]().to_dict()
+        (filtered,) = [held for held in specification["params"] if held["name"] == HIDDEN]
+        filtered["value"] = hidden
+        svg = vl_convert.vegalite_to_svg(specification, vl_version=VERSION)
+        drawn.append((svg.count("<path"), len(svg)))
+    assert drawn[1][0] < drawn[0][0]
+    assert drawn[1][1] < drawn[0][1]
+
+
+def test_every_method_has_a_row():
+    for name in ("forest", "operating"):
+        assert set(rows_of(CHARTS[name]())["method"]) == TITLES
+    assert set(rows_of(CHARTS["confusion"](), "truth", "share")["method"]) == TITLES
+    assert set(rows_of(CHARTS["roc"](), "fpr", "tpr")["method"]) == TITLES
+    assert set(rows_of(CHARTS["traffic"](), "place", "auc")["method"]) == TITLES
+
+
+def test_the_shape_shows_what_leaves():
+    table = rows_of(CHARTS["traffic"](), "place", "auc").set_index("variant")
+    assert table.loc["majority", ["sent", "leaves"]].tolist() == ["nothing", "nothing"]
+    assert table.loc["fedgcn", ["sent", "leaves"]].tolist() == ["2.0 MB", "models or sums"]
+    assert table.loc["ridge-central", "leaves"] == "entries of single subjects"
+
+
+def test_margins_have_no_calibration():
+    assert "Ridge (central)" not in set(rows_of(CHARTS["calibration"](), "share", "Brier")["method"])
+
+
+def test_a_confusion_row_adds_up():
+    table = rows_of(CHARTS["confusion-of-three"](), "truth", "part")
+    assert np.allclose(table.groupby(["variant", "truth"])["part"].sum(), 1, atol=1e-3)
+    assert set(table["true"]) == {"control", "mild", "severe"}
+
+
+def test_a_filled_dot_is_significant():
+    table = rows_of(CHARTS["differences"]()).set_index("variant")
+    assert not table.loc["majority", "hollow"]
+    assert table.loc["majority", "shown"].endswith("*")
+    assert table.loc["fedgcn", "hollow"]
+
+
+def test_what_has_no_data_has_no_chart():
+    one_class = predictions().assign(label=1)
+    assert roc_chart(one_class, VARIANTS, FRONT) is None
+    assert operating_chart(one_class, VARIANTS, 0.5) is None
+    assert calibration_chart(predictions().assign(kind="margin"), VARIANTS, FRONT) is None
+    assert subgroups_chart(groups().head(0), FRONT) is None
+    assert differences_chart(comparisons().head(0), VARIANTS) is None
+
+
+def test_ids_of_two_figures_stay_apart():
+    svg = (
+        '<?xml version="1.0"?><!-- made --><svg width="10pt" height="5pt" viewBox="0 0 10 5"><metadata>x</metadata>'
+        '<defs><style type="text/css">*{stroke-linejoin: round}</style><clipPath id="p1"><rect/></clipPath></defs>'
+        '<g id="axes_1" clip-path="url(#p1)"><use xlink:href="#p1"/><path d="M 1.2345 2&#10;L 3 4.5678"/></g></svg>'
+    )
+    found = inline(svg, "one", 'A "quoted" finding')
+    assert 'id="one-p1"' in found
+    assert 'clip-path="url(#one-p1)"' in found
+    assert 'xlink:href="#one-p1"' in found
+    assert "axes_1" not in found
+    assert "<style" not in found
+    assert "metadata" not in found
+    assert 'role="img" aria-label="A &quot;quoted&quot; finding"' in found
+    assert "stroke-linejoin: round" in found
+    assert "M 1.23 2" in found

@@ -1,0 +1,123 @@
+"""Draw an experiment: its scores and differences as charts, its gains and learning curves as figures."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import pandas as pd
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
+from brainfed.evaluation.predictions import read_predictions
+from brainfed.evaluation.subgroups import subgroup_scores
+from brainfed.reporting.charts.calibration import calibration_chart
+from brainfed.reporting.charts.confusion import confusion_chart
+from brainfed.reporting.charts.operating import operating_chart
+from brainfed.reporting.charts.roc import roc_chart
+from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
+from brainfed.reporting.charts.style import save_chart
+from brainfed.reporting.charts.subgroups import subgroups_chart
+from brainfed.reporting.charts.traffic import traffic_chart
+from brainfed.reporting.figures.scores.gain import gain_figure
+from brainfed.reporting.figures.scores.learning import learning_figure, read_history
+from brainfed.reporting.figures.style import drawing, note_figure, save_svg
+from brainfed.reporting.page_tests import PageTests
+from brainfed.reporting.people import read_cohort
+from brainfed.reporting.places import in_front, strongest_by_place
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.text.answer import find_answer
+from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.variants import ShownVariant
+
+NOT_POOLED = "a class of one data set is not that of another, so their graphs are not pooled"
+TWO_CLASSES = "defined for two classes"
+ABSENT = {
+    "headline": "no federated method has an AUC",
+    "differences": "one method alone: there is nothing to compare it with",
+    "roc": "no run has all classes among its test subjects",
+    "calibration": "no method of this experiment gives probabilities",
+    "operating": "no run has both classes among its test subjects",
+    "subgroups": "no group of ten patients and ten controls was tested",
+    "traffic": "no method has an AUC",
+}
+"""Chart -> reason why there is nothing to draw."""
+
+
+def draw_experiment(
+    variants: Sequence[ShownVariant],
+    repeats: int,
+    inputs: Mapping[str, Sequence[str]],
+    *,
+    reference: str,
+    outputs: Mapping[str, str],
+    words: ClassWords = DIAGNOSIS_WORDS,
+    pooled: bool = True,
+) -> None:
+    """Write the SVGs called headline, forest, differences, roc, calibration, confusion, operating, subgroups, traffic,
+    gain and learning.
+
+    Args:
+        variants: in the order of the table, with the `cost.json` of their first repeat.
+        repeats: number of repeats.
+        inputs: `predictions` and `histories` (variants, inside them repeats), one `runs`, `tests`, `gain` table, one
+            table `people`, `included` and `quality` of the cohort, and `splits` where subjects train that no fold
+            tests.
+        reference: reference variant of the tests.
+        outputs: figure -> path.
+        words: names of the classes.
+        pooled: whether a class means the same in all institutions; else the curves of pooled subjects are a note.
+    """
+    order = [(variant.name, repeat) for variant in variants for repeat in range(repeats)]
+    predictions = read_predictions(order, inputs["predictions"])
+    history = read_history([(*run, path) for run, path in zip(order, inputs["histories"], strict=True)])
+    runs, tests, gain = (pd.read_csv(inputs[name][0], sep="\t") for name in ("runs", "tests", "gain"))
+    participants, included, quality = (inputs[name][0] for name in ("people", "included", "quality"))
+    splits = inputs.get("splits", [])
+    ratio = ratio_of_splits(splits, participants) if splits else test_train_ratio(predictions)
+    scored = Scored(runs, ratio, pooled)
+    compared = PageTests(scored, variants, reference)
+    answer = find_answer(compared)
+    means = {variant.name: scored.interval(variant.name, "auc") for variant in variants}
+    charts: dict[str, alt.TopLevelMixin | None] = {
+        "headline": headline_chart(answer, find_fedni(compared), words),
+        "forest": forest_chart(scored, variants, reference, words),
+        "differences": differences_chart(tests, variants, words),
+        "traffic": traffic_chart(variants, means, in_front(answer), words),
+    }
+    if pooled:
+        people = read_cohort(participants, included, quality)
+        charts |= _of_pooled_subjects(predictions, people, variants, scored, in_front(answer), words)
+    absent = ABSENT if pooled else ABSENT | dict.fromkeys(("roc", "calibration", "confusion"), NOT_POOLED)
+    if words.count > 2 or not pooled:
+        absent = absent | dict.fromkeys(("operating", "subgroups"), NOT_POOLED if not pooled else TWO_CLASSES)
+    with drawing():
+        for name in (*charts, *(name for name in absent if name not in charts)):
+            chart = charts.get(name)
+            if chart is None:
+                save_svg(note_figure(absent[name]), outputs[name])
+            else:
+                save_chart(chart, outputs[name])
+        save_svg(gain_figure(gain, variants, scored), outputs["gain"])
+        save_svg(learning_figure(history, variants), outputs["learning"])
+
+
+def _of_pooled_subjects(
+    predictions: pd.DataFrame,
+    people: pd.DataFrame,
+    variants: Sequence[ShownVariant],
+    scored: Scored,
+    front: Sequence[ShownVariant],
+    words: ClassWords,
+) -> dict[str, alt.TopLevelMixin | None]:
+    """Charts of the test subjects of all institutions together."""
+    probable = set(predictions.loc[predictions["kind"] == "probability", "variant"])
+    calibrated = [variant for variant in variants if variant.name in probable]
+    found: dict[str, alt.TopLevelMixin | None] = {
+        "roc": roc_chart(predictions, variants, front, words),
+        "calibration": calibration_chart(predictions, variants, strongest_by_place(scored.runs, calibrated), words),
+        "confusion": confusion_chart(predictions, variants, words),
+    }
+    if words.count == 2:
+        ahead = predictions[predictions["variant"].isin([variant.name for variant in front])]
+        found["operating"] = operating_chart(predictions, variants, scored.ratio, words)
+        found["subgroups"] = subgroups_chart(subgroup_scores(ahead, people), front, words)
+    return found

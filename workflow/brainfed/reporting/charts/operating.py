@@ -1,0 +1,51 @@
+"""Sensitivity at a fixed specificity, of every method."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.evaluation.roc import sensitivities
+from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
+from brainfed.reporting.charts.scores import PANEL, families
+from brainfed.reporting.charts.style import shown_ones
+from brainfed.reporting.intervals import interval
+from brainfed.reporting.rounding import rounded
+from brainfed.reporting.variants import ShownVariant, by_family
+
+SPECIFICITIES = (0.8, 0.95)
+SPACING = 62
+"""Pixels between the panels."""
+
+
+def operating_chart(
+    predictions: pd.DataFrame,
+    variants: Sequence[ShownVariant],
+    ratio: float,
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> alt.TopLevelMixin | None:
+    """Mean sensitivity at two specificities with corrected intervals; None without a run of both classes.
+
+    Args:
+        predictions: variant, repeat, fold, score, label of two classes.
+        variants: all variants of the experiment.
+        ratio: n_test / n_train of a run.
+        words: nouns of the cohort.
+    """
+    panels = []
+    for number, specificity in enumerate(SPECIFICITIES):
+        runs = sensitivities(predictions, specificity).assign(metric="sensitivity", scope="pooled")
+        shown = [variant for variant in by_family(variants) if (runs["variant"] == variant.name).any()]
+        if not shown:
+            return None
+        found = {variant.name: interval(runs, variant.name, "sensitivity", ratio, "pooled") for variant in shown}
+        rows = [IntervalRow(one, found[one.name], one.family, rounded(found[one.name].mean, 2)) for one in shown]
+        chance = 1 - specificity
+        panels.append(
+            interval_panel(
+                rows, f"sensitivity at a specificity of {rounded(specificity, 2)}", families(words), width=PANEL,
+                zero=chance, named=number == 0,
+            )
+        )  # fmt: skip
+    return alt.hconcat(*panels, spacing=SPACING).add_params(shown_ones()[0])

@@ -1,0 +1,124 @@
+"""Scores as intervals: the answer in one picture, every method's mean, every method minus the reference."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import pandas as pd
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.evaluation.scores import INSTITUTION
+from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
+from brainfed.reporting.charts.style import Panel, shown_ones
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.metric_titles import METRIC_TITLES, SHOWN_METRICS
+from brainfed.reporting.places import PLACES, place_of
+from brainfed.reporting.rounding import SIGNIFICANT, signed
+from brainfed.reporting.scored import Scored
+from brainfed.reporting.text.answer import Answer
+from brainfed.reporting.text.baselines import FedNIResult
+from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES, ShownVariant, by_family
+
+CHANCE = 0.5
+NAMED, PANEL = 700, 330
+"""Pixels of the axis of the one panel of the answer, and of each of two panels."""
+
+
+def headline_chart(
+    answer: Answer, result: FedNIResult | None = None, words: ClassWords = DIAGNOSIS_WORDS
+) -> alt.TopLevelMixin | None:
+    """The answer's methods on one axis, the highest AUC first, in the colour of the place where they train.
+
+    Args:
+        answer: the chosen methods.
+        result: FedNI and its baselines, if they were run.
+        words: nouns of the cohort.
+    """
+    scores = _headline_rows(answer, result)
+    if not scores:
+        return None
+    places = {place: (title.format(unread=words.unread), colour) for place, (title, colour) in PLACES.items()}
+    if answer.unseen:
+        places["local"] = ("other sites\u2019 models, averaged", places["local"][1])
+    rows = [
+        IntervalRow(
+            variant, score, place_of(variant), score.text, title=f"{places[place_of(variant)][0]}: {variant.title}"
+        )
+        for variant, score in scores
+    ]
+    title = "AUC, mean over institutions and runs, with its corrected 95 % interval"
+    panel = interval_panel(rows, title, places, width=NAMED, zero=CHANCE, zero_title="chance", named=True, legend=False)
+    return panel.add_params(shown_ones()[0])
+
+
+def forest_chart(
+    scored: Scored, variants: Sequence[ShownVariant], reference: str, words: ClassWords = DIAGNOSIS_WORDS
+) -> alt.TopLevelMixin:
+    """Mean AUC and accuracy of every variant with corrected intervals, by family."""
+    shown = by_family(variants)
+    panels = []
+    for number, metric in enumerate(SHOWN_METRICS):
+        scores = {variant.name: scored.interval(variant.name, metric) for variant in shown}
+        runs = max(score.runs for score in scores.values())
+        panels.append(
+            interval_panel(
+                [IntervalRow(one, scores[one.name], one.family, scores[one.name].text) for one in shown],
+                f"{METRIC_TITLES[metric]} (mean of {runs} runs)",
+                families(words),
+                width=PANEL,
+                zero=CHANCE,
+                reference=scores[reference].mean if reference in scores else None,
+                named=number == 0,
+            )
+        )
+    return _beside(panels)
+
+
+def differences_chart(
+    tests: pd.DataFrame, variants: Sequence[ShownVariant], words: ClassWords = DIAGNOSIS_WORDS
+) -> alt.TopLevelMixin | None:
+    """Every variant minus the reference, AUC and accuracy, with corrected intervals; None for one method alone.
+
+    Args:
+        tests: variant, metric, scope, difference, ci_low, ci_high, p_holm.
+        variants: in any order; the reference has no row.
+        words: nouns of the cohort.
+    """
+    chosen = tests[tests["scope"] == INSTITUTION]
+    shown = [variant for variant in by_family(variants) if (chosen["variant"] == variant.name).any()]
+    if not shown:
+        return None
+    panels = []
+    for number, metric in enumerate(SHOWN_METRICS):
+        held = chosen[chosen["metric"] == metric].set_index("variant").to_dict("index")
+        rows = []
+        for variant in shown:
+            test = held[variant.name]
+            found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
+            holds = float(test["p_holm"]) < SIGNIFICANT
+            text = signed(found.mean, found.digits) + (" *" if holds else "")
+            rows.append(IntervalRow(variant, found, variant.family, text, hollow=not holds))
+        title = f"difference in {METRIC_TITLES[metric]}"
+        panels.append(interval_panel(rows, title, families(words), width=PANEL, zero=0, named=number == 0))
+    return _beside(panels)
+
+
+def families(words: ClassWords) -> dict[str, tuple[str, str]]:
+    """Family -> its words and colour."""
+    return {
+        name: (FAMILY_TITLES[name].replace("imaging", words.unread), colour) for name, colour in FAMILY_COLOURS.items()
+    }
+
+
+def _beside(panels: Sequence[Panel]) -> alt.TopLevelMixin:
+    return alt.hconcat(*panels, spacing=62).add_params(shown_ones()[0])
+
+
+def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[ShownVariant, Interval]]:
+    """Variants and scores, the highest mean first."""
+    if answer.chosen is None or answer.score is None:
+        return []
+    shown = [(answer.chosen, answer.score), *((one.other, one.score) for one in answer.comparisons)]
+    if result is not None:
+        shown += [(result.fedni, result.score), *((one.variant, one.score) for one in result.baselines)]
+    once = {variant.name: (variant, score) for variant, score in shown}
+    return sorted(once.values(), key=lambda row: -row[1].mean)

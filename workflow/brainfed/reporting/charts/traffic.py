@@ -1,0 +1,109 @@
+"""AUC against the bytes that cross institutions: a method is best at the top left."""
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.reporting.charts.scores import families
+from brainfed.reporting.charts.style import shown_ones, tooltip
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
+from brainfed.reporting.variants import ShownVariant, by_family
+
+WIDTH, HEIGHT = 700, 380
+NOTHING = 100
+"""Place on the axis, in bytes, of methods that send nothing."""
+BYTES = {NOTHING: "nothing", **{10**power: readable_bytes(10**power) for power in range(3, 13)}}
+"""Tick -> its words."""
+NEAR, LANE = (1.3, 0.03), 0.045
+"""A label that is nearer to another one than so many decades, and than this share of the height, moves up a lane."""
+CHANCE = 0.5
+NONE, SUMS, SINGLE = "nothing", "models or sums", "entries of single {subjects}"
+SHAPES = {NONE: "circle", SUMS: "square", SINGLE: "triangle-up"}
+"""What leaves an institution -> shape of the mark."""
+
+
+def traffic_chart(
+    variants: Sequence[ShownVariant],
+    scores: Mapping[str, Interval],
+    front: Sequence[ShownVariant],
+    words: ClassWords = DIAGNOSIS_WORDS,
+) -> alt.TopLevelMixin | None:
+    """Every method at the bytes of one run, both ways, and at its mean AUC; None if no method has an AUC.
+
+    Args:
+        variants: with the `cost.json` of their first repeat, and those of their generators.
+        scores: variant -> mean AUC over institutions and runs.
+        front: methods whose name is written beside the mark.
+        words: nouns of the cohort.
+    """
+    rows = []
+    for variant in by_family(variants):
+        score, crossed = scores[variant.name], crossings_of(variant)
+        sent, single = sum(one.bytes for one in crossed), any(one.patient_level for one in crossed)
+        if not np.isfinite(score.mean):
+            continue
+        leaves = SINGLE if single else (SUMS if sent else NONE)
+        rows.append(
+            {
+                "variant": variant.name, "method": variant.title, "family": variant.family,
+                "place": max(sent, NOTHING), "auc": round(score.mean, 4), "AUC": str(score),
+                "sent": readable_bytes(sent) if sent else "nothing", "leaves": leaves.format(subjects=words.subjects),
+            }
+        )  # fmt: skip
+    if not rows:
+        return None
+    table = pd.DataFrame(rows)
+    names = _placed(table[table["variant"].isin([variant.name for variant in front])])
+    held = [family for family in families(words) if family in set(table["family"])]
+    named = families(words)
+    shapes = [leaves.format(subjects=words.subjects) for leaves in SHAPES]
+    _, kept = shown_ones()
+    across = alt.X(
+        "place:Q",
+        scale=alt.Scale(type="log", domain=[NOTHING / 2, 3 * max(table["place"].max(), 1e6)], nice=False),
+        axis=alt.Axis(
+            title="bytes that cross institutions in one run, both ways", values=list(BYTES),
+            labelExpr=f"{BYTES}[datum.value]",
+        ),
+    )  # fmt: skip
+    low, high = min([CHANCE, *table["auc"]]), max([CHANCE, *table["auc"], *names["at"]])
+    up = alt.Y(
+        "auc:Q", title="AUC, mean over institutions and runs",
+        scale=alt.Scale(domain=[low - 0.02, high + 0.02], nice=False, zero=False),
+    )  # fmt: skip
+    base = alt.Chart(table).transform_filter(kept)
+    marks = base.mark_point(size=90, filled=True, opacity=0.85).encode(
+        x=across, y=up, tooltip=tooltip("method", "AUC", "sent", "leaves"),
+        color=alt.Color(
+            "family:N", scale=alt.Scale(domain=held, range=[named[family][1] for family in held]),
+            legend=alt.Legend(title=None, labelExpr=f"{({one: named[one][0] for one in held})}[datum.label]"),
+        ),
+        shape=alt.Shape(
+            "leaves:N", scale=alt.Scale(domain=shapes, range=list(SHAPES.values())),
+            legend=alt.Legend(title="what leaves an institution"),
+        ),
+    )  # fmt: skip
+    labels = (
+        alt.Chart(names)
+        .transform_filter(kept)
+        .mark_text(align="left", dx=9)
+        .encode(x=across, y="at:Q", text="method:N")
+    )
+    chance = base.mark_rule(strokeDash=[2, 3], style="soft").encode(y=alt.datum(CHANCE, type="quantitative"))
+    return alt.layer(chance, marks, labels).properties(width=WIDTH, height=HEIGHT).add_params(shown_ones()[0])
+
+
+def _placed(names: pd.DataFrame) -> pd.DataFrame:
+    """The labels with their height `at`, in which no two touch."""
+    height = max(float(names["auc"].max() - names["auc"].min()), 0.4) if len(names) else 0.4
+    held: list[tuple[float, float]] = []
+    for place, auc in zip(np.log10(names["place"]), names["auc"], strict=True):
+        at = float(auc) + LANE / 2 * height
+        while any(abs(place - x) < NEAR[0] and abs(at - y) < NEAR[1] * height for x, y in held):
+            at += LANE * height
+        held.append((float(place), at))
+    return names.assign(at=[round(at, 4) for _, at in held])

@@ -1,0 +1,66 @@
+const styles = JSON.parse(document.querySelector("#chart-styles").textContent);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const charts = [...document.querySelectorAll("script.chart")].map((held) => ({
+  frame: held.previousElementSibling,
+  still: held.previousElementSibling.firstElementChild,
+  results: held.closest("[id^='results-']")?.id,
+  specification: () => JSON.parse(held.textContent),
+}));
+const hiddenIn = new Map();
+const showStill = (chart) => chart.frame.replaceChildren(chart.still);
+async function showChart(chart) {
+  const config = styles[dark.matches ? "dark" : "light"];
+  const place = document.createElement("div");
+  const drawn = await vegaEmbed(place, { ...chart.specification(), config },
+    { actions: false, renderer: "svg", mode: "vega-lite" });
+  chart.view?.finalize();
+  chart.view = drawn.view;
+  chart.place = place;
+  await filterChart(chart);
+  place.removeAttribute("class");
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", chart.still.getAttribute("aria-label"));
+  chart.frame.replaceChildren(place);
+}
+async function filterChart(chart) {
+  if (!chart.view) return;
+  await chart.view.signal("hidden", hiddenIn.get(chart.results) ?? []).runAsync();
+  for (const part of chart.place.querySelectorAll("svg [role]")) {
+    part.removeAttribute("role");
+    part.removeAttribute("aria-roledescription");
+    part.removeAttribute("aria-label");
+  }
+}
+const seen = new IntersectionObserver((entries) => {
+  for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+    seen.unobserve(target);
+    showChart(charts.find((chart) => chart.frame === target));
+  }
+}, { rootMargin: "200px" });
+for (const chart of charts) seen.observe(chart.frame);
+dark.addEventListener("change", () => charts.filter((chart) => chart.view).forEach(showChart));
+addEventListener("beforeprint", () => charts.filter((chart) => !hiddenIn.get(chart.results)?.length).forEach(showStill));
+addEventListener("afterprint", () => charts.filter((chart) => chart.place).forEach((chart) => chart.frame.replaceChildren(chart.place)));
+
+for (const filter of document.querySelectorAll("details.methods")) {
+  const boxes = [...filter.querySelectorAll("input")];
+  const results = document.getElementById(filter.dataset.results);
+  const apply = () => {
+    const hidden = boxes.filter((box) => !box.checked).map((box) => box.value);
+    hiddenIn.set(results.id, hidden);
+    filter.querySelector(".count").textContent = hidden.length ? `${boxes.length - hidden.length} of ${boxes.length}` : `all ${boxes.length}`;
+    for (const named of results.querySelectorAll("tbody tr > :first-child .named")) {
+      named.closest("tr").hidden = hidden.includes(named.dataset.variant);
+    }
+    charts.filter((chart) => chart.results === results.id).forEach(filterChart);
+  };
+  filter.addEventListener("change", apply);
+  for (const button of filter.querySelectorAll("button")) {
+    button.addEventListener("click", () => {
+      for (const box of boxes) box.checked = button.dataset.show === "all";
+      apply();
+    });
+  }
+  apply();
+  filter.hidden = false;
+}

@@ -81,7 +81,9 @@ def _turn_into_graphs(cohort, folder):
 
 def shown(page):
     before = page.partition("The config, every default filled in")[0]
-    text = re.sub(r"<(style|script|svg)\b.*?</\1>|<summary>Every tensor.*?</details>|<[^>]+>", " ", before, flags=re.DOTALL)
+    text = re.sub(
+        r"<(style|script|svg)\b.*?</\1>|<summary>Every tensor.*?</details>|<[^>]+>", " ", before, flags=re.DOTALL
+    )
     return " ".join(text.split())
 
 

@@ -56,6 +56,49 @@ addEventListener("load", () => axe.run(document, {resultTypes: ["violations"]}).
   document.documentElement.setAttribute("data-axe", JSON.stringify(found));
 }));
 </script>"""
+USE = """<script>
+const saved = [];
+URL.createObjectURL = (content) => { saved.push(content); return "data:,"; };
+HTMLAnchorElement.prototype.click = function () {};
+const wait = (check) => new Promise((done) => {
+  const timer = setInterval(() => { if (check()) { clearInterval(timer); done(); } }, 20);
+});
+const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
+addEventListener("load", async () => {
+  await wait(() => all("script.chart").every((held) => held.previousElementSibling.querySelector("svg.marks")));
+  const used = { charts: all("script.chart").length, roles: all(".drawing [role^='graphics']").length };
+  const results = document.querySelector("[id^='results-']");
+  const names = (text) => all(".drawing", results).map((frame) => frame.textContent.includes(text));
+  used.before = names("LocalGCN").filter(Boolean).length;
+  const box = results.querySelector("details.methods input[value='localgcn']");
+  used.rows = all("tbody tr:not([hidden])", results.querySelector("table.sortable")).length;
+  box.click();
+  await wait(() => names("LocalGCN").filter(Boolean).length < used.before);
+  await new Promise((done) => setTimeout(done, 200));
+  used.after = names("LocalGCN").filter(Boolean).length;
+  used.left = all("tbody tr:not([hidden])", results.querySelector("table.sortable")).length;
+  used.count = results.querySelector("details.methods .count").textContent;
+  const scores = results.querySelector("table.sortable").closest(".scroll").nextElementSibling;
+  scores.querySelector("button").click();
+  used.table = await saved.pop().text();
+  const [svg, png] = all(".downloads button", results.querySelector("figure"));
+  svg.click();
+  used.svg = await saved.pop().text();
+  png.click();
+  await wait(() => saved.length);
+  used.png = saved.pop().size;
+  const place = results.querySelector("[data-figure='forest'] svg");
+  const mark = place.querySelector(".mark-symbol path");
+  const { x, y } = mark.getBoundingClientRect();
+  const options = { bubbles: true, clientX: x + 2, clientY: y + 2 };
+  for (const kind of ["pointerover", "pointermove", "mouseover", "mousemove"]) {
+    mark.dispatchEvent(new (kind.startsWith("p") ? PointerEvent : MouseEvent)(kind, options));
+  }
+  await new Promise((done) => setTimeout(done, 100));
+  used.tooltip = document.querySelector("#vg-tooltip-element")?.innerText ?? "";
+  document.documentElement.setAttribute("data-used", JSON.stringify(used));
+});
+</script>"""
 CAPTIONS = """<script>
 addEventListener("load", () => document.documentElement.setAttribute("data-bare", JSON.stringify(
   [...document.querySelectorAll("table")].filter((table) => !table.caption || !table.querySelector("th[scope]"))
@@ -83,14 +126,20 @@ def look(report, tmp_path, width):
     return measured(report, tmp_path, width, MEASURE, "data-seen")
 
 
-def measured(report, tmp_path, width, script, attribute, *flags):
+def measured(report, tmp_path, width, script, attribute, *flags, height=900):
     """What a script at the end of the page leaves in an attribute of its root."""
     page = report.read_text(encoding="utf-8")
     before, _, after = page.rpartition("</body>")
     page = before.replace("<head>", f"<head>{LISTEN}", 1) + f"{script}</body>{after}"
     instrumented = tmp_path / "instrumented.html"
     instrumented.write_text(page, encoding="utf-8")
-    arguments = (f"--window-size={width},900", "--hide-scrollbars", "--virtual-time-budget=30000", "--dump-dom", *flags)
+    arguments = (
+        f"--window-size={width},{height}",
+        "--hide-scrollbars",
+        "--virtual-time-budget=30000",
+        "--dump-dom",
+        *flags,
+    )
     rendered = chromium(tmp_path / "profile", *arguments, instrumented.as_uri())
     return json.loads(unescape(re.search(rf'{attribute}="([^"]*)"', rendered).group(1)))
 
@@ -157,3 +206,20 @@ def test_the_report_prints_on_at_most_eight_pages(report, tmp_path):
     content = printed.read_bytes()
     assert content.startswith(b"%PDF")
     assert 3 <= len(re.findall(rb"/Type\s*/Page\b", content)) <= 8
+
+
+def test_charts_answer_a_reader(report, tmp_path):
+    """Every chart is drawn anew; the filter takes a method out of charts and tables; tooltips and downloads work."""
+    used = measured(report, tmp_path, 1280, USE, "data-used", height=30_000)
+    assert used["charts"] == 17
+    assert used["roles"] == 0
+    assert used["after"] < used["before"]
+    assert used["left"] == used["rows"] - 1
+    assert used["count"] == "8 of 9"
+    header, *rows = used["table"].splitlines()
+    assert header.split("\t")[:2] == ["method", "accuracy"]
+    assert len(rows) == 8
+    assert not any(row.startswith("LocalGCN") for row in rows)
+    assert used["svg"].startswith("<svg")
+    assert used["png"] > 5_000
+    assert "95 % interval" in used["tooltip"]

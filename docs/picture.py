@@ -20,7 +20,9 @@ DRAWN_BY = (
     "workflow/brainfed/reporting/templates/report.html.j2",
     "workflow/brainfed/reporting/templates/style.css",
     "workflow/brainfed/reporting/text/first_screen.py",
-    "workflow/brainfed/reporting/figures/scores/scores.py",
+    "workflow/brainfed/reporting/charts/scores.py",
+    "workflow/brainfed/reporting/charts/intervals.py",
+    "workflow/brainfed/reporting/charts/style.py",
     "workflow/report/headline.rst",
 )
 DIGEST = "drawn-by"

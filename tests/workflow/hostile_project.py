@@ -53,16 +53,18 @@ READERS = {
     "ingest_phenotypes": [
         "measure_quality", "include_subjects", "list_issues", "relate_motion", "split_subjects", "build_graph",
         "train_method:ridge-central", "train_method:quick", "train_method:nodes", "train_generator", "fuse_graph",
-        "draw_cohort", "draw_connectivity", "draw_graphs", "write_report",
+        "draw_cohort", "draw_connectivity", "draw_graphs", "draw_experiment", "write_report",
     ],
     "extract_series": [
         "measure_quality", "include_subjects", "list_issues", "relate_motion", "compute_connectivity", "draw_cohort",
         "draw_connectivity", "write_report",
     ],
-    "measure_quality": ["include_subjects", "list_issues", "relate_motion", "draw_cohort", "write_report"],
+    "measure_quality": [
+        "include_subjects", "list_issues", "relate_motion", "draw_cohort", "draw_experiment", "write_report",
+    ],
     "include_subjects": [
         "list_issues", "relate_motion", "split_subjects", "audit_experiment", "draw_cohort", "draw_connectivity",
-        "write_report",
+        "draw_experiment", "write_report",
     ],
     "list_issues": ["write_report"],
     "relate_motion": ["draw_cohort", "write_report"],
@@ -77,7 +79,7 @@ READERS = {
     "build_graph": [
         "train_generator", "fuse_graph", "train_method:quick", "draw_graphs", "draw_scopes", "write_report",
     ],
-    "train_generator": ["fuse_graph", "draw_leakage", "write_report"],
+    "train_generator": ["fuse_graph", "draw_leakage", "draw_experiment", "write_report"],
     "fuse_graph": ["train_method:nodes", "write_report"],
     "train_method:ridge-central": ["score_experiment", "audit_experiment", "draw_leakage", "draw_patterns"],
     "train_method:quick": ["score_experiment", "audit_experiment", "draw_leakage"],

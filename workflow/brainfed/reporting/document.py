@@ -13,10 +13,11 @@ from vl_convert import javascript_bundle
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.site_trace import FEWEST
 from brainfed.reporting.charts.style import VERSION, config
-from brainfed.reporting.citations import citations
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
-from brainfed.reporting.methods_paragraph import methods_paragraph
+from brainfed.reporting.manuscript.bibtex import bibtex
+from brainfed.reporting.manuscript.citations import citations
+from brainfed.reporting.manuscript.methods_paragraph import methods_paragraph
 from brainfed.reporting.metric_titles import METRIC_TITLES
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
 from brainfed.reporting.pictures import read_captions
@@ -66,6 +67,17 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
     environment.filters.update(
         bytes=readable_bytes, count=readable, seconds=readable_seconds, rounded=rounded, short=short, signed=signed
     )
+    cited = citations(
+        [cohort.name for cohort in outline.cohorts],
+        [cohort.atlas for cohort in outline.cohorts],
+        {
+            variant.method
+            for cohort in outline.cohorts for experiment in cohort.experiments for variant in experiment.variants
+        },
+        {cohort.source for cohort in outline.cohorts},
+        audited=bool(audits),
+        poisoned=any(experiment.poisoned for chapter in chapters for experiment in chapter.experiments),
+    )  # fmt: skip
     return environment.get_template("report.html.j2").render(
         outline=outline,
         chapters=chapters,
@@ -92,17 +104,8 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
             methods_paragraph(chapter.cohort, experiment, outline.seed, versions())
             for chapter in chapters for experiment in chapter.experiments[:1]
         ],
-        citations=citations(
-            [cohort.name for cohort in outline.cohorts],
-            [cohort.atlas for cohort in outline.cohorts],
-            {
-                variant.method
-                for cohort in outline.cohorts for experiment in cohort.experiments for variant in experiment.variants
-            },
-            {cohort.source for cohort in outline.cohorts},
-            audited=bool(audits),
-            poisoned=any(experiment.poisoned for chapter in chapters for experiment in chapter.experiments),
-        ),
+        citations=cited,
+        bibtex=bibtex(cited),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ async function showChart(chart) {
   const config = styles[dark.matches ? "dark" : "light"];
   const place = document.createElement("div");
   const drawn = await vegaEmbed(place, { ...chart.specification(), config },
-    { actions: false, renderer: "svg", mode: "vega-lite" });
+    { actions: false, renderer: "svg", mode: "vega-lite", logLevel: 1 });
   chart.view?.finalize();
   chart.view = drawn.view;
   chart.place = place;

@@ -31,3 +31,16 @@ const reachable = () => document.querySelectorAll(".scroll, .drawing").forEach((
 });
 addEventListener("load", reachable);
 addEventListener("resize", reachable);
+addEventListener("toggle", reachable, true);
+const openTarget = () => {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let part = target; part; part = part.parentElement) if (part.matches("details")) part.open = true;
+  target.querySelectorAll(":scope > details.experiment").forEach((part) => { part.open = true; });
+  target.scrollIntoView();
+};
+addEventListener("hashchange", openTarget);
+addEventListener("load", openTarget);
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("a")?.hash === location.hash && location.hash) openTarget();
+});

@@ -164,6 +164,11 @@ ALWAYS = (
         "M\u00f6lder F et al. (2021). Sustainable data analysis with Snakemake. F1000Research 10, 33.",
         "10.12688/f1000research.29032.2",
     ),
+    Citation(
+        "Satyanarayan A, Moritz D, Wongsuphasawat K, Heer J (2017). Vega-Lite: a grammar of interactive graphics. IEEE "
+        "Transactions on Visualization and Computer Graphics 23, 341\u2013350.",
+        "10.1109/TVCG.2016.2599030",
+    ),
 )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.evaluation.calibration import brier_scores, calibration_curve
-from brainfed.evaluation.roc import mean_roc, sensitivities
+from brainfed.evaluation.pooled.calibration import brier_scores, calibration_curve
+from brainfed.evaluation.pooled.roc import mean_roc, sensitivities
 from brainfed.evaluation.scores import PREDICTION_COLUMNS, RUN_COLUMNS, gain_over_twins, score_runs, summarise
 from brainfed.runtime.errors import UserError
 

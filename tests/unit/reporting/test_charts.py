@@ -13,7 +13,7 @@ import pytest
 import vl_convert
 
 from brainfed.cohort.class_words import class_words
-from brainfed.evaluation.subgroups import SUBGROUP_COLUMNS
+from brainfed.evaluation.pooled.subgroups import SUBGROUP_COLUMNS
 from brainfed.reporting.charts.calibration import calibration_chart
 from brainfed.reporting.charts.confusion import confusion_chart
 from brainfed.reporting.charts.operating import operating_chart

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation.calibration import brier_scores, calibration_curve
+from brainfed.evaluation.pooled.calibration import brier_scores, calibration_curve
 from brainfed.evaluation.predictions import against_rest
 from brainfed.reporting.charts.curves import Curves, across, curves_chart, upwards
 from brainfed.reporting.charts.style import shown_ones

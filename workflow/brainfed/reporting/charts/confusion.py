@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation.confusion import confusion_table
+from brainfed.evaluation.pooled.confusion import confusion_table
 from brainfed.reporting.charts.style import height_of, shown_ones, tooltip
 from brainfed.reporting.figures.style import COLD
 from brainfed.reporting.rounding import rounded

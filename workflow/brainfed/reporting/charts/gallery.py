@@ -7,8 +7,8 @@ import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.experiment import ratio_of_splits, test_train_ratio
+from brainfed.evaluation.pooled.subgroups import subgroup_scores
 from brainfed.evaluation.predictions import read_predictions
-from brainfed.evaluation.subgroups import subgroup_scores
 from brainfed.reporting.charts.calibration import calibration_chart
 from brainfed.reporting.charts.confusion import confusion_chart
 from brainfed.reporting.charts.operating import operating_chart

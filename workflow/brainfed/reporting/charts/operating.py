@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.evaluation.roc import sensitivities
+from brainfed.evaluation.pooled.roc import sensitivities
 from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
 from brainfed.reporting.charts.scores import PANEL, families
 from brainfed.reporting.charts.style import shown_ones

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
+from brainfed.evaluation.pooled.roc import MeanRoc, mean_roc
 from brainfed.evaluation.predictions import against_rest
-from brainfed.evaluation.roc import MeanRoc, mean_roc
 from brainfed.reporting.charts.curves import Curves, across, curves_chart, upwards
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.figures.style import class_colours

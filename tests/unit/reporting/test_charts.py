@@ -152,6 +152,14 @@ def test_the_filter_takes_a_method_out_of_a_chart(name):
     assert drawn[1][1] < drawn[0][1]
 
 
+@pytest.mark.parametrize("name", ["roc", "calibration"])
+def test_a_curve_in_colour_is_named(name, tmp_path):
+    save_chart(CHARTS[name](), tmp_path / "chart.svg")
+    drawn = (tmp_path / "chart.svg").read_text().split("</metadata>")[1]
+    assert "federated: FedGCN, " in drawn
+    assert "alone: LocalGCN, " in drawn
+
+
 def test_every_method_has_a_row():
     for name in ("forest", "operating"):
         assert set(rows_of(CHARTS[name]())["method"]) == TITLES

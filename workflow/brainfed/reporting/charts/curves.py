@@ -79,7 +79,9 @@ def curves_chart(
     colour = alt.Color(
         "variant:N",
         scale=scale,
-        legend=alt.Legend(title=None, orient="right", labelExpr=f"{titles}[datum.label]", symbolType="stroke")
+        legend=alt.Legend(
+            title=None, orient="right", labelExpr=f"{titles}[datum.label]", symbolType="stroke", symbolOpacity=1
+        )
         if coloured
         else None,
     )
@@ -92,7 +94,7 @@ def curves_chart(
         )
     else:
         doubt = mine.mark_area(opacity=0.15).encode(
-            x=x, y=alt.Y(f"{curves.low}:Q"), y2=f"{curves.high}:Q", fill=alt.Fill("variant:N", scale=scale, legend=None)
+            x=x, y=alt.Y(f"{curves.low}:Q"), y2=f"{curves.high}:Q", color=colour
         )
     lines = mine.mark_line(strokeWidth=2, point={"size": 30} if curves.bars else False).encode(x=x, y=y, color=colour)
     over = base.mark_line(strokeWidth=2.5).encode(

@@ -14,6 +14,7 @@ from brainfed.reporting.variants import ShownVariant
 PANEL, STEP = 640, 13
 """Pixels of the axis, and of one dot of a row."""
 CHANCE = 0.5
+TENTHS = [number / 10 for number in range(11)]
 TITLE = "AUC within the group, with its 95 % interval over subjects"
 
 
@@ -58,7 +59,7 @@ def subgroups_chart(
     base = alt.Chart(table).transform_filter(kept)
     chance = base.mark_rule(strokeDash=[2, 3], style="soft").encode(x=alt.datum(CHANCE, type="quantitative"))
     bars = base.mark_rule(strokeWidth=2.5, opacity=0.55).encode(
-        x=alt.X("bottom:Q", scale=across, axis=alt.Axis(title=TITLE, grid=True)),
+        x=alt.X("bottom:Q", scale=across, axis=alt.Axis(title=TITLE, grid=True, values=TENTHS)),
         x2="top:Q", y=y, yOffset=offset, color=colour, tooltip=tip,
     )  # fmt: skip
     dots = base.mark_circle(size=42, opacity=1).encode(x="auc:Q", y=y, yOffset=offset, color=colour, tooltip=tip)

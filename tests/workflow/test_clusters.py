@@ -73,7 +73,9 @@ def test_the_page_shows_the_clusters_and_both_scorings(finished):
     assert re.search(r"Scoring by the best of several models on the test data adds \S+ to GCFL\+ \(short\)", page)
     for said in ("What institutions gain, by two scorings", "paper scoring", 'id="figure-clusters-cohort-made'):
         assert said in page
-    assert re.search(r'alt="Clusters of institutions after every round[^"]*GCFL\+ \(short\): 3 clusters of', page)
+    assert re.search(
+        r'aria-label="Clusters of institutions after every round[^"]*GCFL\+ \(short\): 3 clusters of', page
+    )
 
 
 def test_a_finished_project_has_nothing_to_do(finished):

@@ -255,6 +255,8 @@ rule draw_leakage:
     params:
         given=named(
             code=code_of("scripts/draw_leakage.py"),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: ledger_variants(
                 LAYOUT, wc.cohort, PLAN.experiments[wc.experiment]
             ),

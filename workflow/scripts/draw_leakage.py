@@ -3,9 +3,15 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
+    from brainfed.cohort.class_words import class_words
     from brainfed.reporting.figures.scores.leakage import draw_leakage
     from brainfed.reporting.variants import read_variant
 
-    files = snakemake.input
-    variants = [read_variant(variant) for variant in running.params.variants]
-    draw_leakage(variants, files.summary, files.audit, snakemake.output.leakage)
+    files, params = snakemake.input, running.params
+    draw_leakage(
+        [read_variant(variant) for variant in params.variants],
+        files.summary,
+        files.audit,
+        snakemake.output.leakage,
+        class_words(params.target, params.classes),
+    )

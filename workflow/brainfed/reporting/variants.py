@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from brainfed.cohort.class_words import ClassWords
 from brainfed.reporting.sweep_titles import label_in_words, without_sweep
 
 FAMILY_COLOURS = {"baseline": "#6b7280", "linear": "#0072b2", "graph": "#007a5a", "federated": "#bf5300"}
@@ -201,3 +202,10 @@ def by_family(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
     """The variants in the order of the families, inside a family in the order given."""
     order = list(FAMILY_COLOURS)
     return sorted(variants, key=lambda variant: order.index(variant.family))
+
+
+def families(words: ClassWords) -> dict[str, tuple[str, str]]:
+    """Family -> its words and colour."""
+    return {
+        name: (FAMILY_TITLES[name].replace("imaging", words.unread), colour) for name, colour in FAMILY_COLOURS.items()
+    }

@@ -8,11 +8,11 @@ import pandas as pd
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.pooled.roc import sensitivities
 from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
-from brainfed.reporting.charts.scores import PANEL, families
+from brainfed.reporting.charts.scores import PANEL
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.intervals import interval
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.reporting.variants import ShownVariant, by_family, families
 
 SPECIFICITIES = (0.8, 0.95)
 SPACING = 62

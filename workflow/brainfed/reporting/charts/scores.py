@@ -16,7 +16,7 @@ from brainfed.reporting.rounding import SIGNIFICANT, signed
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import Answer
 from brainfed.reporting.text.baselines import FedNIResult
-from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES, ShownVariant, by_family
+from brainfed.reporting.variants import ShownVariant, by_family, families
 
 CHANCE = 0.5
 NAMED, PANEL = 700, 330
@@ -100,13 +100,6 @@ def differences_chart(
         title = f"difference in {METRIC_TITLES[metric]}"
         panels.append(interval_panel(rows, title, families(words), width=PANEL, zero=0, named=number == 0))
     return _beside(panels)
-
-
-def families(words: ClassWords) -> dict[str, tuple[str, str]]:
-    """Family -> its words and colour."""
-    return {
-        name: (FAMILY_TITLES[name].replace("imaging", words.unread), colour) for name, colour in FAMILY_COLOURS.items()
-    }
 
 
 def _beside(panels: Sequence[Panel]) -> alt.TopLevelMixin:

@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
-from brainfed.reporting.charts.scores import families
 from brainfed.reporting.charts.style import shown_ones, tooltip
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
-from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.reporting.variants import ShownVariant, by_family, families
 
 WIDTH, HEIGHT = 700, 380
 NOTHING = 100

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.audit.audit import LIRA, LOSS
 from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.figures.style import (
@@ -23,7 +24,7 @@ from brainfed.reporting.figures.style import (
 )
 from brainfed.reporting.rounding import rounded
 from brainfed.reporting.tables.audit import ATTACK_TITLES, Leak, read_leaks
-from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES, ShownVariant
+from brainfed.reporting.variants import ShownVariant, families
 
 HEIGHT, LABEL = 5.8, 7.2
 """Inches of the figure, points of a label."""
@@ -38,13 +39,15 @@ LINED = 9.0
 """A label farther from its mark than this has a line to it."""
 
 
-def draw_leakage(variants: Sequence[ShownVariant], summary: str, audit: str, output: str) -> None:
-    """Write the figure as SVG; the arguments are those of `read_leaks`."""
+def draw_leakage(
+    variants: Sequence[ShownVariant], summary: str, audit: str, output: str, words: ClassWords = DIAGNOSIS_WORDS
+) -> None:
+    """Write the figure as SVG; the first arguments are those of `read_leaks`, the words are nouns of the cohort."""
     with drawing():
-        save_svg(leakage_figure(read_leaks(variants, summary, audit)), output)
+        save_svg(leakage_figure(read_leaks(variants, summary, audit), words), output)
 
 
-def leakage_figure(leaks: Sequence[Leak]) -> Figure:
+def leakage_figure(leaks: Sequence[Leak], words: ClassWords = DIAGNOSIS_WORDS) -> Figure:
     """Every method at its AUC and at the AUC of the attack; the area of a mark grows with the bytes that it sends."""
     if not leaks:
         return note_figure("no method gives the scores of its training subjects")
@@ -68,7 +71,7 @@ def leakage_figure(leaks: Sequence[Leak]) -> Figure:
     axes.set_xlabel(f"AUC of {_attacks(leaks)} on membership, with its 95 % interval over people")
     axes.set_ylabel("AUC of the method, mean over institutions and runs")
     headed(figure, _finding(leaks))
-    _key(figure, leaks)
+    _key(figure, leaks, words)
     return figure
 
 
@@ -142,12 +145,12 @@ def _finding(leaks: Sequence[Leak]) -> str:
     return f"{best.variant.title}, the best-scoring {which}: AUC of the attack {rounded(best.auc, 2)}, {above}"
 
 
-def _key(figure: Figure, leaks: Sequence[Leak]) -> None:
+def _key(figure: Figure, leaks: Sequence[Leak], words: ClassWords) -> None:
     """Families by colour, bytes by size."""
     held = {leak.variant.family for leak in leaks}
-    families = [
-        Line2D([], [], marker="o", linestyle="", markersize=6, color=FAMILY_COLOURS[name], label=title)
-        for name, title in FAMILY_TITLES.items()
+    colours = [
+        Line2D([], [], marker="o", linestyle="", markersize=6, color=colour, label=title)
+        for name, (title, colour) in families(words).items()
         if name in held
     ]
     sizes = [
@@ -157,7 +160,7 @@ def _key(figure: Figure, leaks: Sequence[Leak]) -> None:
         )
         for sent, words in SHOWN_BYTES.items()
     ]  # fmt: skip
-    for handles, x, title in ((families, LEFT, "method"), (sizes, 0.6, "bytes that cross institutions in one run")):
+    for handles, x, title in ((colours, LEFT, "method"), (sizes, 0.6, "bytes that cross institutions in one run")):
         figure.legend(
             handles=handles, loc="lower left", bbox_to_anchor=(x, 0.008), ncols=4, title=title, title_fontsize=7.5,
             alignment="left", columnspacing=1.2, handletextpad=0.6, borderaxespad=0.2, fontsize=7.5,

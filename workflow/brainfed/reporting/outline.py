@@ -1,7 +1,7 @@
 """Contents of the report: cohorts, their experiments, and the paths of their artefacts and figures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brainfed.cohort.class_words import ClassWords, class_words
@@ -92,6 +92,8 @@ class CohortOutline:
         target: predicted variable, `diagnosis` or `sex`.
         classes: names of the diagnoses in the order of their codes; empty: patients and controls.
         kind: kind of its features, `connectivity` or `morphometry`, or `graphs`.
+        condition: what patients have, as `autism`; empty: not named.
+        modality: what institutions hold, as `resting-state scans`; empty: not named.
     """
 
     name: str
@@ -113,11 +115,13 @@ class CohortOutline:
     target: Target = "diagnosis"
     classes: tuple[str, ...] = ()
     kind: str = "connectivity"
+    condition: str = ""
+    modality: str = ""
 
     @property
     def words(self) -> ClassWords:
-        """Names of its classes."""
-        return class_words(self.target, self.classes)
+        """Names of its classes, of what patients have and of what institutions hold."""
+        return replace(class_words(self.target, self.classes), condition=self.condition, modality=self.modality)
 
 
 @dataclass(frozen=True)

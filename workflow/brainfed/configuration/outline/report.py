@@ -34,6 +34,8 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
         "target": settings.target,
         "classes": list(settings.classes),
         "kind": settings.kind,
+        "condition": settings.condition,
+        "modality": settings.modality,
         "atlas": listing.atlas,
         "parcellation": listing.parcellation or "",
         "participants": cohort_file(cohort, "participants.parquet"),

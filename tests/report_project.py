@@ -34,6 +34,7 @@ from brainfed.reporting.figures.graphs.gallery import draw_graphs
 from brainfed.reporting.figures.paper.gallery import draw
 from brainfed.reporting.figures.scores.leakage import draw_leakage
 from brainfed.reporting.outline import read_outline
+from brainfed.reporting.tables.subjects.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
 from report_experiments import write_fused
@@ -392,6 +393,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "connections": str(cohort / "qc-fc.parquet"),
         "crossings": [str(cohort / f"{job}-crossings.json") for job in ("quality", "included")],
         "flag": asdict(FlagSettings()),
+        "followed": str(cohort / "followed.json") if show_subjects else "",
         "figures": {name: str(figures / f"{name}.svg") for name in shown},
         "experiments": [experiment],
     }
@@ -448,4 +450,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
     )
     tables = experiment["tables"]
     draw_leakage(variants, tables["summary"], tables["audit"], experiment["figures"]["leakage"])
+    if toy["followed"]:
+        runs = dict(zip(order, files["predictions"], strict=True))
+        write_followed(toy, [str(cohort / "shard.safetensors")], runs, words, toy["followed"])
     draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])

@@ -66,7 +66,8 @@ def test_a_method_that_was_chosen_among_several_is_said_to_be():
 
 def test_another_model_than_its_twin_has_its_own_name():
     found = screen((replace(FEDERATED, twins={}), ALONE, POOLED))
-    assert "; tangent-central reaches 0.7" in found.answer and " and tangent-local reaches 0." in found.answer
+    assert "; Tangent space (central) reaches 0.7" in found.answer
+    assert " and Tangent space (local) reaches 0." in found.answer
     near = {side: replace(twin, other_model="another network") for side, twin in TWINS.items()}
     assert "the same model" not in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
 

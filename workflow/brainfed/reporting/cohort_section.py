@@ -18,6 +18,7 @@ from brainfed.reporting.tables.confounds import confound_sentences, find_confoun
 from brainfed.reporting.tables.exchanges import Crossing, read_crossings
 from brainfed.reporting.tables.sites import SiteRow, site_rows
 from brainfed.reporting.tables.subjects.characteristics import Characteristic, characteristics
+from brainfed.reporting.tables.subjects.ways import Ways, read_ways
 from brainfed.reporting.text.quality_words import quality_words
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
@@ -56,6 +57,7 @@ class CohortSection:
         unlabelled: number of analysed subjects that are never scored.
         sites: number of sites of the analysed subjects.
         characteristics: rows of Table 1.
+        ways: the subjects that issues name, from scan to score; nobody where ids may not be shown.
         twins: number of groups of subjects with identical series.
         issues: counts by kind.
         silent: analysed subjects with regions without signal.
@@ -85,6 +87,7 @@ class CohortSection:
     unlabelled: int
     sites: int
     characteristics: list[Characteristic]
+    ways: Ways
     twins: int
     issues: tuple[IssueCount, ...]
     silent: int
@@ -164,6 +167,7 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         unlabelled=int((kept["diagnosis"] < 0).sum()),
         sites=int(kept["site"].nunique()),
         characteristics=[] if outline.kind == "graphs" else characteristics(kept, outline.words),
+        ways=read_ways(outline.name, outline.followed),
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),

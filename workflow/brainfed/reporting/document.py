@@ -21,6 +21,7 @@ from brainfed.reporting.manuscript.methods_paragraph import methods_paragraph
 from brainfed.reporting.metric_titles import METRIC_TITLES
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
 from brainfed.reporting.pictures import read_captions
+from brainfed.reporting.places import in_front
 from brainfed.reporting.rounding import rounded, short, signed
 from brainfed.reporting.software import mixed_versions, software_of
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
@@ -89,6 +90,8 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
         fewest=FEWEST,
         audited=bool(audits),
+        followed=any(chapter.cohort.ways.subjects for chapter in chapters),
+        in_front=in_front,
         guaranteed=any(audit.private for audit in audits),
         differences=_differences(chapters),
         versions=versions(),

@@ -94,6 +94,7 @@ class CohortOutline:
         kind: kind of its features, `connectivity` or `morphometry`, or `graphs`.
         condition: what patients have, as `autism`; empty: not named.
         modality: what institutions hold, as `resting-state scans`; empty: not named.
+        followed: the way of the subjects that issues name; empty where no subject may be shown.
     """
 
     name: str
@@ -117,6 +118,7 @@ class CohortOutline:
     kind: str = "connectivity"
     condition: str = ""
     modality: str = ""
+    followed: str = ""
 
     @property
     def words(self) -> ClassWords:

@@ -21,6 +21,8 @@ TITLES = {
     "fedgnn-dp": "FedGNN + DP",
     "fedgnn-no-dp": "FedGNN, no DP",
     "fglbc-no-dp": "FGLBC, no DP",
+    "tangent-local": "Tangent space (local)",
+    "tangent-central": "Tangent space (central)",
 }
 """Shipped variant that is not called after its method -> its title, also of variants whose names begin with it."""
 SHARE = "attacked = "

@@ -1,4 +1,4 @@
-"""The documents as a site: `make docs`. Its index is docs/README.md, every link must lead somewhere, and it loads nothing.
+"""The documents as a site: `make docs`. Its index is docs/README.md; links lead somewhere, and no page loads anything.
 
 Equations are MathML, made when the site is built: a browser shows them without a script or a font from elsewhere.
 """
@@ -34,7 +34,7 @@ nitpicky = True
 INDEXES = (root_doc, "docs/explanation/decisions/README")
 """Pages whose links to other pages are the contents of the site."""
 
-UNREAD = re.compile(r"\\|<mi>&")
+UNREAD = re.compile(r"\\|<mi>&</mi>")
 """The converter passes on a command that it does not know, and an alignment mark outside a table."""
 
 logger = logging.getLogger(__name__)

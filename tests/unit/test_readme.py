@@ -9,6 +9,7 @@ import yaml
 from PIL import Image
 
 from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.stages.registry import KINDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -59,6 +60,22 @@ def test_no_target_follows_an_option_that_would_swallow_it(path):
 def test_every_link_leads_to_a_file(path):
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         assert (path.parent / link).exists(), link
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS[1:] if "decisions" not in path.parts], ids=str)
+def test_a_page_begins_with_its_use(path):
+    title, first = path.read_text(encoding="utf-8").split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert "After this page you" in first, path
+
+
+def test_every_stage_and_table_has_a_row_among_the_artefacts():
+    page = (REPOSITORY / "docs" / "reference" / "artefacts.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert f"| `{kind.folder}/" in page, kind.name
+    rules = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
+    for table in re.findall(r'"results/\{cohort\}/tables/(\{experiment\}[\w-]*\.tsv)"', rules):
+        assert f"`tables/{table}`" in page, table
 
 
 def test_every_document_is_in_the_index():

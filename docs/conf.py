@@ -20,7 +20,6 @@ include_patterns = [
 exclude_patterns = [".venv", ".snakemake", "results", "resources", "tests", "workflow", "_site"]
 extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath"]
-myst_dmath_double_inline = True
 myst_heading_anchors = 4
 html_theme = "furo"
 html_title = "brainfed"

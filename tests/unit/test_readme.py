@@ -13,7 +13,8 @@ from brainfed.configuration.stages.registry import KINDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+PAGES = sorted((REPOSITORY / "docs").rglob("*.md"))
+DOCUMENTS = [*(REPOSITORY / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")), *PAGES]
 BLOCKS = [
     pytest.param(block, id=f"{path.stem}-{number}")
     for path in DOCUMENTS
@@ -62,7 +63,7 @@ def test_every_link_leads_to_a_file(path):
         assert (path.parent / link).exists(), link
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS[1:] if "decisions" not in path.parts], ids=str)
+@pytest.mark.parametrize("path", [path for path in PAGES if "decisions" not in path.parts], ids=str)
 def test_a_page_begins_with_its_use(path):
     title, first = path.read_text(encoding="utf-8").split("\n\n")[:2]
     assert title.startswith("# ")

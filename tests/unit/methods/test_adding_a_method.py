@@ -12,7 +12,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from method_inputs import method_inputs
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "adding-a-method.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "adding-a-method.md"
 NAMES = ("brainfed.methods.mine", "brainfed.methods.mine.mymethod", "brainfed.methods.mine.train")
 
 

@@ -1,4 +1,6 @@
-"""How large a report is and how soon a browser can use it: python benchmarks/report_opening.py results/reports/demo.html
+"""How large a report is, and how soon a browser can use it.
+
+    python benchmarks/report_opening.py results/reports/demo.html
 
 Opens the page several times in a headless Chromium with an empty profile, in real time, and prints the medians: until
 the page can be read and scrolled (DOMContentLoaded, all scripts have run), until it is loaded, until the first chart
@@ -13,8 +15,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--window-size=1400,900")  # fmt: skip
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--enable-logging=stderr", "--window-size=1400,900",
+)  # fmt: skip
 LISTEN = """<script>
 addEventListener("load", () => {
   const wait = setInterval(() => {

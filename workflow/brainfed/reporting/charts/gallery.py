@@ -25,7 +25,7 @@ from brainfed.reporting.people import read_cohort
 from brainfed.reporting.places import in_front, strongest_by_place
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.text.baselines import find_beside
 from brainfed.reporting.variants import ShownVariant
 
 NOT_POOLED = "a class of one data set is not that of another, so their graphs are not pooled"
@@ -78,7 +78,7 @@ def draw_experiment(
     answer = find_answer(compared)
     means = {variant.name: scored.interval(variant.name, "auc") for variant in variants}
     charts: dict[str, alt.TopLevelMixin | None] = {
-        "headline": headline_chart(answer, find_fedni(compared), words),
+        "headline": headline_chart(answer, find_beside(compared), words),
         "forest": forest_chart(scored, variants, reference, words),
         "differences": differences_chart(tests, variants, words),
         "traffic": traffic_chart(variants, means, in_front(answer), words),

@@ -426,7 +426,9 @@ rule write_report:
     input:
         results=lambda wc: [] if FETCHING else report_files(outline_of(wc)),
         captions=files_of_the_workflow("report", "*.rst"),
-        templates=files_of_the_workflow("brainfed/reporting/templates", "*"),
+        templates=files_of_the_workflow(
+            "brainfed", "reporting/templates/**/*.*", "methods/*/paper/templates/*"
+        ),
     output:
         report=report(
             "results/reports/{page}.html",

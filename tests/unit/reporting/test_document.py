@@ -15,20 +15,19 @@ from brainfed.evaluation.patterns import Patterns
 from brainfed.evaluation.scorings import PAPER, institution_table
 from brainfed.evaluation.strongest_patterns import no_rows, planted_table, strongest_table
 from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
+from brainfed.methods.fedni.paper.numbers import FEDNI_SAYS
 from brainfed.reporting.charts.scores import forest_chart, headline_chart
-from brainfed.reporting.document import render
-from brainfed.reporting.outline import read_experiment, read_outline
+from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import read_pictures
 from brainfed.reporting.scored import read_scored
-from brainfed.reporting.tables.paper_numbers import FEDNI_SAYS
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.text.baselines import find_beside
 from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
 from chart_rows import rows_of
 from report_experiments import write_fidelity
-from report_project import CAPTIONS, outline_of, with_figure, write_project
+from report_project import CAPTIONS, outline_of, page_of, with_figure, write_project
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +40,6 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def outline(folder):
     return outline_of(folder, show_subjects=False)
-
-
-def page_of(outline):
-    return render(read_outline(outline), CAPTIONS)
 
 
 def words(page):
@@ -343,7 +338,7 @@ def test_one_number_is_printed_one_way(outline):
     table = page[page.index("<h4>mean over institutions</h4>") : page.index("<h4>all test subjects pooled</h4>")]
     twins = page[page.index("What federation changes") : page.index('<figure id="figure-gain')]
     forest = rows_of(forest_chart(scored, shown.variants, shown.reference)).set_index("method")["shown"]
-    headline = rows_of(headline_chart(find_answer(compared), find_fedni(compared)))
+    headline = rows_of(headline_chart(find_answer(compared), find_beside(compared)))
     above = dict(zip(headline["method"].str.partition(": ")[2], headline["shown"], strict=True))
     said = 0
     for variant in shown.variants:

@@ -28,7 +28,7 @@ const alternatives = new Map([...document.querySelectorAll(".drawing")]
 addEventListener("load", () => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const folded = all("details.experiment").filter((part) => !part.open).length;
-  all("details.experiment, details.fold").forEach((part) => { part.open = true; });
+  all("details.experiment, details.fold, details.part").forEach((part) => { part.open = true; });
   const seen = {
     problems,
     folded,
@@ -70,7 +70,7 @@ const all = (selector, inside = document) => [...inside.querySelectorAll(selecto
 addEventListener("load", async () => {
   location.hash = all("section.secondary").at(-1).id;
   await wait(() => all("section.secondary > details.experiment").at(-1).open);
-  all("details.experiment, details.fold").forEach((part) => { part.open = true; });
+  all("details.experiment, details.fold, details.part").forEach((part) => { part.open = true; });
   await wait(() => all("script.chart").every((held) => held.previousElementSibling.querySelector("svg.marks")));
   const used = { charts: all("script.chart").length, roles: all(".drawing [role^='graphics']").length };
   const results = document.querySelector("[id^='results-']");

@@ -12,20 +12,21 @@ from brainfed.evaluation.predictions import read_predictions
 from brainfed.reporting.charts.calibration import calibration_chart
 from brainfed.reporting.charts.confusion import confusion_chart
 from brainfed.reporting.charts.gain import gain_chart
-from brainfed.reporting.charts.learning import learning_chart, read_history
+from brainfed.reporting.charts.learning import learning_chart
 from brainfed.reporting.charts.operating import operating_chart
 from brainfed.reporting.charts.roc import roc_chart
 from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
 from brainfed.reporting.charts.style import save_chart
 from brainfed.reporting.charts.subgroups import subgroups_chart
 from brainfed.reporting.charts.traffic import traffic_chart
+from brainfed.reporting.figures.histories import read_history
 from brainfed.reporting.figures.style import drawing, note_figure, save_svg
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.people import read_cohort
 from brainfed.reporting.places import in_front, strongest_by_place
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.text.baselines import find_beside
 from brainfed.reporting.variants import ShownVariant
 
 NOT_POOLED = "a class of one data set is not that of another, so their graphs are not pooled"
@@ -80,7 +81,7 @@ def draw_experiment(
     answer = find_answer(compared)
     means = {variant.name: scored.interval(variant.name, "auc") for variant in variants}
     charts: dict[str, alt.TopLevelMixin | None] = {
-        "headline": headline_chart(answer, find_fedni(compared), words),
+        "headline": headline_chart(answer, find_beside(compared), words),
         "forest": forest_chart(scored, variants, reference, words),
         "differences": differences_chart(tests, variants, words),
         "traffic": traffic_chart(variants, means, in_front(answer), words),

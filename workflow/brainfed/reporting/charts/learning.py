@@ -8,11 +8,10 @@ import pandas as pd
 
 from brainfed.reporting.charts.curves import Curves, curve_layers
 from brainfed.reporting.charts.style import shown_ones
+from brainfed.reporting.figures.histories import CURVES
 from brainfed.reporting.rounding import rounded
 from brainfed.reporting.variants import ShownVariant, by_family
-from brainfed.runtime.artefacts import read_table
 
-CURVES = ("training_loss", "test_loss", "test_accuracy")
 WIDTH, HEIGHT = 330, 300
 """Pixels of a panel."""
 STEEP = 30
@@ -21,23 +20,6 @@ MOST_POINTS = 60
 """Points of a curve; of more rounds, evenly chosen ones and the last are drawn."""
 CHANCE = 0.5
 EPOCHS = "local epochs or rounds"
-
-
-def read_history(files: Sequence[tuple[str, int, str]]) -> pd.DataFrame:
-    """Curves of all runs, averaged over institutions.
-
-    Args:
-        files: (variant, repeat, path of its history).
-
-    Returns:
-        variant, repeat, fold, round, training_loss, test_loss, test_accuracy; methods without rounds have no row.
-    """
-    parts = []
-    for variant, repeat, path in files:
-        history = read_table(path, ["fold", "institution", "round", *CURVES])
-        means = history.groupby(["fold", "round"])[list(CURVES)].mean().reset_index()
-        parts.append(means.assign(variant=variant, repeat=repeat))
-    return pd.concat(parts, ignore_index=True)
 
 
 def learning_chart(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from brainfed.reporting.charts.learning import read_history
+from brainfed.reporting.figures.histories import read_history
 from brainfed.reporting.figures.paper.sweep_series import axis_title
 from brainfed.reporting.figures.style import WIDE, headed, key_below, new_figure, note_figure
 from brainfed.reporting.outline import ExperimentOutline

@@ -26,7 +26,7 @@ from brainfed.reporting.papers.collected import panels_of, templates_of, works_o
 from brainfed.reporting.papers.paper import Paper
 from brainfed.reporting.pictures import read_captions
 from brainfed.reporting.places import in_front
-from brainfed.reporting.rounding import rounded, short, signed
+from brainfed.reporting.rounding import rounded, short, signed, significant_digits
 from brainfed.reporting.software import software_of
 from brainfed.reporting.tables.audit import AuditTable
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
@@ -80,7 +80,13 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters.update(
-        bytes=readable_bytes, count=readable, seconds=readable_seconds, rounded=rounded, short=short, signed=signed
+        bytes=readable_bytes,
+        count=readable,
+        seconds=readable_seconds,
+        rounded=rounded,
+        short=short,
+        signed=signed,
+        significant=significant_digits,
     )
     cited = _cited(outline, papers, audited=bool(audits))
     return environment.get_template("report.html.j2").render(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.variants import ShownVariant
 
 NORMAL_95 = 1.96
@@ -145,9 +146,10 @@ def fidelity_rows(found: Sequence[ShownFidelity]) -> list[FidelityRow]:
 def count_sentence(found: ShownFidelity) -> str:
     """The number of missing neighbours, and the predicted and generated share."""
     return (
-        f"{found.variant.title}: of {found.true:.2f} missing neighbours a subject {found.predicted:.2f} are predicted "
-        f"(ratio {found.ratio_predicted:.2f}) and {found.generated:.2f} generated, after rounding and cap "
-        f"(ratio {found.ratio_generated:.2f})."
+        f"{found.variant.title}: of {rounded(found.true, 2)} missing neighbours a subject "
+        f"{rounded(found.predicted, 2)} are predicted (ratio {rounded(found.ratio_predicted, 2)}) and "
+        f"{rounded(found.generated, 2)} generated, after rounding and cap "
+        f"(ratio {rounded(found.ratio_generated, 2)})."
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
-from brainfed.reporting.rounding import signed
+from brainfed.reporting.rounding import rounded, signed
 from brainfed.reporting.scored import significant
 from brainfed.reporting.text.baselines import listed
 from brainfed.reporting.variants import ShownVariant
@@ -39,7 +39,7 @@ def homophily_sentences(table: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS
     """
     means = table[table["label"] == words.target].groupby("title", sort=False)[["found", "chance"]].mean()
     parts = [
-        f"{100 * found:.0f} % ({title}; by chance {100 * chance:.0f} %)"
+        f"{rounded(100 * found, 0)} % ({title}; by chance {rounded(100 * chance, 0)} %)"
         for title, found, chance in zip(means.index, means["found"].tolist(), means["chance"].tolist(), strict=True)
         if np.isfinite(found)
     ]

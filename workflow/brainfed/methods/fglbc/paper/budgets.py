@@ -12,7 +12,7 @@ from brainfed.methods.fglbc.paper.swa_entropy import SharesOfMean, shares_of_mea
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.panels.known import Known
-from brainfed.reporting.rounding import NONE, short
+from brainfed.reporting.rounding import NONE, short, significant_digits
 from brainfed.reporting.scored import Scored, significant
 from brainfed.reporting.tables.audit import spent
 from brainfed.reporting.tables.scores import Cell, Row
@@ -120,7 +120,7 @@ def _cells(outline: ExperimentOutline, scored: Scored, variant: ShownVariant, *,
     accuracy, auc = (scored.interval(variant.name, metric) for metric in ("accuracy", METRIC))
     cells = [
         Cell(f"{planned:g}", planned),
-        Cell(f"{epsilon:.3g}" if np.isfinite(epsilon) else NONE, epsilon, marked=epsilon > planned),
+        Cell(significant_digits(epsilon, 3) if np.isfinite(epsilon) else NONE, epsilon, marked=epsilon > planned),
         Cell(accuracy.text, accuracy.mean, _range(accuracy)),
         Cell(auc.text, auc.mean, _range(auc)),
     ]

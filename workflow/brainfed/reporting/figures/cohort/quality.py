@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from brainfed.reporting.figures.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure, titled
 from brainfed.reporting.people import used
+from brainfed.reporting.rounding import rounded, significant_digits
 
 ACCENT = "#44559a"
 ODD = "#b45309"
@@ -56,7 +57,14 @@ def _range(axes: Axes, row: int, values: np.ndarray[tuple[int], np.dtype[np.floa
     median = float(np.median(values))
     axes.plot([values.min(), values.max()], [row, row], color=ACCENT, alpha=0.5, linewidth=2.5, solid_capstyle="round")
     axes.plot(median, row, "o", color=ACCENT, markersize=5)
-    axes.annotate(f"{median:.3g}", (values.max(), row), (6, 0), textcoords="offset points", va="center", fontsize=7.5)
+    axes.annotate(
+        significant_digits(median, 3),
+        (values.max(), row),
+        (6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+    )
 
 
 def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -> Figure:
@@ -106,7 +114,8 @@ def _tsnr(axes: Axes, kept: pd.DataFrame) -> None:
     axes.axvline(float(np.median(values)), color=INK)
     axes.set_xlabel("temporal SNR, median over regions")
     axes.set_ylabel(f"subjects (of {len(values)})")
-    titled(axes, "Signal to noise", f"line: median {np.median(values):.3g}; lowest {values.min():.3g}")
+    median, lowest = significant_digits(float(np.median(values)), 3), significant_digits(float(values.min()), 3)
+    titled(axes, "Signal to noise", f"line: median {median}; lowest {lowest}")
 
 
 def _say(axes: Axes, text: str) -> None:
@@ -132,7 +141,7 @@ def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
     if by_region["min"].min() >= 1:
         note = "every region seen in every subject"
     else:
-        note = f"lowest: {by_region.index[0]}, mean {100 * by_region['mean'].iloc[0]:.1f} %"
+        note = f"lowest: {by_region.index[0]}, mean {rounded(100 * by_region['mean'].iloc[0], 1)} %"
     titled(axes, "Coverage of regions", note)
 
 

@@ -82,7 +82,7 @@ def _named(variant: ShownVariant, axis: str, shown: Sequence[ShownVariant]) -> s
 
 def _finding(shown: Sequence[ShownVariant], axis: str, ends: dict[str, float], rounds: int) -> str:
     if len(shown) == 1:
-        return f"After {rounds} rounds the accuracy is {ends[shown[0].name]:.3f}"
+        return f"After {rounds} rounds the accuracy is {rounded(ends[shown[0].name], 3)}"
     best = max(shown, key=lambda variant: ends[variant.name])
     worst = min(shown, key=lambda variant: ends[variant.name])
     return (

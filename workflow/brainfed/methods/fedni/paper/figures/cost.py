@@ -23,6 +23,7 @@ from brainfed.reporting.figures.style import (
     paper_mark,
 )
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.tables.exchanges import readable, readable_seconds
 
 PHASES = {"inpainting": "network inpainting", "classifier": "classifier"}
@@ -83,5 +84,5 @@ def _finding(title: str, costs: Sequence[PhaseCost]) -> str:
     share = 100 * first.seconds / (first.seconds + second.seconds)
     return (
         f"One run of {title} takes {readable_seconds(first.seconds)} + {readable_seconds(second.seconds)} ({where}), "
-        f"{share:.0f} % of it inpainting, {'which all folds share' if first.shared else 'anew in every fold'}"
+        f"{rounded(share, 0)} % of it inpainting, {'which all folds share' if first.shared else 'anew in every fold'}"
     )

@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from brainfed.reporting.figures.style import GENERATED, REAL, WIDE, headed, key_below, new_figure, note_figure
 from brainfed.reporting.outline import ExperimentOutline
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import read_arrays
 
@@ -66,7 +67,7 @@ def distribution_figure(outline: ExperimentOutline) -> Figure:
     grid[1, 0].set_ylim(0, None)
     grid[0, 0].set_ylabel("second principal component")
     grid[1, 0].set_ylabel("density")
-    spreads = [f"{variant.title} {100 * held[variant.name].spread:.0f} %" for variant in shown]
+    spreads = [f"{variant.title} {rounded(100 * held[variant.name].spread, 0)} %" for variant in shown]
     headed(figure, f"How far generated nodes spread, where real ones have 100 %: {', '.join(spreads)}")
     key_below(
         figure,
@@ -91,7 +92,7 @@ def _components(axes: Axes, nodes: Nodes) -> None:
         x, y = plane.transform(chosen).T
         axes.scatter(x, y, s=size, color=colour, marker=marker, alpha=0.55, linewidths=0)
     share = 100 * plane.explained_variance_ratio_.sum()
-    axes.set_xlabel(f"first principal component (both hold {share:.0f} % of the variance)")
+    axes.set_xlabel(f"first principal component (both hold {rounded(share, 0)} % of the variance)")
 
 
 def _values(axes: Axes, nodes: Nodes) -> None:

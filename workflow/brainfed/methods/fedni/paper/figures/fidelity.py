@@ -28,7 +28,7 @@ from brainfed.reporting.figures.style import (
     note_figure,
 )
 from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.rounding import signed
+from brainfed.reporting.rounding import rounded, signed
 
 FEWEST_PARENTS = 10
 """Smallest number of parents for a normal interval."""
@@ -106,8 +106,8 @@ def _calibration(axes: Axes, shown: Sequence[ShownFidelity]) -> None:
             yerr=np.nan_to_num([point.reach for point in one.calibration]), color=colour, marker=marker, markersize=5,
             linewidth=1, elinewidth=1,
         )  # fmt: skip
-    found = " \u00b7 ".join(f"{one.correlation:.2f}" for one in shown)
-    baseline = " \u00b7 ".join(f"{one.degree_correlation:.2f}" for one in shown)
+    found = " \u00b7 ".join(rounded(one.correlation, 2) for one in shown)
+    baseline = " \u00b7 ".join(rounded(one.degree_correlation, 2) for one in shown)
     axes.set(xlim=(0, right), ylim=(0, top))
     axes.set_title("How many are missing?")
     axes.set_xlabel(f"predicted number\nrank correlation {found} (number of visible ones: {baseline})")
@@ -123,7 +123,7 @@ def _rows(axes: Axes, shown: Sequence[ShownFidelity], rows: Mapping[str, str], r
             colour, marker = SERIES[number % len(SERIES)]
             found = reads(one)[row]
             y = place + 0.22 * (number - (len(shown) - 1) / 2)
-            said.append(f"{found.mean:.2f}" if found.known else "\u2013")
+            said.append(rounded(found.mean, 2) if found.known else "\u2013")
             if not found.known:
                 continue
             if np.isfinite(found.reach):

@@ -89,7 +89,7 @@ def test_a_note_on_privacy_is_printed_once_a_page(outline):
 def test_what_stands_beside_a_method_is_declared_by_its_family(outline):
     page = render(read_outline(outline, {"localgcn": ("fedgcn", "absent")}), CAPTIONS, [])
     assert "LocalGCN stands beside what it is compared with." in page
-    assert re.search(r"LocalGCN, with an AUC of 0\.\d+ \[.*?\], differs by .*? from FedGCN\.", page)
+    assert re.search(r"LocalGCN, with an AUC of 0\.\d+ \(.*?\), differs by .*? from FedGCN\.", page)
 
 
 def test_panels_have_names_of_their_own():

@@ -22,6 +22,7 @@ from brainfed.methods.fedni.paper.numbers import (
     paper_cohort,
 )
 from brainfed.methods.fedni.paper.printed import printed_value
+from brainfed.methods.fedni.paper.table_v import paper_rows
 from brainfed.methods.inpainter import inpainter_of
 from brainfed.methods.registry import METHODS
 from brainfed.reporting.scored import Scored

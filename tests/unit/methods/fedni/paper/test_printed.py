@@ -4,7 +4,6 @@ from dataclasses import asdict, replace
 
 import pandas as pd
 import pytest
-from brainfed.methods.fedni.paper.beside import paper_rows
 
 from brainfed.configuration.shipped import shipped_settings
 from brainfed.configuration.stages.registry import stage_settings

@@ -21,11 +21,10 @@ from brainfed.reporting.figures.connectivity.strongest import _kept_apart, brain
 from brainfed.reporting.figures.graphs.homophily import degrees_figure, graph_figure, homophily_figure
 from brainfed.reporting.figures.scores.leakage import leakage_figure
 from brainfed.reporting.figures.style import FAINT, INK, drawing, save_svg
-from brainfed.reporting.places import PLACES
 from brainfed.reporting.tables.audit import Leak
 from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.tables.sites import site_trace_table
-from brainfed.reporting.variants import FAMILY_COLOURS, ShownVariant, Twin
+from brainfed.reporting.variants import PLACES, ShownVariant, Twin
 
 TWINS = {"alone": Twin("localgcn"), "pooled": Twin("ridge-central")}
 VARIANTS = [
@@ -332,6 +331,6 @@ def luminance(colour):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-@pytest.mark.parametrize("colour", [*FAMILY_COLOURS.values(), *(colour for _, colour in PLACES.values()), FAINT, INK])
+@pytest.mark.parametrize("colour", [*(colour for _, colour in PLACES.values()), FAINT, INK])
 def test_a_colour_of_words_stands_out_from_white(colour):
     assert 1.05 / (luminance(colour) + 0.05) >= 4.5

@@ -30,7 +30,7 @@ from brainfed.reporting.rounding import rounded, short, signed, significant_digi
 from brainfed.reporting.software import software_of
 from brainfed.reporting.tables.audit import AuditTable
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
-from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
+from brainfed.reporting.variants import places
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
 
@@ -94,7 +94,7 @@ def render(
         chapters=chapters,
         metrics=[METRIC_TITLES[metric] for metric in METRICS],
         metric_titles=METRIC_TITLES,
-        families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
+        places=places,
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
         fewest=FEWEST,
         audited=bool(audits),

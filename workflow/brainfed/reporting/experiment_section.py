@@ -7,6 +7,7 @@ from brainfed.cohort.class_words import ClassWords
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline
 from brainfed.reporting.panels.known import Known, read_known
 from brainfed.reporting.panels.panel import RESULTS, Panel, ShownPanel, applicable
+from brainfed.reporting.panels.situation import situation
 from brainfed.reporting.pictures import Picture
 from brainfed.reporting.text.answer import Answer
 from brainfed.reporting.text.answer_words import sentences, verdict
@@ -94,9 +95,7 @@ def experiment_section(
         setting=_setting(outline, known.words, known.institutions, known.runs),
         protocol=_protocol(outline, known.words),
         verdict=(known.finding or verdict(known.answer)) if null is None else null_verdict(null),
-        first=first_screen(known.answer, known.words, cohort.kind, known.institutions, known.tested)
-        if null is None and not known.finding
-        else None,
+        first=first_screen(known.answer, known.words, situation(known)) if null is None and not known.finding else None,
         sentences=_sentences(known) if null is None else null_sentences(null),
         answer=known.answer,
         runs=known.runs,

@@ -1,26 +1,12 @@
-"""Where methods train, in words and colours: pooled data, federated, alone."""
+"""Methods in front: coloured where all others are grey."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 
-from brainfed.reporting.figures.style import FAINT
 from brainfed.reporting.intervals import best
 from brainfed.reporting.text.answer import ALONE, POOLED, Answer
 from brainfed.reporting.variants import ShownVariant
-
-PLACES = {"central": ("pooled data", "#0072b2"), "federated": ("federated", "#bf5300"), "local": ("alone", "#007a5a"),
-          "public": ("public subjects", FAINT), "baseline": ("no {unread}", FAINT)}  # fmt: skip
-"""Place of training -> its words and colour."""
-
-
-def place_of(variant: ShownVariant) -> str:
-    """A key of `PLACES`."""
-    if variant.family == "baseline":
-        return "baseline"
-    if variant.topology == "central" and not variant.pools:
-        return "public"
-    return variant.topology or ("federated" if variant.family == "federated" else "central")
 
 
 def in_front(answer: Answer) -> list[ShownVariant]:
@@ -35,7 +21,7 @@ def strongest_by_place(runs: pd.DataFrame, variants: Sequence[ShownVariant]) -> 
     """The federated, the pooled and the local variant with the highest mean AUC, without controls and poisoned ones."""
     found = []
     for place in ("federated", "central", "local"):
-        there = [one for one in variants if place_of(one) == place and not one.is_control and not one.is_poisoned]
+        there = [one for one in variants if one.place == place and not one.is_control and not one.is_poisoned]
         name = best(runs, [one.name for one in there], "auc")
         found += [one for one in there if one.name == name]
     return found

@@ -9,8 +9,17 @@ from brainfed.cohort.class_words import ClassWords
 from brainfed.reporting.sweep_titles import label_in_words, without_sweep
 from brainfed.runtime.settings import flat_settings
 
-FAMILY_COLOURS = {"baseline": "#6b7280", "linear": "#0072b2", "graph": "#007a5a", "federated": "#bf5300"}
-FAMILY_TITLES = {
+FAMILIES = ("baseline", "linear", "graph", "federated")
+"""Families of methods in the order of tables and figures."""
+PLACES = {
+    "baseline": ("no {unread}", "#6b7280"),
+    "local": ("alone", "#007a5a"),
+    "central": ("pooled data", "#0072b2"),
+    "public": ("public subjects", "#6b7280"),
+    "federated": ("federated", "#bf5300"),
+}
+"""Place where a method trains -> its words and colour, in the order of legends."""
+TITLES = {
     "baseline": "no imaging",
     "linear": "linear models",
     "graph": "networks, no federation",
@@ -23,6 +32,7 @@ TITLES = {
     "fedgnn-dp": "FedGNN + DP",
     "fedgnn-no-dp": "FedGNN, no DP",
     "fglbc-no-dp": "FGLBC, no DP",
+    "logistic-fedavg": "Logistic, FedAvg",
     "tangent-local": "Tangent space (local)",
     "tangent-central": "Tangent space (central)",
 }
@@ -151,9 +161,18 @@ class ShownVariant:
         return (self.stages.get(stage, {}) if stage else self.settings).get(name)
 
     @property
+    def place(self) -> str:
+        """Where it trains: a key of `PLACES`."""
+        if self.family == "baseline":
+            return "baseline"
+        if self.topology == "central" and not self.pools:
+            return "public"
+        return self.topology or ("federated" if self.family == "federated" else "central")
+
+    @property
     def colour(self) -> str:
-        """The colour of its family."""
-        return FAMILY_COLOURS[self.family]
+        """The colour of the place where it trains."""
+        return PLACES[self.place][1]
 
     @property
     def is_control(self) -> bool:
@@ -222,12 +241,9 @@ def _with_words(title: str, words: Sequence[str]) -> str:
 
 def by_family(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
     """The variants in the order of the families, inside a family in the order given."""
-    order = list(FAMILY_COLOURS)
-    return sorted(variants, key=lambda variant: order.index(variant.family))
+    return sorted(variants, key=lambda variant: FAMILIES.index(variant.family))
 
 
-def families(words: ClassWords) -> dict[str, tuple[str, str]]:
-    """Family -> its words and colour."""
-    return {
-        name: (FAMILY_TITLES[name].replace("imaging", words.unread), colour) for name, colour in FAMILY_COLOURS.items()
-    }
+def places(words: ClassWords) -> dict[str, tuple[str, str]]:
+    """Place where a method trains -> its words and colour."""
+    return {name: (title.format(unread=words.unread), colour) for name, (title, colour) in PLACES.items()}

@@ -7,6 +7,7 @@ import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.pooled.confusion import confusion_table
+from brainfed.evaluation.predictions import class_names
 from brainfed.reporting.charts.style import height_of, shown_ones, tooltip
 from brainfed.reporting.figures.style import COLD
 from brainfed.reporting.rounding import rounded
@@ -31,9 +32,8 @@ def confusion_chart(
     """
     repeats = int(predictions["repeat"].nunique())
     found = confusion_table(predictions)
-    names = dict(zip(sorted(set(found["label"]), key=list(found["label"]).index), words.shown, strict=False))
-    short = {name: _short(words, code) for name, code in names.items()}
-    order = [name for name, _ in sorted(names.items(), key=lambda each: -each[1])]
+    short = {name: _short(words, code) for code, name in enumerate(class_names(predictions))}
+    order = list(reversed(short))
     titles = {variant.name: variant.title for variant in by_family(variants)}
     table = pd.DataFrame(
         {

@@ -7,8 +7,7 @@ import altair as alt
 import pandas as pd
 
 from brainfed.reporting.charts.style import Panel, shown_ones, tooltip
-from brainfed.reporting.places import PLACES, place_of
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.variants import PLACES, ShownVariant
 
 UNIT = alt.Scale(domain=[0, 1], nice=False)
 TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1]
@@ -82,13 +81,13 @@ def curve_layers(
     """
     coloured = [variant for variant in front if variant in shown]
     names = [variant.name for variant in coloured]
-    titles = {one.name: f"{PLACES[place_of(one)][0]}: {one.title}, {notes[one.name]}" for one in coloured}
+    titles = {one.name: f"{PLACES[one.place][0]}: {one.title}, {notes[one.name]}" for one in coloured}
     _, kept = shown_ones()
     base = alt.Chart(curves.data).transform_filter(kept)
     pointed = alt.selection_point(on="pointerover", fields=["variant"], empty=False, clear="pointerout")
     grey = base.transform_filter(alt.FieldOneOfPredicate("variant", [one.name for one in shown if one not in coloured]))
     mine = base.transform_filter(alt.FieldOneOfPredicate("variant", names))
-    scale = alt.Scale(domain=names, range=[PLACES[place_of(one)][1] for one in coloured])
+    scale = alt.Scale(domain=names, range=[one.colour for one in coloured])
     colour = alt.Color(
         "variant:N",
         scale=scale,

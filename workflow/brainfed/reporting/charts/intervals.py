@@ -97,12 +97,12 @@ def interval_panel(
         legend=alt.Legend(title=None, orient="top", labelExpr=f"{words}[datum.label]") if legend else None,
     )
     tip = tooltip("method", "shown", "95 % interval", "runs")
-    bars = base.mark_rule(strokeWidth=3, opacity=0.55).encode(
+    bars = base.mark_rule(strokeWidth=3, opacity=0.7).encode(
         x=alt.X("low:Q", scale=across, title=title), x2="high:Q", y=y, color=colour, tooltip=tip
     )
     dots = base.mark_point(size=62, filled=True, opacity=1, strokeWidth=2).encode(
         x="mean:Q", y=y, stroke=colour, tooltip=tip,
-        fill=alt.condition("datum.hollow", alt.value("white"), colour),
+        fill=alt.condition("datum.hollow", alt.value(alt.expr("background")), colour),
     )  # fmt: skip
     texts = base.mark_text(align="left", dx=8).encode(x=alt.value(width), y=y, text="shown:N")
     layers = [_line(zero, zero_title, dash=[2, 3])]

@@ -12,7 +12,7 @@ from brainfed.reporting.charts.scores import PANEL
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.intervals import interval
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant, by_family, families
+from brainfed.reporting.variants import ShownVariant, by_family, places
 
 SPECIFICITIES = (0.8, 0.95)
 SPACING = 62
@@ -40,11 +40,11 @@ def operating_chart(
         if not shown:
             return None
         found = {variant.name: interval(runs, variant.name, "sensitivity", ratio, "pooled") for variant in shown}
-        rows = [IntervalRow(one, found[one.name], one.family, rounded(found[one.name].mean, 2)) for one in shown]
+        rows = [IntervalRow(one, found[one.name], one.place, rounded(found[one.name].mean, 2)) for one in shown]
         chance = 1 - specificity
         panels.append(
             interval_panel(
-                rows, f"sensitivity at a specificity of {rounded(specificity, 2)}", families(words), width=PANEL,
+                rows, f"sensitivity at a specificity of {rounded(specificity, 2)}", places(words), width=PANEL,
                 zero=chance, named=number == 0,
             )
         )  # fmt: skip

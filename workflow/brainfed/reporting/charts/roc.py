@@ -44,7 +44,7 @@ def roc_chart(
     if not shown:
         return None
     means = {name: _mean(list(curves.values())) for name, curves in found.items()}
-    titles = {one.name: f"AUC {rounded(_area(means[one.name]), 2)}" for one in shown}
+    titles = {one.name: f"AUC of pooled {words.subjects} {rounded(_area(means[one.name]), 2)}" for one in shown}
     data = pd.concat([_points(one, means[one.name], titles[one.name]) for one in shown], ignore_index=True)
     curves = curves_chart(
         Curves(data, "fpr", "tpr", ("method", "score"), "low", "high"), shown, front, titles, SQUARE,

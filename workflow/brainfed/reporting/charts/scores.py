@@ -11,12 +11,11 @@ from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
 from brainfed.reporting.charts.style import Panel, shown_ones
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.metric_titles import METRIC_TITLES, SHOWN_METRICS
-from brainfed.reporting.places import PLACES, place_of
 from brainfed.reporting.rounding import SIGNIFICANT, signed
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import Answer
 from brainfed.reporting.text.baselines import MethodBeside
-from brainfed.reporting.variants import ShownVariant, by_family, families
+from brainfed.reporting.variants import ShownVariant, by_family, places
 
 CHANCE = 0.5
 NAMED, PANEL = 700, 330
@@ -36,17 +35,15 @@ def headline_chart(
     scores = _headline_rows(answer, beside)
     if not scores:
         return None
-    places = {place: (title.format(unread=words.unread), colour) for place, (title, colour) in PLACES.items()}
+    groups = places(words)
     if answer.unseen:
-        places["local"] = ("other sites\u2019 models, averaged", places["local"][1])
+        groups["local"] = ("other sites\u2019 models, averaged", groups["local"][1])
     rows = [
-        IntervalRow(
-            variant, score, place_of(variant), score.text, title=f"{places[place_of(variant)][0]}: {variant.title}"
-        )
+        IntervalRow(variant, score, variant.place, score.text, title=f"{groups[variant.place][0]}: {variant.title}")
         for variant, score in scores
     ]
     title = "AUC, mean over institutions and runs, with its corrected 95 % interval"
-    panel = interval_panel(rows, title, places, width=NAMED, zero=CHANCE, zero_title="chance", named=True, legend=False)
+    panel = interval_panel(rows, title, groups, width=NAMED, zero=CHANCE, zero_title="chance", named=True, legend=False)
     return panel.add_params(shown_ones()[0])
 
 
@@ -61,9 +58,9 @@ def forest_chart(
         runs = max(score.runs for score in scores.values())
         panels.append(
             interval_panel(
-                [IntervalRow(one, scores[one.name], one.family, scores[one.name].text) for one in shown],
+                [IntervalRow(one, scores[one.name], one.place, scores[one.name].text) for one in shown],
                 f"{METRIC_TITLES[metric]} (mean of {runs} runs)",
-                families(words),
+                places(words),
                 width=PANEL,
                 zero=CHANCE,
                 reference=scores[reference].mean if reference in scores else None,
@@ -96,9 +93,9 @@ def differences_chart(
             found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
             holds = float(test["p_holm"]) < SIGNIFICANT
             text = signed(found.mean, found.digits) + (" *" if holds else "")
-            rows.append(IntervalRow(variant, found, variant.family, text, hollow=not holds))
+            rows.append(IntervalRow(variant, found, variant.place, text, hollow=not holds))
         title = f"difference in {METRIC_TITLES[metric]}"
-        panels.append(interval_panel(rows, title, families(words), width=PANEL, zero=0, named=number == 0))
+        panels.append(interval_panel(rows, title, places(words), width=PANEL, zero=0, named=number == 0))
     return _beside(panels)
 
 

@@ -7,9 +7,8 @@ import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.charts.style import shown_ones, tooltip
-from brainfed.reporting.places import PLACES, place_of
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.variants import PLACES, ShownVariant
 
 PANEL, STEP = 640, 13
 """Pixels of the axis, and of one dot of a row."""
@@ -31,7 +30,7 @@ def subgroups_chart(
     shown = [variant for variant in front if (scores["variant"] == variant.name).any()]
     if not shown:
         return None
-    titles = {variant.name: f"{PLACES[place_of(variant)][0]}: {variant.title}" for variant in shown}
+    titles = {variant.name: f"{PLACES[variant.place][0]}: {variant.title}" for variant in shown}
     table = scores[scores["variant"].isin(list(titles))].rename(columns={"low": "bottom", "high": "top"})
     table = table.assign(
         method=table["variant"].map(titles),
@@ -50,7 +49,7 @@ def subgroups_chart(
     across = alt.Scale(domain=[max(min(ends) - 0.02, 0), min(max(ends) + 0.02, 1)], nice=False, zero=False)
     colour = alt.Color(
         "method:N",
-        scale=alt.Scale(domain=list(titles.values()), range=[PLACES[place_of(one)][1] for one in shown]),
+        scale=alt.Scale(domain=list(titles.values()), range=[one.colour for one in shown]),
         legend=alt.Legend(title=None, orient="top"),
     )
     y = alt.Y("row:N", sort=list(table["row"].unique()), axis=alt.Axis(title=None, labelPadding=8))

@@ -11,7 +11,7 @@ from brainfed.reporting.charts.style import shown_ones, tooltip
 from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
-from brainfed.reporting.variants import ShownVariant, by_family, families
+from brainfed.reporting.variants import ShownVariant, by_family, places
 
 WIDTH, HEIGHT = 700, 380
 NOTHING = 100
@@ -49,7 +49,7 @@ def traffic_chart(
         leaves = SINGLE if single else (SUMS if sent else NONE)
         rows.append(
             {
-                "variant": variant.name, "method": variant.title, "family": variant.family,
+                "variant": variant.name, "method": variant.title, "group": variant.place,
                 "place": max(sent, NOTHING), "auc": round(score.mean, 4), "AUC": str(score),
                 "sent": readable_bytes(sent) if sent else "nothing", "leaves": leaves.format(subjects=words.subjects),
             }
@@ -57,8 +57,8 @@ def traffic_chart(
     if not rows:
         return None
     table = pd.DataFrame(rows)
-    held = [family for family in families(words) if family in set(table["family"])]
-    named = families(words)
+    named = places(words)
+    held = [group for group in named if group in set(table["group"])]
     shapes = [leaves.format(subjects=words.subjects) for leaves in SHAPES]
     _, kept = shown_ones()
     reach = (NOTHING / 2, 3 * max(float(table["place"].max()), 1e6))
@@ -80,7 +80,7 @@ def traffic_chart(
     marks = base.mark_point(size=90, filled=True, opacity=0.85).encode(
         x=across, y=up, tooltip=tooltip("method", "AUC", "sent", "leaves"),
         color=alt.Color(
-            "family:N", scale=alt.Scale(domain=held, range=[named[family][1] for family in held]),
+            "group:N", scale=alt.Scale(domain=held, range=[named[group][1] for group in held]),
             legend=alt.Legend(title=None, labelExpr=f"{({one: named[one][0] for one in held})}[datum.label]"),
         ),
         shape=alt.Shape(

@@ -28,7 +28,7 @@ def methods_paragraph(
     return " ".join(
         [
             _cohort(cohort),
-            f"{experiment.setting[0].upper()}{experiment.setting[1:]}.",
+            f"Design: {experiment.setting}.",
             experiment.protocol,
             f"Compared were {listed(_titles(experiment), 'and')}.",
             f"Scores are means over institutions and {experiment.runs} runs, a run being {experiment.run}; intervals "
@@ -41,9 +41,10 @@ def methods_paragraph(
 
 def _cohort(cohort: CohortSection) -> str:
     left = cohort.attrition.left_out
-    reasons = listed([f"{count} {reason}" for reason, count in left], "and")
+    reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left], "and")
+    total = sum(count for _, count in left)
     excluded = (
-        f" Left out were {sum(count for _, count in left)} of {cohort.attrition.listed}: {reasons}." if left else ""
+        f" Of {cohort.attrition.listed} subjects in the table, {total} were left out ({reasons})." if left else ""
     )
     read = FEATURES[cohort.kind].format(atlas=cohort.atlas, regions=cohort.connectivity.get("regions", ""))
     made = "simulated cohort" if cohort.simulated else "cohort"

@@ -112,8 +112,8 @@ def _classes(found: ClassesBySite | None, words: ClassWords) -> str:
     if found.one_class:
         alone = f" At {found.one_class} of {found.sites} sites all subjects have one {target}."
     return (
-        f"Site and {target}: the more frequent {target} of each site is right for {_percent(found.guessed)} of the "
-        f"subjects, that of the whole cohort for {_percent(found.chance)} (Cram\u00e9r\u2019s V = "
+        f"Site and {target}: guessing each site\u2019s more frequent {target} is right for {_percent(found.guessed)} of "
+        f"the subjects, guessing that of the whole cohort for {_percent(found.chance)} (Cram\u00e9r\u2019s V = "
         f"{rounded(found.v, 2)}; chi-square test, {p_value(found.p)}).{alone}"
     )
 
@@ -131,17 +131,15 @@ def _site(found: Confounds, words: ClassWords) -> list[str]:
     accuracy, chance = _percent(found.identified.accuracy), _percent(found.identified.chance)
     if found.identified.above_chance:
         said = [
-            f"The site is identified from what the graph compares (a summary of {found.features}): {accuracy} of the "
-            f"subjects at sites with {FEWEST} or more are assigned to their own site, where naming the largest site is "
-            f"right for {chance}. A method can therefore learn the site in place of the {words.target}, as far as the "
-            "two go together."
+            f"Site and {found.features}: a model names the site from a summary of {found.features} for {accuracy} of the "
+            f"subjects at sites with {FEWEST} or more, where naming the largest site is right for {chance}. A method can "
+            f"therefore learn the site in place of the {words.target}, as far as the two go together."
         ]
         end = ": that is one number a subject, which can hide what many connections show together."
     else:
         said = [
-            f"The site is not identified from what the graph compares (a summary of {found.features}) "
-            f"better than by naming the largest site ({accuracy} of the subjects at sites with {FEWEST} or more, "
-            f"against {chance})."
+            f"Site and {found.features}: a model names the site from a summary of {found.features} no better than by "
+            f"naming the largest site ({accuracy} of the subjects at sites with {FEWEST} or more, against {chance})."
         ]
         end = "."
     return [*said, f"The site {summary}{end}"] if summary else said
@@ -159,8 +157,8 @@ def _motion(motion: Sequence[tuple[GroupDifference, ClassWords]]) -> str:
         for found, words in motion
     )
     return (
-        f"Motion and {target}: {compared}. The method \u201cmotion\u201d shows "
-        f"how well motion alone predicts the {target}, where it is among those of a table."
+        f"Motion and {target}: {compared}. The score of the baseline \u201cMotion\u201d, where it was run, is that of "
+        "motion alone."
     )
 
 

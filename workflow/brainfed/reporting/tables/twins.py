@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from brainfed.reporting.intervals import Interval
+from brainfed.reporting.rounding import EXACT
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import METRIC
 from brainfed.reporting.text.baselines import listed
@@ -40,6 +41,11 @@ class TwinRow:
     accuracy: Interval | None = None
     better: tuple[int, int] = (0, 0)
     missing: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether method and twin have one AUC in every run."""
+        return self.auc is not None and self.auc.constant and not round(self.auc.mean, EXACT)
 
 
 def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFrame) -> list[TwinRow]:

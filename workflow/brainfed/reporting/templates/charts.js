@@ -4,10 +4,15 @@ const charts = [...document.querySelectorAll("script.chart")].map((held) => ({
   frame: held.previousElementSibling,
   still: held.previousElementSibling.firstElementChild,
   results: held.closest("[id^='results-']")?.id,
-  specification: () => JSON.parse(held.textContent),
+  specification: () => JSON.parse(painted(held.textContent)),
 }));
 const hiddenIn = new Map();
 const showStill = (chart) => chart.frame.replaceChildren(chart.still);
+const BRIGHT = { "#bf5300": "#ff9a4d", "#0072b2": "#5cb8ff", "#007a5a": "#35c79b", "#6b7280": "#aab4c0" };
+function painted(text) {
+  if (!dark.matches) return text;
+  return text.replace(/#[0-9a-f]{6}/g, (colour) => BRIGHT[colour] ?? colour);
+}
 async function showChart(chart) {
   const config = styles[dark.matches ? "dark" : "light"];
   const place = document.createElement("div");

@@ -7,6 +7,7 @@ const encodings = (part) => marksOf(part).map((mark) => mark.encoding ?? {});
 const hasRows = (part) => encodings(part).some(({ y }) => y?.type === "nominal");
 const numbersOf = (part) => encodings(part).filter(({ x }) => x?.value === part.width).length;
 function slim(part, room) {
+  if (part.layer) part.layer = part.layer.filter((mark) => mark.encoding?.x?.field !== "left");
   const rows = hasRows(part);
   const numbers = numbersOf(part);
   const beside = rows ? LABELS + (numbers ? 12 + 50 * Math.max(1, Math.min(numbers, 2)) : 12) : SLIM.axis;
@@ -16,7 +17,7 @@ function slim(part, room) {
     if (encoding.x && "axis" in encoding.x) Object.assign(encoding.x.axis ?? {}, { tickCount: 4, labelOverlap: true });
     if (encoding.y?.type === "nominal") {
       encoding.y.axis = { ...encoding.y.axis, labels: true, labelLimit: LABELS, labelFontSize: SLIM.labels,
-        labelExpr: "split(datum.label, ': ')", labelPadding: 6 };
+        labelExpr: "split(replace(datum.label, / \\((?=[a-z])/, ': ('), ': ')", labelPadding: 6 };
     }
     for (const channel of ["color", "stroke", "fill", "shape"]) {
       if (encoding[channel]?.legend) {

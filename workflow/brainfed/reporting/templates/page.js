@@ -44,3 +44,17 @@ addEventListener("load", openTarget);
 document.addEventListener("click", ({ target }) => {
   if (target.closest("a")?.hash === location.hash && location.hash) openTarget();
 });
+const heads = () => [...document.querySelectorAll("table.sortable thead th")];
+addEventListener("beforeprint", () => heads().forEach((head) => {
+  const button = head.querySelector("button");
+  if (!button) return;
+  head.before(Object.assign(document.createComment("button"), { button }));
+  button.replaceWith(...button.childNodes);
+}));
+addEventListener("afterprint", () => heads().forEach((head) => {
+  const held = head.previousSibling;
+  if (!held?.button) return;
+  held.button.append(...head.childNodes);
+  head.append(held.button);
+  held.remove();
+}));

@@ -2,17 +2,41 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from brainfed.cohort.class_words import ClassWords
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.rounding import EXACT, signed
-from brainfed.reporting.text.answer import ALONE, POOLED, SIDES, TWIN_ALONE, TWIN_POOLED, Answer, Comparison
-from brainfed.reporting.text.answer_words import graded
+from brainfed.reporting.rounding import EXACT, rounded, signed
+from brainfed.reporting.text.answer import (
+    ALONE,
+    NO_IMAGING,
+    POOLED,
+    SIDES,
+    TWIN_ALONE,
+    TWIN_POOLED,
+    Answer,
+    Comparison,
+)
 from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant
 
 NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DATA = {"connectivity": "brain scans", "morphometry": "measures of brain anatomy", "graphs": "graphs"}
 """Kind of a cohort -> what its institutions hold."""
+CHANCE = 0.5
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that a reader should know beside the answer.
+
+    Attributes:
+        title: what it is about, in a word or two.
+        text: one or two sentences.
+    """
+
+    title: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -22,34 +46,57 @@ class FirstScreen:
     Attributes:
         question: what the experiment asks.
         answer: AUCs of the best federated method, of the same model on pooled data, and alone.
-        sure: what was tested, and what the data cannot rule out, a sentence each.
+        facts: on whom, how sure, what it is good for, what it gives away.
     """
 
     question: str
     answer: str
-    sure: tuple[str, ...]
+    facts: tuple[Fact, ...]
 
 
-def first_screen(
-    answer: Answer, words: ClassWords, kind: str, institutions: int, tested: TestedPeople
-) -> FirstScreen | None:
+@dataclass(frozen=True)
+class Situation:
+    """What the first screen reads beside the answer.
+
+    Attributes:
+        kind: of the cohort's features: `connectivity`, `morphometry` or `graphs`.
+        institutions: their number in a repeat.
+        drawn: how the split makes them, as `split.institutions`.
+        subjects: `1,035 people of 20 sites (505 patients, 530 controls)`.
+        tested: numbers of tested subjects.
+        found: share of patients that the chosen method finds, and share of controls that it clears; None of more than
+            two classes.
+        leak: AUC of the stronger attack on the chosen method's training subjects, with its bounds; None: not attacked.
+        guaranteed: whether the chosen method has a privacy guarantee.
+    """
+
+    kind: str
+    institutions: int
+    drawn: str
+    subjects: str
+    tested: TestedPeople
+    found: tuple[float, float] | None = None
+    leak: tuple[float, float, float] | None = None
+    guaranteed: bool = False
+
+
+def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> FirstScreen | None:
     """The first screen of an experiment; None without a federated method that has an AUC.
 
     Args:
         answer: its methods.
         words: nouns of the cohort.
-        kind: `connectivity`, `morphometry` or `graphs`.
-        institutions: their number in a repeat.
-        tested: numbers of tested subjects.
+        situation: the rest.
     """
     if answer.chosen is None or answer.score is None:
         return None
     alone = _first(answer, TWIN_ALONE, ALONE)
     pooled = _first(answer, TWIN_POOLED, POOLED)
+    facts = [_whom(situation, words), _sure(answer, pooled, alone), *_use(answer, situation, words)]
     return FirstScreen(
-        question(words, kind, institutions, unseen=answer.unseen),
-        _answer(answer, pooled, alone),
-        tuple(_sure(answer, pooled, alone, tested)),
+        question(words, situation.kind, situation.institutions, unseen=answer.unseen),
+        _answer(answer, pooled, alone, words.modality or DATA[situation.kind]),
+        (*facts, *_privacy(situation)),
     )
 
 
@@ -76,26 +123,23 @@ def _first(answer: Answer, *roles: str) -> Comparison | None:
     return next((found for role in roles if (found := answer.against(role)) is not None), None)
 
 
-def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None) -> str:
+def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, data: str) -> str:
     """One sentence of three AUCs."""
     assert answer.chosen is not None and answer.score is not None
-    others = "from the other sites\u2019 own models" if answer.unseen else "alone"
-    compared = ((pooled, "pooled", "on pooled data"), (alone, "alone", others))
+    others = "from the other sites\u2019 own models" if answer.unseen else "in each institution alone"
     parts: list[str] = []
-    named = ""
-    for found, side, where in compared:
+    for found, side, where in ((pooled, "pooled", "on pooled data"), (alone, "alone", others)):
         if found is not None:
-            name = _model(found, answer.chosen, side)
-            parts.append(f"{'' if name == named else f'{name} reaches '}{_shown(found.score)} {where}")
-            named = name
-    said = f"{answer.chosen.title} reaches an AUC of {_shown(answer.score)} together"
-    return f"{said}; {' and '.join(parts)}." if parts else f"{said}."
+            parts.append(f"{_model(found, answer.chosen, side)}{_shown(found.score)} {where}")
+    shared = data.split()[-1]
+    said = f"Without sharing {shared}, {answer.chosen.title} reaches an AUC of {_shown(answer.score)}"
+    return f"{said}; {', '.join(parts)}." if parts else f"{said}."
 
 
 def _model(found: Comparison, chosen: ShownVariant, side: str) -> str:
-    """The same model; the title of another one where the method has no such twin."""
+    """Nothing for the same model; the title of another one where the method has no such twin."""
     same = SIDES[side] in found.roles and not chosen.twin(side).other_model
-    return "the same model" if same else found.other.title
+    return "" if same else f"{found.other.title} "
 
 
 def _shown(score: Interval) -> str:
@@ -103,27 +147,72 @@ def _shown(score: Interval) -> str:
     return score.text if score.constant else str(score)
 
 
-def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None, tested: TestedPeople) -> list[str]:
-    said = [tested.sentence]
+def _whom(situation: Situation, words: ClassWords) -> Fact:
+    """The subjects, and what of the institutions is made up."""
+    dealt = {
+        "random": f", dealt at random into {situation.institutions} institutions, which are therefore alike; real ones "
+        "differ more",
+        "consecutive": f", in {situation.institutions} institutions",
+        "sites": f"; every {words.site} is an institution",
+        "site_groups": f"; an institution is a group of {words.site}s",
+    }[situation.drawn]
+    return Fact("On whom", f"{situation.subjects}{dealt}. {situation.tested.sentence}")
+
+
+def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None) -> Fact:
+    said = ["Brackets hold 95 % intervals."]
     said += [
-        f"Together minus {beside}: {_range(found.difference)}."
-        for found, beside in ((pooled, "pooled"), (alone, "alone"))
+        f"Federated minus {beside}: {_range(found.difference)}."
+        for found, beside in ((alone, "alone"), (pooled, "pooled"))
         if found is not None
     ]
+    if answer.score is not None and answer.score.constant:
+        said.append(f"An AUC of {answer.score.text} in every test has no interval, and is no certainty.")
     if answer.candidates > 1:
         assert answer.chosen is not None
         said.append(
-            f"{answer.chosen.title} has the highest AUC of {answer.candidates} federated methods, and this choice "
-            "favours it a little."
+            f"{answer.chosen.title} scored highest of {answer.candidates} federated methods on the same "
+            f"{'data' if answer.unseen else 'tests'}, so its AUC is a little too high."
         )
-    return said
+    return Fact("How sure", " ".join(said))
+
+
+def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:
+    """What the scores mean for one subject, and what is reached without the data in question."""
+    said = []
+    if situation.found is not None:
+        finds, clears = (f"{rounded(100 * share, 0)}\u00a0%" for share in situation.found)
+        said.append(
+            f"At its usual cut-off it recognises {finds} of the {words.many[1]} and {clears} of the {words.many[0]}."
+        )
+    plain = answer.against(NO_IMAGING)
+    if plain is not None and np.isfinite(plain.score.mean):
+        said.append(f"Without {words.unread}, {plain.other.title} reaches an AUC of {_shown(plain.score)}.")
+    return [Fact("How useful", " ".join(said))] if said else []
+
+
+def _privacy(situation: Situation) -> list[Fact]:
+    if situation.leak is None:
+        return []
+    auc, low, high = situation.leak
+    shown = f"{rounded(auc, 2)} [{rounded(low, 2)}, {rounded(high, 2)}]"
+    if low > CHANCE:
+        said = (
+            "The trained model gives away who was in its training data: an attack that knows somebody\u2019s data and "
+            f"label reaches an AUC of {shown}."
+        )
+    else:
+        said = f"An attack that asks who was in the training data is near chance, with an AUC of {shown}."
+    end = "" if situation.guaranteed else " The method has no formal privacy guarantee."
+    return [Fact("How private", f"{said}{end}")]
 
 
 def _range(found: Interval) -> str:
-    """What the data allow."""
+    """A difference with its interval in words."""
     if found.few or not found.known:
         return f"{signed(found.mean, found.digits)}; {found.counted}, too few for an interval"
     if found.constant:
         zero = not round(found.mean, EXACT)
-        return f"{'no difference' if zero else signed(found.mean, found.digits)} in every one of {found.counted}"
-    return f"{signed(found.mean, found.digits)}; the data allow {graded(found)}"
+        return f"{'equal' if zero else signed(found.mean, found.digits)} in all {found.counted}"
+    low, high = (signed(value, found.digits) for value in (found.low, found.high))
+    return f"{signed(found.mean, found.digits)} [{low}, {high}]"

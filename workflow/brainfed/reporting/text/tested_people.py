@@ -16,6 +16,7 @@ class TestedPeople:
         runs: folds of all repeats.
         noun: what is tested.
         folds: whether a repeat has several.
+        repeats: their number.
     """
 
     fold: tuple[int, int, int]
@@ -23,13 +24,19 @@ class TestedPeople:
     runs: int
     noun: str = "people"
     folds: bool = True
+    repeats: int = 1
 
     @property
     def sentence(self) -> str:
-        """Number of tested subjects of a fold and of one institution, and number of runs."""
-        people = f"A {'fold' if self.folds else 'repeat'} tests {_range(self.fold)} {self.noun}"
-        inside = "" if self.fold == self.institution else f", {_range(self.institution)} of them in one institution"
-        return f"{people}{inside}; the scores are means over {self.runs} run{'s' if self.runs != 1 else ''}."
+        """How often each subject is tested, the number of tests, and their sizes."""
+        tests = f"{self.runs} test{'s' if self.runs != 1 else ''} of {_range(self.fold)} {self.noun}"
+        inside = "" if self.fold == self.institution else f", {_range(self.institution)} in each institution"
+        pronoun = "it" if self.noun == "graphs" else "them"
+        if not self.folds:
+            return f"Scores are means over {tests}{inside}, by models that did not train on {pronoun}."
+        each = "Every graph" if self.noun == "graphs" else "Everybody"
+        often = {1: "once", 2: "twice"}.get(self.repeats, f"{self.repeats} times")
+        return f"{each} is tested {often}, by a model that did not train on {pronoun}: {tests}{inside}."
 
 
 def count_tested(splits: pd.DataFrame, noun: str = "people") -> TestedPeople:
@@ -41,7 +48,8 @@ def count_tested(splits: pd.DataFrame, noun: str = "people") -> TestedPeople:
     """
     folds = splits.groupby(["repeat", "fold"]).size()
     inside = splits.groupby(["repeat", "fold", "institution"]).size()
-    return TestedPeople(_spread(folds), _spread(inside), len(folds), noun, splits["fold"].nunique() > 1)
+    several, repeats = splits["fold"].nunique() > 1, int(splits["repeat"].nunique())
+    return TestedPeople(_spread(folds), _spread(inside), len(folds), noun, several, repeats)
 
 
 def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:
@@ -50,4 +58,4 @@ def _spread(counts: "pd.Series[int]") -> tuple[int, int, int]:
 
 def _range(counts: tuple[int, int, int]) -> str:
     median, fewest, most = counts
-    return str(median) if fewest == most else f"{median} ({fewest} to {most})"
+    return str(median) if fewest == most else f"{fewest} to {most}"

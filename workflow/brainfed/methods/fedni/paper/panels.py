@@ -81,8 +81,8 @@ PANELS = (
     Panel("paper-says", Place.OPENING, conclusion, "fedni/says.html.j2"),
     Panel("why", Place.BEFORE_SCORES, _why, "fedni/why.html.j2"),
     Panel("readings", Place.BEFORE_SCORES, _readings, "fedni/readings.html.j2"),
-    Panel("fidelity", Place.BEFORE_SCORES, _fidelity, "fedni/fidelity.html.j2"),
-    Panel("generated-nodes", Place.BEFORE_SCORES, _generated, "fedni/generated.html.j2"),
+    Panel("fidelity", Place.AFTER_SCORES, _fidelity, "fedni/fidelity.html.j2"),
+    Panel("generated-nodes", Place.AFTER_SCORES, _generated, "fedni/generated.html.j2"),
     Panel("beside-the-paper", Place.BESIDE_PAPER, beside_the_paper, "fedni/beside-the-paper.html.j2"),
     Panel("noise-of-generators", Place.PRIVACY, _noise, "fedni/noise.html.j2"),
 )

@@ -57,14 +57,8 @@ def _range(axes: Axes, row: int, values: np.ndarray[tuple[int], np.dtype[np.floa
     median = float(np.median(values))
     axes.plot([values.min(), values.max()], [row, row], color=ACCENT, alpha=0.5, linewidth=2.5, solid_capstyle="round")
     axes.plot(median, row, "o", color=ACCENT, markersize=5)
-    axes.annotate(
-        significant_digits(median, 3),
-        (values.max(), row),
-        (6, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-    )
+    text = significant_digits(median, 3)
+    axes.annotate(text, (median, row), (0, 4), textcoords="offset points", va="bottom", ha="center", fontsize=7.5)
 
 
 def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -> Figure:

@@ -24,7 +24,7 @@ from brainfed.reporting.figures.style import (
 )
 from brainfed.reporting.rounding import rounded
 from brainfed.reporting.tables.audit import ATTACK_TITLES, Leak, read_leaks
-from brainfed.reporting.variants import ShownVariant, families
+from brainfed.reporting.variants import ShownVariant, places
 
 HEIGHT, LABEL = 5.8, 7.2
 """Inches of the figure, points of a label."""
@@ -146,11 +146,11 @@ def _finding(leaks: Sequence[Leak]) -> str:
 
 
 def _key(figure: Figure, leaks: Sequence[Leak], words: ClassWords) -> None:
-    """Families by colour, bytes by size."""
-    held = {leak.variant.family for leak in leaks}
+    """Places of training by colour, bytes by size."""
+    held = {leak.variant.place for leak in leaks}
     colours = [
         Line2D([], [], marker="o", linestyle="", markersize=6, color=colour, label=title)
-        for name, (title, colour) in families(words).items()
+        for name, (title, colour) in places(words).items()
         if name in held
     ]
     sizes = [

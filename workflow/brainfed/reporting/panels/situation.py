@@ -1,0 +1,50 @@
+"""What the first screen says beside the answer: on whom, what the method recognises, what it gives away."""
+
+import pandas as pd
+
+from brainfed.evaluation.scores import INSTITUTION
+from brainfed.reporting.panels.known import Known
+from brainfed.reporting.people import read_cohort, used
+from brainfed.reporting.tables.audit import read_leaks, spent
+from brainfed.reporting.text.first_screen import Situation
+
+GROUPS = ("recall", "specificity")
+
+
+def situation(known: Known) -> Situation:
+    """The situation of an experiment."""
+    split = known.outline.split
+    left_out = split["validation"] == "leave_one_site_out"
+    chosen = known.answer.chosen
+    leak = None
+    if chosen is not None and "audit" in known.outline.tables and not left_out:
+        leaks = read_leaks([chosen], known.outline.tables["summary"], known.outline.tables["audit"])
+        leak = next(((found.auc, found.low, found.high) for found in leaks), None)
+    return Situation(
+        kind=known.cohort.kind,
+        institutions=known.institutions,
+        drawn="sites" if left_out else split["institutions"],
+        subjects=_subjects(known),
+        tested=known.tested,
+        found=_found(known, chosen.name) if chosen is not None and known.words.count == 2 else None,
+        leak=leak,
+        guaranteed=bool(chosen is not None and spent(chosen)),
+    )
+
+
+def _subjects(known: Known) -> str:
+    """`1,035 people of 20 sites (505 patients, 530 controls)`."""
+    cohort, words = known.cohort, known.words
+    kept = used(read_cohort(cohort.participants, cohort.included, cohort.measures))
+    counts = ", ".join(f"{(kept['diagnosis'] == code).sum():,} {words.many[code]}" for code in words.shown)
+    noun = "simulated people" if cohort.source == "simulate" else known.tested.noun
+    sites = kept["site"].nunique()
+    return f"{len(kept):,} {noun} of {sites} {words.site}{'' if sites == 1 else 's'} ({counts})"
+
+
+def _found(known: Known, variant: str) -> tuple[float, float] | None:
+    """Mean share of patients found and of controls cleared, over institutions and runs."""
+    table: pd.DataFrame = known.summary
+    chosen = table[(table["variant"] == variant) & (table["scope"] == INSTITUTION)].set_index("metric")["mean"]
+    recall, specificity = (float(chosen.get(metric, float("nan"))) for metric in GROUPS)
+    return (recall, specificity) if pd.notna(recall) and pd.notna(specificity) else None

@@ -116,8 +116,10 @@ def _headline_note(known: Known) -> str:
     titles = [one.variant.title for one in known.beside]
     if not titles:
         return ""
-    verb, pronoun = ("stand", "they are") if len(titles) > 1 else ("stands", "it is")
-    return f"{listed(titles, 'and')} {verb} beside what {pronoun} compared with."
+    verb, pronoun, owner = (
+        ("are", "them", "their papers compare") if len(titles) > 1 else ("is", "it", "its paper compares")
+    )
+    return f"{listed(titles, 'and')} {verb} shown beside the methods that {owner} {pronoun} with."
 
 
 def _protocol(outline: ExperimentOutline, words: ClassWords) -> str:

@@ -112,8 +112,8 @@ def _classes(found: ClassesBySite | None, words: ClassWords) -> str:
     if found.one_class:
         alone = f" At {found.one_class} of {found.sites} sites all subjects have one {target}."
     return (
-        f"Site and {target}: guessing each site\u2019s more frequent {target} is right for {_percent(found.guessed)} of "
-        f"the subjects, guessing that of the whole cohort for {_percent(found.chance)} (Cram\u00e9r\u2019s V = "
+        f"Site and {target}: guessing each site\u2019s more frequent {target} is right for {_percent(found.guessed)} "
+        f"of the subjects, guessing that of the whole cohort for {_percent(found.chance)} (Cram\u00e9r\u2019s V = "
         f"{rounded(found.v, 2)}; chi-square test, {p_value(found.p)}).{alone}"
     )
 
@@ -131,9 +131,9 @@ def _site(found: Confounds, words: ClassWords) -> list[str]:
     accuracy, chance = _percent(found.identified.accuracy), _percent(found.identified.chance)
     if found.identified.above_chance:
         said = [
-            f"Site and {found.features}: a model names the site from a summary of {found.features} for {accuracy} of the "
-            f"subjects at sites with {FEWEST} or more, where naming the largest site is right for {chance}. A method can "
-            f"therefore learn the site in place of the {words.target}, as far as the two go together."
+            f"Site and {found.features}: a model names the site from a summary of {found.features} for {accuracy} of "
+            f"the subjects at sites with {FEWEST} or more, where naming the largest site is right for {chance}. A "
+            f"method can therefore learn the site in place of the {words.target}, as far as the two go together."
         ]
         end = ": that is one number a subject, which can hide what many connections show together."
     else:

@@ -210,9 +210,9 @@ def _privacy(situation: Situation) -> list[Fact]:
 def _range(found: Interval) -> str:
     """A difference with its interval in words."""
     if found.few or not found.known:
-        return f"{signed(found.mean, found.digits)}; {found.counted}, too few for an interval"
+        return f"{signed(found.mean, found.digits)} ({found.runs} tests, too few for an interval)"
     if found.constant:
         zero = not round(found.mean, EXACT)
-        return f"{'equal' if zero else signed(found.mean, found.digits)} in all {found.counted}"
+        return f"{'equal' if zero else signed(found.mean, found.digits)} in all {found.runs} tests"
     low, high = (signed(value, found.digits) for value in (found.low, found.high))
     return f"{signed(found.mean, found.digits)} [{low}, {high}]"

@@ -51,10 +51,47 @@ which need no entry here and may be redefined by one of the same name. The graph
 needs (CentralGCN: `global`; the others: `global_cut`, or `local` where `graph` says so) unless the variant sets it.
 """
 
-
 EXPERIMENTS = """\
 Each is a target: `snakemake --cores all NAME` computes it and writes `results/reports/{project}-NAME.html`,
 `NAME-quick` the same with one repeat, `paper` and `paper-quick` all that have `default: false`. `config/paper.yaml`
 holds the tables and figures of FedNI.
 
 """
+
+METHODS_LEAD = """\
+An entry of a method lists the keys that it alone has. Keys that several methods share are listed once, in tables whose
+headings begin with `shared`, and the entry links to them. A key may be in several of these places: the method's own
+table has precedence, then the last of the links. Variants on request are trained only in experiments that name them. A
+method without variants in its entry has one, of its own name and with the defaults.
+"""
+
+FAMILIES = {
+    "baseline": "Baselines",
+    "linear": "Linear models, alone and pooled",
+    "graph": "Networks, alone and pooled",
+    "federated": "Federated",
+}
+"""Family of a method -> its name in the index."""
+
+GROUPS = {
+    "FederationSettings": "rounds",
+    "EpochSettings": "epochs",
+    "InputSettings": "scaling",
+    "FedGCNSettings": "skip",
+    "GINSettings": "GIN",
+    "SoloGINSettings": "GIN epochs",
+    "FederatedGINSettings": "GIN rounds",
+    "SeriesNetworkSettings": "windows",
+    "STGCNSettings": "ST-GCN",
+    "RegionGNNSettings": "region GNN",
+    "SoloSubjectSettings": "window epochs",
+    "FederatedSubjectSettings": "window rounds",
+    "PrivateSchedule": "private rounds",
+    "PrivateRowSettings": "private rows",
+    "CropSettings": "crops",
+    "StepSettings": "crop rounds",
+    "AssignmentSettings": "network kinds",
+    "OneRecurrentSettings": "single network",
+    "DistilledSettings": "distillation",
+}
+"""Settings dataclass -> title of its keys, where the words of its name are none."""

@@ -27,7 +27,7 @@ PLANNED, CHECKED = 24, 240
 """Subjects of a cohort whose jobs are planned, and of one that is checked."""
 MINE = "config/mystudy.yaml"
 """The config that the documents call the reader's own."""
-WITHOUT_EFFECT_ON_JOBS = r"(?<= )(--cores \S+|--resources gpu=\d+|--quiet \S+|-n) "
+WITHOUT_EFFECT_ON_JOBS = r"(?<= )(--cores \S+|--resources gpu=\d+|--quiet \S+|--rerun-triggers \S+|-n) "
 """Options under which the same jobs run; Snakemake reads them nevertheless."""
 BESIDE = ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock")
 
@@ -145,8 +145,9 @@ def check(place: Workplace, command: Command) -> None:
     """Run the check on made-up subjects, enough for every split; it finds nothing that stops the run."""
     if place.larger is None:
         place.larger = new_workplace(place.folder.with_name("checked"), place.commands, place.usual, CHECKED)
-    place.larger.supply(command, command.words[2:])
-    place.larger.run(command.words, command)
+    words = ["config/config.yaml" if word == "CONFIG" else word for word in command.words]
+    place.larger.supply(command, words[2:3])
+    place.larger.run(words, command)
 
 
 def name_the_check(_: Workplace, command: Command) -> None:
@@ -218,7 +219,7 @@ WAYS: dict[str, Way] = {
     r"snakemake .*--unlock.*": unlock,
     r"snakemake .*--report .*": report_on_nothing,
     r"snakemake .*": plan_jobs,
-    r"brainfed check \S+": check,
+    r"brainfed check \S+( --json)?": check,
     r"brainfed check": name_the_check,
     r"make .*": plan_make,
     r"python benchmarks/\S+\.py.*": compare_options,

@@ -31,8 +31,8 @@ class Kinds:
 TYPES = {
     "name": "text",
     "share": "number, 0 to 1",
-    "limit": "number ≥ 0 or none",
-    "count": "whole number ≥ 1",
+    "limit": "number ≥\N{NO-BREAK SPACE}0 or none",
+    "count": "whole number ≥\N{NO-BREAK SPACE}1",
     "kind": "`one`, `two` or `three`",
     "motion": "`basic`, `full` or none",
     "path": "text, list of texts or none",

@@ -108,7 +108,7 @@ def _type_of(path: str, field: "Field[Any]", hint: Any) -> str:
     if field in fields(ExperimentSettings) and field.name == "split":
         return "keys of [split](#split)"
     low, high = field.metadata.get("ge"), field.metadata.get("le")
-    bounds = f" ≥ {low:g}" if low is not None else ""
+    bounds = f" ≥\N{NO-BREAK SPACE}{low:g}" if low is not None else ""
     bounds = f", {low:g} to {high:g}" if low is not None and high is not None else bounds
     *choices, last = _choices(hint)
     # A bound is a number's, and a number has no other choice beside it but none.

@@ -24,11 +24,11 @@ from forked_cli import PROGRAMS, ForkedCommands
 from workflow.project import REPOSITORY
 
 PLANNED, CHECKED = 24, 240
-"""Subjects of a cohort whose jobs are planned, and of one that is checked."""
+"""Most subjects of a cohort whose jobs are planned, and of one that is checked."""
+OF_AN_INSTITUTION = 24
+"""Subjects with which every fold of an institution has both classes."""
 MINE = "config/mystudy.yaml"
 """The config that the documents call the reader's own."""
-WITHOUT_EFFECT_ON_JOBS = r"(?<= )(--cores \S+|--resources gpu=\d+|--quiet \S+|--rerun-triggers \S+|-n) "
-"""Options under which the same jobs run; Snakemake reads them nevertheless."""
 BESIDE = ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock")
 
 
@@ -41,9 +41,9 @@ class Workplace:
         commands: runs Snakemake and the check.
         usual: content of config/mystudy.yaml for a document that shows none.
         supplied: configs, by content, whose cohorts are written.
-        subjects: of each made-up cohort; a check counts those of every institution and fold.
+        subjects: most of each made-up cohort; a check counts those of every institution and fold.
         larger: the same with more subjects, for checks.
-        planned: commands all of whose jobs were planned, without options that plan no other jobs.
+        planned: profiles, and names and contents of configs, whose jobs were planned.
     """
 
     folder: Path
@@ -52,7 +52,7 @@ class Workplace:
     subjects: int
     supplied: set[str] = field(default_factory=set)
     larger: "Workplace | None" = None
-    planned: set[tuple[str, str]] = field(default_factory=set)
+    planned: set[str] = field(default_factory=set)
 
     def supply(self, command: Command, configs: Sequence[str]) -> str:
         """Write the reader's config, and what the cohorts of these configs read; the name of an experiment."""
@@ -70,7 +70,8 @@ class Workplace:
                 return "NAME"
             content = yaml.safe_dump([dict(read_config(path)) for path in paths])
             if content not in self.supplied:
-                write_cohorts(self.folder, plan.project, self.subjects)
+                most = max(experiment.split.count for experiment in plan.experiments.values())
+                write_cohorts(self.folder, plan.project, min(self.subjects, OF_AN_INSTITUTION * most))
                 self.supplied.add(content)
         return next(iter(plan.experiments))
 
@@ -123,11 +124,31 @@ def _snakemake(place: Workplace, command: Command, *further: str, code: int = 0)
 
 
 def plan_jobs(place: Workplace, command: Command) -> None:
-    """Plan all jobs, as training takes minutes to days; the same jobs under other options are not planned again."""
-    config = (command.config or place.usual) if MINE in command.words else ""
-    plan = (re.sub(WITHOUT_EFFECT_ON_JOBS, "", f"{' '.join(command.words)} "), config)
-    _snakemake(place, command, "--list-target-rules" if plan in place.planned else "-n")
-    place.planned.add(plan)
+    """Plan all jobs, as training takes minutes to days.
+
+    The first command of a config and a profile plans them. A further one has its options and its config read by Snakemake, and each
+    of its targets is one that Snakemake lists.
+    """
+    profile = [word for word in command.words if word.startswith("workflow/profiles/")]
+    mine = (command.config or place.usual) if MINE in command.words else ""
+    config = " ".join([*profile, *_configs(command.words), mine])
+    if config not in place.planned:
+        _snakemake(place, command, "-n")
+        place.planned.add(config)
+        return
+    listed = set(_snakemake(place, command, "--list-target-rules").split())
+    unknown = {target for target in _targets(command.words) if target != "NAME"} - listed
+    assert not unknown, f"{_place(command)}: `{command.text}`: this config has no target {', '.join(sorted(unknown))}"
+
+
+def _targets(words: Sequence[str]) -> list[str]:
+    """The words before all options, and those after the one value of `--cores`."""
+    first = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    found = list(words[1:first])
+    if "--cores" in words:
+        after = words[words.index("--cores") + 2 :]
+        found += after[: next((at for at, word in enumerate(after) if word.startswith("-")), len(after))]
+    return found
 
 
 def unlock(place: Workplace, command: Command) -> None:

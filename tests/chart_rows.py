@@ -10,3 +10,8 @@ def rows_of(chart, *columns):
         if wanted <= set(table[0]):
             return pd.DataFrame(table)
     raise AssertionError(f"no table of the chart has the columns {sorted(wanted)}")
+
+
+def panel_of(chart, place):
+    """One of several panels side by side."""
+    return chart.hconcat[place]

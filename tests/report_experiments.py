@@ -15,13 +15,20 @@ from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.settings import FusingSettings
 from brainfed.methods.inpainter import inpainter_of
+from brainfed.methods.papers.beside import BESIDE
 from brainfed.methods.registry import METHODS
+from brainfed.reporting.outline import ExperimentOutline, read_experiment
 from brainfed.runtime.artefacts import canonical_json, read_arrays, write_arrays, write_table, write_text, write_tsv
 
 REPEATS, FOLDS, SUBJECTS, FEATURES, GENERATED = 2, 5, 200, 66, 100
 TITLES = {"fedni": "FedNI", "fedgcn": "FedGCN", "fedsage-plus": "FedSage+", "ridge": "Ridge", "fedmlp": "FedMLP",
           "centralgcn": "CentralGCN", "localgcn": "LocalGCN", "fedni-centroids": "FedNI with centroids"}  # fmt: skip
 Spec = Mapping[str, Any]
+
+
+def read(outline: Mapping[str, Any]) -> ExperimentOutline:
+    """An experiment as the scripts that draw it read it."""
+    return read_experiment(outline, BESIDE)
 
 
 def variant_outline(folder: Path, name: str, method: str, *, repeats: int = REPEATS, **given: Any) -> dict[str, Any]:

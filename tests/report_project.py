@@ -25,15 +25,20 @@ from brainfed.imaging.quality.typicality import typicality
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.methods.papers.beside import BESIDE
+from brainfed.methods.papers.figures import FIGURES as PAPER_FIGURES
+from brainfed.methods.papers.figures import PRINTINGS
+from brainfed.methods.papers.pages import PAPERS
 from brainfed.methods.registry import METHODS as KNOWN
 from brainfed.reporting.charts.gallery import draw_experiment
-from brainfed.reporting.document import write_report
+from brainfed.reporting.document import render, write_report
 from brainfed.reporting.figures.cohort.gallery import draw_cohort
 from brainfed.reporting.figures.connectivity.gallery import draw_connectivity
 from brainfed.reporting.figures.graphs.gallery import draw_graphs
 from brainfed.reporting.figures.paper.gallery import draw
 from brainfed.reporting.figures.scores.leakage import draw_leakage
-from brainfed.reporting.outline import read_outline
+from brainfed.reporting.outline import ReportOutline, read_experiment, read_outline
+from brainfed.reporting.tables.subjects.follow import write_followed
 from brainfed.reporting.variants import read_variant
 from brainfed.runtime.artefacts import canonical_json, write_arrays, write_table, write_text, write_tsv
 from report_experiments import write_fused
@@ -123,8 +128,18 @@ def write_project(
     experiments = outline["cohorts"][0]["experiments"]
     experiments.append(with_figure(experiments[0]))
     report = folder / "results" / "reports" / "toy.html"
-    write_report(read_outline(outline), CAPTIONS, [], str(report))
+    write_report(read(outline), CAPTIONS, [], str(report), PAPERS)
     return report
+
+
+def read(outline: Mapping[str, Any]) -> ReportOutline:
+    """An outline as the script of the report reads it."""
+    return read_outline(outline, BESIDE)
+
+
+def page_of(outline: Mapping[str, Any]) -> str:
+    """The page of an outline, with the panels of all families."""
+    return render(read(outline), CAPTIONS, PAPERS)
 
 
 def _write_cohort(cohort: Path, sites: int, classes: int) -> pd.DataFrame:
@@ -392,6 +407,7 @@ def outline_of(folder: Path, *, show_subjects: bool) -> dict[str, Any]:
         "connections": str(cohort / "qc-fc.parquet"),
         "crossings": [str(cohort / f"{job}-crossings.json") for job in ("quality", "included")],
         "flag": asdict(FlagSettings()),
+        "followed": str(cohort / "followed.json") if show_subjects else "",
         "figures": {name: str(figures / f"{name}.svg") for name in shown},
         "experiments": [experiment],
     }
@@ -436,7 +452,7 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
     inputs |= {name: [experiment["tables"][name]] for name in ("runs", "tests", "gain")}
     inputs |= {"splits": splits if experiment.get("participants") else []}
     inputs |= {"people": [toy["participants"]], "included": [toy["included"]], "quality": [toy["measures"]]}
-    variants = [read_variant(variant) for variant in experiment["variants"]]
+    variants = [read_variant(variant, BESIDE) for variant in experiment["variants"]]
     draw_experiment(
         variants,
         REPEATS,
@@ -448,4 +464,8 @@ def _draw(toy: Mapping[str, Any], graph: str, splits: list[str], words: ClassWor
     )
     tables = experiment["tables"]
     draw_leakage(variants, tables["summary"], tables["audit"], experiment["figures"]["leakage"])
-    draw("bars", {**experiment, "cohort": toy["name"]}, with_figure(experiment)["figures"]["bars"])
+    if toy["followed"]:
+        runs = dict(zip(order, files["predictions"], strict=True))
+        write_followed(toy, [str(cohort / "shard.safetensors")], runs, words, toy["followed"])
+    drawn = read_experiment({**experiment, "cohort": toy["name"]}, BESIDE)
+    draw("bars", drawn, with_figure(experiment)["figures"]["bars"], PAPER_FIGURES, PRINTINGS)

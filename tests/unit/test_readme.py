@@ -9,17 +9,19 @@ import yaml
 from PIL import Image
 
 from brainfed.configuration.loading import load_plan, overlay
+from brainfed.configuration.stages.registry import KINDS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-CONFIGS = ("README.md", "docs/your-own-data.md", "docs/images.md", "docs/methods.md")
-"""Documents whose configs extend none of the shipped ones but config.yaml."""
+PAGES = sorted((REPOSITORY / "docs").rglob("*.md"))
+DOCUMENTS = [*(REPOSITORY / name for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")), *PAGES]
 BLOCKS = [
-    block
-    for path in CONFIGS
-    for block in re.findall(r"```yaml\n(.*?)```", (REPOSITORY / path).read_text(encoding="utf-8"), re.DOTALL)
+    pytest.param(block, id=f"{path.stem}-{number}")
+    for path in DOCUMENTS
+    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL))
 ]
+FENCES = {"bash", "text", "yaml", "python"}
+"""Languages of a fence: `bash` holds commands to run from the root of the repository, `text` their output."""
 LONGEST_README = 120
 
 
@@ -28,11 +30,21 @@ def test_the_readme_is_short():
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_a_config_in_the_documents_loads(block):
+def test_a_config_in_the_documents_loads(block, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
     base = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text(encoding="utf-8"))
     shown = yaml.safe_load(block)
-    plan = load_plan(shown if "project" in shown else overlay({**base, "experiments": {}}, shown))
+    whole = "project" in shown or "extends" in shown
+    plan = load_plan(shown if whole else overlay({**base, "experiments": {}}, shown))
     assert plan.experiments
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_fence_has_a_language(path):
+    marks = re.findall(r"^```(.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(marks) % 2 == 0
+    assert set(marks[::2]) <= FENCES, marks[::2]
+    assert set(marks[1::2]) <= {""}, marks[1::2]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -51,10 +63,30 @@ def test_every_link_leads_to_a_file(path):
         assert (path.parent / link).exists(), link
 
 
+@pytest.mark.parametrize("path", [path for path in PAGES if "decisions" not in path.parts], ids=str)
+def test_a_page_begins_with_its_use(path):
+    title, first = path.read_text(encoding="utf-8").split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert "After this page you" in first, path
+
+
+def test_every_stage_and_table_has_a_row_among_the_artefacts():
+    page = (REPOSITORY / "docs" / "reference" / "artefacts.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert f"| `{kind.folder}/" in page, kind.name
+    rules = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
+    for table in re.findall(r'"results/\{cohort\}/tables/(\{experiment\}[\w-]*\.tsv)"', rules):
+        assert f"`tables/{table}`" in page, table
+
+
 def test_every_document_is_in_the_index():
     index = (REPOSITORY / "docs" / "README.md").read_text(encoding="utf-8")
-    for path in (REPOSITORY / "docs").glob("*.md"):
-        assert path.name == "README.md" or f"({path.name})" in index, path.name
+    decisions = (REPOSITORY / "docs" / "explanation" / "decisions" / "README.md").read_text(encoding="utf-8")
+    for path in (REPOSITORY / "docs").rglob("*.md"):
+        if path.name == "README.md":
+            continue
+        place = path.relative_to(REPOSITORY / "docs").as_posix()
+        assert f"({place})" in index or f"({path.name})" in decisions, place
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

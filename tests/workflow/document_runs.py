@@ -126,8 +126,8 @@ def _snakemake(place: Workplace, command: Command, *further: str, code: int = 0)
 def plan_jobs(place: Workplace, command: Command) -> None:
     """Plan all jobs, as training takes minutes to days.
 
-    The first command of a config and a profile plans them. A further one has its options and its config read by Snakemake, and each
-    of its targets is one that Snakemake lists.
+    The first command of a config and a profile plans them. Snakemake reads options and config of every further one, and
+    its targets are among those that Snakemake lists.
     """
     profile = [word for word in command.words if word.startswith("workflow/profiles/")]
     mine = (command.config or place.usual) if MINE in command.words else ""

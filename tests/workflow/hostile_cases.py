@@ -212,6 +212,8 @@ CASES = [
     Case("code of the scores", code("brainfed/evaluation/experiment.py"),
          both(SCORED, below("score_experiment", cohort="demo"))),
     Case("code of the page", code("brainfed/reporting/software.py"), REPORT),
+    Case("code of a panel that a family brings", code("brainfed/methods/gcfl/paper/gains.py"), REPORT),
+    Case("a template of such a panel", code("brainfed/methods/gcfl/paper/templates/gains.html.j2", "\n"), REPORT),
     Case("a template", code("brainfed/reporting/templates/style.css", "\n"), REPORT),
     Case("a caption", code("report/flow.rst", "\nMore.\n"), REPORT),
     Case("code of the check before a run", code("brainfed/checking/finding.py"), NOTHING),

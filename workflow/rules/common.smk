@@ -238,10 +238,12 @@ def variant_of(wildcards):
     return PLAN.variant(wildcards.regime, wildcards.variant)
 
 
-def files_of_the_workflow(folder, pattern):
+def files_of_the_workflow(folder, *patterns):
     """Files beside the rules; those inside the project keep their names when its folder moves."""
     here = Path.cwd()
-    found = sorted((BASE / folder).glob(pattern))
+    found = sorted(
+        path for pattern in patterns for path in (BASE / folder).glob(pattern)
+    )
     return [
         str(path.relative_to(here) if path.is_relative_to(here) else path)
         for path in found

@@ -349,6 +349,44 @@ rule draw_patterns:
         "../scripts/draw_patterns.py"
 
 
+rule follow_subjects:
+    input:
+        participants="results/{cohort}/cohort/participants.parquet",
+        included="results/{cohort}/cohort/included.parquet",
+        measures="results/{cohort}/cohort/quality.parquet",
+        issues="results/{cohort}/cohort/issues.tsv",
+        series=lambda wc: COHORTS[wc.cohort].series_files(),
+        predictions=lambda wc: LAYOUT.method_files(
+            wc.cohort, PLAN.experiments[wc.experiment], "predictions.parquet"
+        ),
+    output:
+        subjects="results/{cohort}/tables/{experiment}-subjects.json",
+    log:
+        "logs/{cohort}/follow_subjects/{experiment}.log",
+    benchmark:
+        "results/{cohort}/benchmarks/follow_subjects/{experiment}.tsv"
+    conda:
+        "../envs/brainfed.yaml"
+    threads: 1
+    resources:
+        mem_mb=growing(3000),
+        runtime=growing(20),
+    params:
+        given=named(
+            code=code_of("scripts/follow_subjects.py"),
+            target=lambda wc: PROJECT.cohorts[wc.cohort].target,
+            classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            variants=lambda wc: [
+                variant.name for variant in PLAN.experiments[wc.experiment].variants
+            ],
+            repeats=lambda wc: PLAN.experiments[wc.experiment].repeats,
+        ),
+    message:
+        "Following the subjects of issues, {wildcards.experiment} ({wildcards.cohort})"
+    script:
+        "../scripts/follow_subjects.py"
+
+
 for kind, title in PAPER_FIGURES.items():
 
     rule:
@@ -388,7 +426,9 @@ rule write_report:
     input:
         results=lambda wc: [] if FETCHING else report_files(outline_of(wc)),
         captions=files_of_the_workflow("report", "*.rst"),
-        templates=files_of_the_workflow("brainfed/reporting/templates", "*"),
+        templates=files_of_the_workflow(
+            "brainfed", "reporting/templates/**/*.*", "methods/*/paper/templates/*"
+        ),
     output:
         report=report(
             "results/reports/{page}.html",

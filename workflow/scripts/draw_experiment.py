@@ -4,12 +4,13 @@ from brainfed.scripting.job import job
 
 with job(snakemake) as running:
     from brainfed.cohort.class_words import class_words
+    from brainfed.methods.papers.beside import BESIDE
     from brainfed.reporting.charts.gallery import draw_experiment
     from brainfed.reporting.variants import read_variant
 
     files, params = snakemake.input, running.params
     draw_experiment(
-        [read_variant(variant) for variant in params.variants],
+        [read_variant(variant, BESIDE) for variant in params.variants],
         params.repeats,
         {
             "predictions": list(files.predictions),

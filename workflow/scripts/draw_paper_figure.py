@@ -3,6 +3,10 @@
 from brainfed.scripting.job import job
 
 with job(snakemake) as running:
+    from brainfed.methods.papers.beside import BESIDE
+    from brainfed.methods.papers.figures import FIGURES, PRINTINGS
     from brainfed.reporting.figures.paper.gallery import draw
+    from brainfed.reporting.outline import read_experiment
 
-    draw(running.params.kind, running.params.experiment, snakemake.output.figure)
+    outline = read_experiment(running.params.experiment, BESIDE)
+    draw(running.params.kind, outline, snakemake.output.figure, FIGURES, PRINTINGS)

@@ -1,26 +1,33 @@
-"""The example of the guide runs, and records what crosses."""
+"""The examples of the guide run: a method, which records what crosses, and a panel of the report."""
 
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
+import jinja2
 import numpy as np
 import pytest
 
+from brainfed.reporting.papers.collected import templates_of
+from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.results import check
 from method_inputs import method_inputs
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "adding-a-method.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "adding-a-method.md"
 NAMES = ("brainfed.methods.mine", "brainfed.methods.mine.mymethod", "brainfed.methods.mine.train")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture
 def guide(monkeypatch):
     """The guide's two modules."""
-    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-    for name, source in zip(NAMES, ["", *blocks], strict=True):
+    declaration, training, _ = blocks("python")
+    for name, source in zip(NAMES, ["", declaration, training], strict=True):
         module = ModuleType(name)
         monkeypatch.setitem(sys.modules, name, module)
         exec(compile(source, str(GUIDE), "exec"), module.__dict__)
@@ -35,3 +42,19 @@ def test_the_example_scores_every_tested_subject(guide, split):
     check(inputs, outcome)
     assert len(np.unique(outcome.scores[np.isfinite(outcome.scores)])) > 2
     assert {row["name"] for row in outcome.crossings} == set(declaration.METHOD.shared_tensors)
+
+
+def test_the_example_panel_lists_the_variants_with_its_setting(monkeypatch):
+    (template,) = blocks("html")
+    monkeypatch.setattr(jinja2, "PackageLoader", lambda _: jinja2.DictLoader({"small-groups.html.j2": template}))
+    module = ModuleType("brainfed.methods.mine.paper.paper")
+    exec(compile(blocks("python")[2], str(GUIDE), "exec"), module.__dict__)
+    (panel,) = module.PAPER.panels
+    variants = [
+        ShownVariant("mymethod", "mymethod", "MyMethod", "baseline", {"least": 5}),
+        ShownVariant("ridge", "ridge", "Ridge", "linear"),
+    ]
+    known = [SimpleNamespace(outline=SimpleNamespace(variants=shown)) for shown in (variants, variants[1:])]
+    assert [panel.content(one) for one in known] == [["MyMethod"], []]
+    page = jinja2.Environment(loader=templates_of([module.PAPER])).get_template(panel.template)
+    assert "<p>MyMethod</p>" in page.render(content=panel.content(known[0]))

@@ -203,7 +203,7 @@ def test_an_institution_of_as_many_subjects_as_a_layer_has_weights_stops_nothing
 @both_splits
 @pytest.mark.parametrize("name", [*LOCAL, *CENTRAL, *PLAIN])
 def test_all_that_crosses_is_in_the_documentation(name, split):
-    rows = (ROOT / "docs" / "what-crosses.md").read_text().splitlines()
+    rows = (ROOT / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
     method = SHIPPED_VARIANTS[name]["method"]
     own = " ".join(row for row in rows if f"`{method}`" in row)
     for row in outcome_of(name, cohort(split=split), **MEAN).crossings:

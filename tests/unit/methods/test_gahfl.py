@@ -161,7 +161,7 @@ def test_alone_nothing_crosses_and_pooled_all_series_do():
 @both_splits
 @every_method
 def test_all_that_crosses_is_in_the_documentation(name, split):
-    rows = (ROOT / "docs" / "what-crosses.md").read_text().splitlines()
+    rows = (ROOT / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
     own = " ".join(row for row in rows if f"`{name}`" in row)
     for row in outcome_of(name, cohort(split=split)).crossings:
         kind = row["name"].partition(".")[0]

@@ -106,7 +106,7 @@ def test_a_pooled_row_shows_that_institutions_send_unlike_numbers_of_nodes_and_a
 @both_splits
 @pytest.mark.parametrize("name", [*SOLO, *FEDERATED])
 def test_all_that_crosses_is_in_the_documentation(name, split):
-    rows = (ROOT / "docs" / "what-crosses.md").read_text().splitlines()
+    rows = (ROOT / "docs" / "reference" / "what-crosses.md").read_text().splitlines()
     method = SHIPPED_VARIANTS[name]["method"]
     own = " ".join(row for row in rows if f"`{method}`" in row or "`training-subjects`" in row)
     for row in outcome_of(name, graph_inputs(split=split), steps=2).crossings:

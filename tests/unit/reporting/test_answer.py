@@ -20,7 +20,7 @@ from brainfed.reporting.text.answer import (
     find_answer,
 )
 from brainfed.reporting.text.answer_words import graded, sentences, verdict
-from brainfed.reporting.text.baselines import fedni_sentence, find_fedni
+from brainfed.reporting.text.baselines import beside_sentence, find_beside
 from brainfed.reporting.text.null_control import null_sentences, null_verdict, permutation_means
 from brainfed.reporting.text.poison_words import poison_sentences
 from brainfed.reporting.variants import ShownVariant, Twin
@@ -271,7 +271,7 @@ def test_an_interval_of_few_runs_stands_in_no_sentence(count, shown):
     runs = runs[5 * runs["repeat"] + runs["fold"] < count]
     compared = PageTests(Scored(runs, 0.25), [FEDGCN, LOCAL, RIDGE, FEDNI], "ridge-central")
     answer = find_answer(compared)
-    said = [verdict(answer), *sentences(answer), fedni_sentence(find_fedni(compared))]
+    said = [verdict(answer), *sentences(answer), *map(beside_sentence, find_beside(compared))]
     assert all(("[" in one or "interval 0" in one) == shown for one in said)
     assert ("the data allow" in " ".join(said)) == shown
     assert all((f"{count} runs, too few for an interval" in one) != shown for one in said)

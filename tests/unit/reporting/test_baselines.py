@@ -1,31 +1,21 @@
-"""Whether FedNI beats what it is compared with, in numbers and in words; which printed number stands beside what."""
-
-from dataclasses import asdict, replace
+"""A method beside what its paper compares it with, in numbers and in words."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from brainfed.configuration.shipped import shipped_settings
-from brainfed.configuration.stages.registry import stage_settings
 from brainfed.evaluation.experiment import compare_with_reference
 from brainfed.evaluation.statistics import compare
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.inpainting.settings import FusingSettings
-from brainfed.methods.inpainter import inpainter_of
-from brainfed.methods.registry import METHODS
 from brainfed.reporting.charts.scores import headline_chart
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.tables.paper_numbers import FEDNI_FIGURES, FEDNI_FULL, FEDNI_TABLE_V, FEDNI_TABLE_VI
-from brainfed.reporting.tables.printed import printed_value
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import fedni_sentence, find_fedni, listed
+from brainfed.reporting.text.baselines import beside_sentence, find_beside, listed
 from brainfed.reporting.variants import ShownVariant
 from chart_rows import rows_of
 
-FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated")
+BESIDE = ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central")
+FEDNI = ShownVariant("fedni", "fedni", "FedNI", "federated", beside=BESIDE)
 FEDGCN = ShownVariant("fedgcn", "fedgcn", "FedGCN", "federated")
 SAGE = ShownVariant("fedsage-plus", "fedsage-plus", "FedSage+", "federated")
 FEDMLP = ShownVariant("fedmlp", "fedmlp", "FedMLP", "federated")
@@ -52,14 +42,15 @@ def page_of(runs, reference):
 
 
 def result_of(reference="fedgcn", **values):
-    return find_fedni(page_of(runs_of(**values), reference))
+    (result,) = find_beside(page_of(runs_of(**values), reference))
+    return result
 
 
 def test_the_leader_is_named_beside_fedni():
     result = result_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.70, fedmlp=0.80, ridge_central=0.82)
-    assert fedni_sentence(result).endswith("Ridge (central) has the highest AUC of all methods, 0.82.")
+    assert beside_sentence(result).endswith("Ridge (central) has the highest AUC of all methods, 0.82.")
     leading = result_of(fedni=0.90, fedgcn=0.60, fedmlp=0.7)
-    assert fedni_sentence(leading).endswith("It has the highest AUC of all methods.")
+    assert beside_sentence(leading).endswith("It has the highest AUC of all methods.")
 
 
 def test_differences_are_fedni_minus_the_baseline():
@@ -70,7 +61,7 @@ def test_differences_are_fedni_minus_the_baseline():
     reach = 2.26216 * np.sqrt((1 / 10 + 0.25) * 0.0210819**2)
     assert one.difference.low == pytest.approx(0.1 - reach, abs=1e-6)
     assert one.difference.high == pytest.approx(0.1 + reach, abs=1e-6)
-    assert "differs by +0.10 [+0.07, +0.13] from FedGCN." in fedni_sentence(result)
+    assert "differs by +0.10 [+0.07, +0.13] from FedGCN." in beside_sentence(result)
 
 
 def test_holm_counts_the_comparisons_that_are_there():
@@ -83,19 +74,19 @@ def test_holm_counts_the_comparisons_that_are_there():
 
 
 def test_without_fedni_or_a_baseline_there_is_no_result():
-    assert result_of("fedgcn", fedgcn=0.7, fedmlp=0.6) is None
-    assert result_of("fedni", fedni=0.7) is None
+    assert find_beside(page_of(runs_of(fedgcn=0.7, fedmlp=0.6), "fedgcn")) == []
+    assert find_beside(page_of(runs_of(fedni=0.7), "fedni")) == []
 
 
 def test_one_run_has_no_interval():
     runs = runs_of(fedni=0.7, fedgcn=0.6).query("repeat == 0 and fold == 0")
-    assert "differs by +0.06 from FedGCN." in fedni_sentence(find_fedni(page_of(runs, "fedgcn")))
+    assert "differs by +0.06 from FedGCN." in beside_sentence(*find_beside(page_of(runs, "fedgcn")))
 
 
 def test_the_first_picture_shows_fedni_and_its_baselines_once_each():
     runs = runs_of(fedni=0.70, fedgcn=0.60, fedsage_plus=0.72, fedmlp=0.80, ridge_central=0.82)
     answer = find_answer(page_of(runs, "ridge-central"))
-    chart = headline_chart(answer, find_fedni(page_of(runs, "ridge-central")))
+    chart = headline_chart(answer, find_beside(page_of(runs, "ridge-central")))
     assert list(rows_of(chart)["method"]) == [
         "pooled data: Ridge (central)",
         "federated: FedMLP",
@@ -167,96 +158,3 @@ def test_a_variant_without_a_defined_score_is_not_tested():
 def test_lists_in_words():
     lists = ([], ["a"], ["a", "b"], ["a", "b", "c"])
     assert [listed(items, "or") for items in lists] == ["", "a", "a or b", "a, b or c"]
-
-
-def resolved(name, method, *, inpainting=None, fusing=None, graph=None, features=None, **settings):
-    """A variant with every setting of its method and stages, as the plan resolves them."""
-    known = METHODS[method]
-    stages = {"features": asdict(FeatureSettings(**(features or {}))), "graph": {}, "inpainting": {}, "fusing": {}}
-    if "graph" in stage_settings(known):
-        usual = {"scope": "global"} if known.topology == "central" else {}
-        stages["graph"] = asdict(GraphSettings(**(usual | (graph or {}))))
-    if (inpainter := inpainter_of(known)) is not None:
-        stages["inpainting"] = asdict(inpainter.settings(**(inpainting or {})))
-        stages["fusing"] = asdict(FusingSettings(**{**known.options.get("fused", {}), **(fusing or {})}))
-    own = asdict(known.settings(**settings))
-    shipped = shipped_settings(known)
-    return ShownVariant(name, method, known.title, known.family, own, stages=stages, shipped=shipped)
-
-
-def fedni(name="fedni-x", **given):
-    return resolved(name, "fedni", **given)
-
-
-@pytest.mark.parametrize(
-    ("variant", "accuracy", "auc"),
-    [
-        (fedni("fedni"), 0.667, 0.663),
-        (fedni("fedni-k-k10"), 0.667, 0.663),
-        (fedni(inpainting={"masking": "random"}), 0.658, 0.655),
-        (fedni(fusing={"edges": "binary"}), 0.650, 0.646),
-        (fedni(inpainting={"discriminator": False}), 0.660, 0.657),
-        (fedni(inpainting={"federated": "none"}), 0.651, 0.645),
-        (fedni(inpainting={"federated": "discriminator"}), 0.655, 0.653),
-        (fedni(inpainting={"federated": "both"}), 0.665, 0.661),
-        (fedni(fusing={"nodes": "random"}), 0.649, 0.647),
-        (resolved("fedgcn", "fedgcn"), 0.644, 0.643),
-        (resolved("fedgcn-k-k10", "fedgcn", graph={"k": 10}), 0.644, 0.643),
-        (resolved("fedsage-plus", "fedsage-plus"), 0.658, 0.655),
-        (resolved("fedmlp", "fedmlp"), 0.630, 0.627),
-        (resolved("localgcn", "localgcn"), 0.600, 0.598),
-        (resolved("centralgcn", "centralgcn"), 0.655, 0.654),
-    ],
-)
-def test_a_variant_stands_beside_its_own_bar(variant, accuracy, auc):
-    """FedNI Table V and Fig. 2 to 4, ABIDE."""
-    assert printed_value(variant, "abide", "accuracy") == accuracy
-    assert printed_value(variant, "abide", "auc") == auc
-
-
-@pytest.mark.parametrize(
-    "variant",
-    [
-        fedni(graph={"k": 5}),
-        fedni(graph={"scope": "local"}),
-        fedni(graph={"embedding": "rfe"}),
-        fedni(inpainting={"masking": "random"}, noise=0.0),
-        fedni(inpainting={"masking": "random"}, skip="linear"),
-        fedni(inpainting={"masking": "random", "discriminator": False}),
-        fedni("fedni-rfe", features={"selection": "rfe"}),
-        fedni("fedni", graph={"age_gap": 5.0}),
-        fedni("fedni", rounds=100),
-        fedni("fedni", standardise="none"),
-        fedni("fedni", inpainting={"noise": 0.0}),
-        fedni("fedni", inpainting={"rounds": 5}),
-        fedni("fedni", inpainting={"reconstruction": "mean"}),
-        fedni("fedni", fusing={"cap": None}),
-        fedni(fusing={"edges": "binary", "cap": None}),
-        RIDGE,
-        replace(FEDNI, shipped={"noise": 0.01}),
-        resolved("fedgcn", "fedgcn", noise=0.0),
-        resolved("fedgcn", "fedgcn", graph={"k": 5}),
-        resolved("fedgcn", "fedgcn", features={"connectivity": "partial"}),
-        resolved("fedsage-plus", "fedsage-plus", inpainting={"exchange": "raw"}),
-        resolved("fedsage-plus", "fedsage-plus", fusing={"cap": 0.5}),
-    ],
-)
-def test_a_variant_without_a_printed_number_has_none(variant):
-    assert printed_value(variant, "abide", "accuracy") is None
-
-
-def test_a_list_of_an_artefact_equals_the_tuple_of_the_defaults():
-    own = fedni("fedni")
-    read = replace(own, settings=own.settings | {"hidden": [64, 32]})
-    assert printed_value(read, "abide", "accuracy") == 0.667
-
-
-def test_the_figures_have_the_numbers_of_the_paper():
-    """Everything in Fig. 2 to 4 lies below FedNI, which is Table V's; 66 + 11 = 77 s in Table VI."""
-    for column, metric in enumerate(("accuracy", "auc")):
-        for cohort in ("abide", "adni"):
-            full = FEDNI_FULL.value(cohort, metric)
-            assert full == FEDNI_TABLE_V[cohort]["fedni"][column][0]
-            for rows in FEDNI_FIGURES.values():
-                assert all(row.value(cohort, metric) < full for row in rows)
-    assert sum(phase["seconds"] for phase in FEDNI_TABLE_VI.values()) == 77

@@ -4,12 +4,20 @@ import re
 
 import pytest
 
+from brainfed.methods.papers.pages import PAPERS
 from brainfed.methods.registry import METHODS
 from brainfed.reporting.manuscript.bibtex import bibtex
 from brainfed.reporting.manuscript.citations import ATLASES, Citation, citations
+from brainfed.reporting.papers.collected import works_of
 
 EVERYTHING = citations(
-    ["abide", "adni"], list(ATLASES), {*METHODS, "x-dp"}, {"freesurfer", "tudataset"}, audited=True, poisoned=True
+    ["abide", "adni"],
+    list(ATLASES),
+    {"freesurfer", "tudataset"},
+    works_of(PAPERS, METHODS),
+    private=True,
+    audited=True,
+    poisoned=True,
 )
 
 

@@ -16,18 +16,21 @@ from brainfed.cohort.class_words import class_words
 from brainfed.evaluation.pooled.subgroups import SUBGROUP_COLUMNS
 from brainfed.reporting.charts.calibration import calibration_chart
 from brainfed.reporting.charts.confusion import confusion_chart
+from brainfed.reporting.charts.gain import gain_chart
+from brainfed.reporting.charts.learning import MOST_POINTS, learning_chart
 from brainfed.reporting.charts.operating import operating_chart
 from brainfed.reporting.charts.roc import roc_chart
 from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
 from brainfed.reporting.charts.style import HIDDEN, VERSION, config, save_chart
 from brainfed.reporting.charts.subgroups import subgroups_chart
-from brainfed.reporting.charts.traffic import traffic_chart
+from brainfed.reporting.charts.traffic import HEIGHT, LETTERS, MARK, WIDTH, traffic_chart
+from brainfed.reporting.figures.labels import Box, text_size
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import inline
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
 from brainfed.reporting.variants import ShownVariant, Twin
-from chart_rows import rows_of
+from chart_rows import panel_of, rows_of
 
 VARIANTS = [
     ShownVariant("majority", "majority", "Majority class", "baseline"),
@@ -85,6 +88,22 @@ def groups():
     return pd.DataFrame(rows, columns=list(SUBGROUP_COLUMNS))
 
 
+def gain():
+    return pd.DataFrame(
+        [("fedgcn", side, "localgcn", f"institution-{number}", metric, 0.05 * number - 0.1, 0.1, 10)
+         for side in ("alone", "pooled") for number in range(5) for metric in ("accuracy", "auc")],
+        columns=["variant", "against", "twin", "institution", "metric", "mean", "sd", "runs"],
+    )  # fmt: skip
+
+
+def history(rounds=4):
+    return pd.DataFrame(
+        [(name, 0, fold, number, 1 / number, 0.7 + 0.1 * number + 0.01 * fold, 0.5 + 0.02 * number)
+         for name in ("localgcn", "fedgcn") for fold in range(3) for number in range(1, rounds + 1)],
+        columns=["variant", "repeat", "fold", "round", "training_loss", "test_loss", "test_accuracy"],
+    )  # fmt: skip
+
+
 def scored():
     return Scored(runs(), 0.25)
 
@@ -123,6 +142,8 @@ CHARTS = {
     "operating": lambda: operating_chart(predictions(), VARIANTS, 0.5),
     "subgroups": lambda: subgroups_chart(groups(), FRONT),
     "traffic": lambda: traffic_chart(with_ledgers(), scores(), FRONT),
+    "gain": lambda: gain_chart(gain(), VARIANTS, scored()),
+    "learning": lambda: learning_chart(history(), VARIANTS, FRONT),
 }
 
 
@@ -142,7 +163,7 @@ def test_a_chart_is_drawn_the_same_twice_and_holds_its_specification(name, tmp_p
 def test_the_filter_takes_a_method_out_of_a_chart(name):
     """Its marks and its name leave: fewer marks and other words are drawn with the method hidden."""
     drawn = []
-    for hidden in ([], ["localgcn"]):
+    for hidden in ([], ["fedgcn" if name == "gain" else "localgcn"]):
         specification = CHARTS[name]().to_dict()
         (filtered,) = [held for held in specification["params"] if held["name"] == HIDDEN]
         filtered["value"] = hidden
@@ -152,7 +173,7 @@ def test_the_filter_takes_a_method_out_of_a_chart(name):
     assert drawn[1][1] < drawn[0][1]
 
 
-@pytest.mark.parametrize("name", ["roc", "calibration"])
+@pytest.mark.parametrize("name", ["roc", "calibration", "learning"])
 def test_a_curve_in_colour_is_named(name, tmp_path):
     save_chart(CHARTS[name](), tmp_path / "chart.svg")
     drawn = (tmp_path / "chart.svg").read_text().split("</metadata>")[1]
@@ -173,6 +194,52 @@ def test_the_shape_shows_what_leaves():
     assert table.loc["majority", ["sent", "leaves"]].tolist() == ["nothing", "nothing"]
     assert table.loc["fedgcn", ["sent", "leaves"]].tolist() == ["2.0 MB", "models or sums"]
     assert table.loc["ridge-central", "leaves"] == "entries of single subjects"
+
+
+def test_no_name_in_the_chart_of_traffic_lies_on_a_mark():
+    """Pixels of the letters against those of every mark: five methods at one place are the worst case."""
+    crowd = [replace(variant, name=f"{variant.name}-{copy}") for variant in with_ledgers() for copy in range(2)]
+    means = {variant.name: scores()[variant.name[:-2]] for variant in crowd}
+    drawn = traffic_chart(crowd, means, crowd)
+    marks, names = rows_of(drawn, "place", "auc"), rows_of(drawn, "left", "at")
+    low, high = drawn.to_dict()["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    first, last = np.log10(drawn.to_dict()["layer"][1]["encoding"]["x"]["scale"]["domain"])
+
+    def across(bytes_sent):
+        return WIDTH * (np.log10(bytes_sent) - first) / (last - first)
+
+    def upwards(auc):
+        return HEIGHT * (auc - low) / (high - low)
+
+    for name in names.itertuples():
+        width, height = text_size(name.method, LETTERS)
+        left, middle = across(name.left), upwards(name.at)
+        box = Box(left, middle - height / 2, left + width, middle + height / 2)
+        for mark in marks.itertuples():
+            x, y = box.nearest(across(mark.place), upwards(mark.auc))
+            assert np.hypot(x - across(mark.place), y - upwards(mark.auc)) > MARK - 1, (name.method, mark.method)
+
+
+def test_gains_are_those_of_institutions_and_a_missing_twin_is_named():
+    dots = rows_of(CHARTS["gain"](), "institution", "gain")
+    assert dots["gain"].tolist() == [-0.1, -0.05, 0.0, 0.05, 0.1]
+    alone, pooled = (rows_of(panel_of(CHARTS["gain"](), place), "gained", "share").iloc[0] for place in (0, 1))
+    assert (alone["share"], alone["better off"]) == ("2/5", "2 of 5 institutions")
+    assert alone["mean"] == pytest.approx(scored().difference("fedgcn", "localgcn", "auc").mean, abs=1e-4)
+    assert (pooled["gained"], pooled["share"]) == ("no twin", "")
+
+
+def test_learning_curves_are_means_over_runs_in_local_epochs():
+    table = rows_of(CHARTS["learning"](), "epochs", "test_loss").set_index(["variant", "epochs"])
+    assert table.loc[("localgcn", 20), "test_loss"] == pytest.approx(0.7 + 0.2 + 0.01)
+    assert table.loc[("fedgcn", 4), "test accuracy"] == "0.58 (sd 0.00)"
+    assert len(table) == 8
+
+
+def test_long_training_is_drawn_at_chosen_rounds_and_its_last():
+    table = rows_of(learning_chart(history(500), VARIANTS, FRONT), "epochs", "test_loss")
+    epochs = table.loc[table["variant"] == "fedgcn", "epochs"]
+    assert len(epochs) == MOST_POINTS and epochs.iloc[[0, -1]].tolist() == [1, 500]
 
 
 def test_margins_have_no_calibration():
@@ -199,6 +266,8 @@ def test_what_has_no_data_has_no_chart():
     assert calibration_chart(predictions().assign(kind="margin"), VARIANTS, FRONT) is None
     assert subgroups_chart(groups().head(0), FRONT) is None
     assert differences_chart(comparisons().head(0), VARIANTS) is None
+    assert gain_chart(gain().head(0), VARIANTS, scored()) is None
+    assert learning_chart(history().head(0), VARIANTS, FRONT) is None
 
 
 def test_ids_of_two_figures_stay_apart():

@@ -15,20 +15,18 @@ from brainfed.evaluation.patterns import Patterns
 from brainfed.evaluation.scorings import PAPER, institution_table
 from brainfed.evaluation.strongest_patterns import no_rows, planted_table, strongest_table
 from brainfed.evaluation.view_importance import COLUMNS as VIEW_COLUMNS
+from brainfed.methods.fedni.paper.numbers import FEDNI_SAYS
 from brainfed.reporting.charts.scores import forest_chart, headline_chart
-from brainfed.reporting.document import render
-from brainfed.reporting.outline import read_experiment, read_outline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.pictures import read_pictures
 from brainfed.reporting.scored import read_scored
-from brainfed.reporting.tables.paper_numbers import FEDNI_SAYS
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.text.baselines import find_beside
 from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
 from chart_rows import rows_of
-from report_experiments import write_fidelity
-from report_project import CAPTIONS, outline_of, with_figure, write_project
+from report_experiments import read, write_fidelity
+from report_project import CAPTIONS, outline_of, page_of, with_figure, write_project
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +39,6 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def outline(folder):
     return outline_of(folder, show_subjects=False)
-
-
-def page_of(outline):
-    return render(read_outline(outline), CAPTIONS)
 
 
 def words(page):
@@ -335,7 +329,7 @@ def numbers_of(text, name):
 
 def test_one_number_is_printed_one_way(outline):
     """The mean AUC of every method in the sentences, the score table, the table of twins and the figures."""
-    shown = read_experiment({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
+    shown = read({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
     scored = read_scored(shown)
     compared = PageTests(scored, shown.variants, shown.reference)
     page = page_of(outline)
@@ -343,7 +337,7 @@ def test_one_number_is_printed_one_way(outline):
     table = page[page.index("<h4>mean over institutions</h4>") : page.index("<h4>all test subjects pooled</h4>")]
     twins = page[page.index("What federation changes") : page.index('<figure id="figure-gain')]
     forest = rows_of(forest_chart(scored, shown.variants, shown.reference)).set_index("method")["shown"]
-    headline = rows_of(headline_chart(find_answer(compared), find_fedni(compared)))
+    headline = rows_of(headline_chart(find_answer(compared), find_beside(compared)))
     above = dict(zip(headline["method"].str.partition(": ")[2], headline["shown"], strict=True))
     said = 0
     for variant in shown.variants:
@@ -436,7 +430,7 @@ def test_a_linear_model_shows_what_drives_it(outline, tmp_path):
 def test_a_paragraph_for_an_article_names_cohort_splits_methods_tests_and_software(outline):
     text = words(page_of(outline))
     paragraph = text[text.index("We analysed ") : text.index("Please cite")]
-    shown = read_experiment({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
+    shown = read({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
     absent = [variant.title for variant in shown.variants if variant.title not in paragraph]
     assert absent == [variant.title for variant in shown.variants if variant.is_control]
     for part in ("region series (", "-fold cross-validation", "Transductive:", "Nadeau and Bengio 2003", "Holm 1979"):

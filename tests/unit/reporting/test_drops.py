@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from brainfed.evaluation.scores import INSTITUTION, POOLED
-from brainfed.reporting.figures.paper.gallery import KINDS
 from brainfed.reporting.intervals import Interval
-from brainfed.reporting.outline import read_experiment
-from brainfed.reporting.tables.robustness.drops import drop_table, poison_finding, read_drops
+from brainfed.reporting.tables.drops import drop_table, poison_finding, read_drops
 from brainfed.reporting.variants import ShownVariant
-from report_experiments import experiment, variant_outline
+from paper_experiments import figure_of
+from report_experiments import experiment, read, variant_outline
 
 SCORES = {
     "gahfl": 0.70,
@@ -57,10 +56,6 @@ def drops():
     return read_drops(VARIANTS, Scored(), 4)
 
 
-def table_of(variants=None, paper="gahfl", cohort="abide"):
-    return drop_table(VARIANTS if variants is None else variants, Scored(), 4, paper, cohort)
-
-
 def test_a_poisoned_variant_stands_beside_the_same_defence_without_poison(drops):
     found = {one.variant.name: (one.clean.name, one.poisoned, one.change["accuracy"].mean) for one in drops}
     assert found == {
@@ -75,9 +70,14 @@ def test_a_poisoned_variant_stands_beside_the_same_defence_without_poison(drops)
 def test_without_its_own_clean_variant_nothing_is_compared():
     other = replace(variant("gahfl"), stages={"public": {"ratio": 0.4}})
     assert read_drops([other, variant("gahfl-fig2-paf")], Scored(), 4) == []
-    table = table_of([other, variant("gahfl-fig2-paf")])
-    assert (table.rows, table.printed, table.alone) == ([], "", ["Gahfl (Fig. 2 PAF, poisoned)"])
-    assert table_of([other]) is None
+    table = drop_table([other, variant("gahfl-fig2-paf")], Scored(), 4)
+    assert (table.rows, table.alone) == ([], ["Gahfl (Fig. 2 PAF, poisoned)"])
+    assert drop_table([other], Scored(), 4) is None
+
+
+def test_a_row_has_attack_institutions_and_defence():
+    row = next(row for row in drop_table(VARIANTS, Scored(), 4).rows if row.variant.name == "gahfl-fig2-ofom")
+    assert [cell.text for cell in row.cells[:3]] == ["ofom", "2 of 4", "\u2013"]
 
 
 def test_the_share_that_is_trimmed_counts_only_under_a_defence_that_trims():
@@ -86,34 +86,6 @@ def test_the_share_that_is_trimmed_counts_only_under_a_defence_that_trims():
     assert len(read_drops([clean, other], Scored(), 4)) == 1
     trims = [replace(each, settings={**each.settings, "defence": "krum"}) for each in (clean, other)]
     assert read_drops(trims, Scored(), 4) == []
-
-
-def test_mean_drops_stand_beside_printed_ones_where_both_attacks_are_known():
-    table = table_of()
-    assert table.printed == (
-        "Mean drop of accuracy over PAF and OFOM, all test subjects of a fold together: Gahfl .041 (printed .025) and "
-        "Fedet .041 (printed .042)."
-    )
-    row = next(row for row in table.rows if row.variant.name == "gahfl-fig2-ofom")
-    assert [cell.text for cell in row.cells[:3]] == ["ofom", "2 of 4", "\u2013"]
-    assert table_of([each for each in VARIANTS if each.setting("attack") != "ofom"]).printed == ""
-    assert table_of(cohort="demo").printed == ""
-    assert table_of(paper="").printed == ""
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"without": "wd"}, {"gcna_training": "l_wd"}, {"defence": "median"}],
-)
-def test_another_method_than_the_printed_one_has_no_printed_drop(changed):
-    own = [each for each in VARIANTS if each.method == "gahfl" and "median" not in each.name]
-    assert table_of(own).printed
-    assert table_of([replace(each, settings={**each.settings, **changed}) for each in own]).printed == ""
-
-
-def test_two_variants_of_one_attack_have_no_printed_drop_as_none_is_the_right_one():
-    other = replace(variant("gahfl-fig2-paf"), name="gahfl-median-paf")
-    assert "Gahfl" not in table_of([*VARIANTS[:3], other]).printed
 
 
 def test_the_finding_is_of_the_fewest_and_the_most_poisoned_institutions(drops):
@@ -148,7 +120,7 @@ def test_the_figure_of_a_sweep_of_poison_states_what_poison_takes_away(tmp_path)
     outline = experiment(
         tmp_path, "line", rows, name="robustness", axes=["attacked"], reference="fedmlp-paf-attacked0.0"
     )
-    figure = KINDS["line"](read_experiment(outline))
+    figure = figure_of(read(outline))
     texts = [text.get_text() for text in figure.texts] + [figure.get_suptitle()]
     assert any(
         "2 of 5 institutions poisoned: accuracy \u22120.050 for FedMLP (PAF); 3 of 5" in text for text in texts

@@ -19,12 +19,9 @@ from brainfed.reporting.figures.connectivity.group_connectivity import compare_g
 from brainfed.reporting.figures.connectivity.matrices import effects_figure, means_figure
 from brainfed.reporting.figures.connectivity.strongest import _kept_apart, brain_figure, chord_figure
 from brainfed.reporting.figures.graphs.homophily import degrees_figure, graph_figure, homophily_figure
-from brainfed.reporting.figures.scores.gain import gain_figure
 from brainfed.reporting.figures.scores.leakage import leakage_figure
-from brainfed.reporting.figures.scores.learning import broken, learning_figure
 from brainfed.reporting.figures.style import FAINT, INK, drawing, save_svg
 from brainfed.reporting.places import PLACES
-from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.audit import Leak
 from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles, homophily_table
 from brainfed.reporting.tables.sites import site_trace_table
@@ -145,35 +142,6 @@ def swept_graphs():
     return [*graphs, replace(graphs[0], name="control", shuffled=True)]
 
 
-def runs():
-    random = np.random.default_rng(4)
-    return pd.DataFrame(
-        [(name, repeat, fold, scope, metric, 0.6 + 0.05 * rank + 0.03 * random.standard_normal())
-         for rank, name in enumerate(NAMES) for repeat in range(2) for fold in range(5)
-         for scope in ("institution", "pooled") for metric in ("accuracy", "auc")],
-        columns=["variant", "repeat", "fold", "scope", "metric", "value"],
-    )  # fmt: skip
-
-
-def gain():
-    federated = [variant.name for variant in VARIANTS if variant.twins]
-    return pd.DataFrame(
-        [(name, side, twin, f"institution-{number}", metric, 0.05 * number - 0.1, 0.1, 10)
-         for name in federated for side, twin in (("alone", "localgcn"), ("pooled", "ridge-central"))
-         for number in range(5) for metric in ("accuracy", "auc")],
-        columns=["variant", "against", "twin", "institution", "metric", "mean", "sd", "runs"],
-    )  # fmt: skip
-
-
-def history():
-    rounds = range(1, 5)
-    return pd.DataFrame(
-        [(name, 0, fold, number, 1 / number, 0.7 + 0.1 * number + 0.01 * fold, 0.5 + 0.02 * number)
-         for name in ("localgcn", "fedgcn", NAMES[3]) for fold in range(3) for number in rounds],
-        columns=["variant", "repeat", "fold", "round", "training_loss", "test_loss", "test_accuracy"],
-    )  # fmt: skip
-
-
 def leaks(count=30):
     """Methods in a crowd, every third of which sends nothing, and one far from it."""
     random = np.random.default_rng(9)
@@ -212,13 +180,9 @@ FIGURES = {
     "degrees": lambda: degrees_figure([shown_graph()]),
     "homophily-of-a-sweep": lambda: homophily_figure(homophily_table(swept_graphs())),
     "degrees-of-a-sweep": lambda: degrees_figure(swept_graphs()),
-    "gain": lambda: gain_figure(gain(), VARIANTS, Scored(runs(), 0.25)),
-    "gain-without-twins": lambda: gain_figure(gain().head(0), VARIANTS, Scored(runs(), 0.25)),
-    "learning": lambda: learning_figure(history(), VARIANTS),
     "leakage": lambda: leakage_figure(leaks()),
     "leakage-of-one": lambda: leakage_figure(leaks(1)),
     "leakage-unknown": lambda: leakage_figure([]),
-    "learning-without-rounds": lambda: learning_figure(history().head(0), VARIANTS),
 }
 
 
@@ -305,11 +269,6 @@ def test_labels_on_a_circle_keep_their_distance():
     moved = _kept_apart(np.array([1.0, 0.99, 0.98, 0.2]), 0.1)
     assert np.all(moved[:-1] - moved[1:] >= 0.1 - 1e-9)
     assert moved[3] == 0.2
-
-
-def test_long_titles_break_once():
-    assert broken("FedGCN") == "FedGCN"
-    assert broken("Logistic, federated (no noise)") == "Logistic,\nfederated (no noise)"
 
 
 def test_the_graphs_of_a_sweep_are_drawn_apart():

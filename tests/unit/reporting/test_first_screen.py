@@ -66,7 +66,8 @@ def test_a_method_that_was_chosen_among_several_is_said_to_be():
 
 def test_another_model_than_its_twin_has_its_own_name():
     found = screen((replace(FEDERATED, twins={}), ALONE, POOLED))
-    assert "; tangent-central reaches 0.7" in found.answer and " and tangent-local reaches 0." in found.answer
+    assert "; Tangent space (central) reaches 0.7" in found.answer
+    assert " and Tangent space (local) reaches 0." in found.answer
     near = {side: replace(twin, other_model="another network") for side, twin in TWINS.items()}
     assert "the same model" not in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
 
@@ -85,16 +86,34 @@ def test_without_a_federated_method_there_is_no_first_screen():
     ("target", "classes", "kind", "unseen", "expected"),
     [
         ("diagnosis", (), "connectivity", False,
-         "Can five institutions separate patients from controls by brain scans, without sharing them?"),
+         "Can five institutions predict a diagnosis from brain scans without sharing them?"),
         ("sex", (), "morphometry", False,
-         "Can five institutions separate males from females by measures of brain anatomy, without sharing them?"),
+         "Can five institutions predict sex from measures of brain anatomy without sharing them?"),
+        ("diagnosis", ("CN", "AD"), "connectivity", False,
+         "Can five institutions predict the diagnosis (AD or CN) from brain scans without sharing them?"),
         ("diagnosis", ("CN", "MCI", "AD"), "connectivity", False,
-         "Can five institutions predict the diagnosis (CN, MCI or AD) from brain scans, without sharing them?"),
+         "Can five institutions predict the diagnosis (CN, MCI or AD) from brain scans without sharing them?"),
         ("class", ("A", "B", "C"), "graphs", False,
-         "Can five data sets predict the class (A, B or C) from graphs, without sharing them?"),
+         "Can five data sets predict the class (A, B or C) from graphs without sharing them?"),
         ("diagnosis", (), "connectivity", True,
-         "Can models of other sites separate patients from controls by brain scans at a site that took no part?"),
+         "Can models of other sites predict a diagnosis from brain scans at a site that took no part?"),
     ],
 )  # fmt: skip
 def test_the_question_has_the_words_of_the_cohort(target, classes, kind, unseen, expected):
     assert question(class_words(target, classes), kind, 5, unseen=unseen) == expected
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ((), "Can five institutions predict ADHD from resting-state scans without sharing them?"),
+        (
+            ("control", "combined", "inattentive"),
+            "Can five institutions predict the diagnosis of ADHD (control, combined or inattentive) from resting-state "
+            "scans without sharing them?",
+        ),
+    ],
+)
+def test_the_question_names_the_condition_and_the_scans(classes, expected):
+    words = replace(class_words("diagnosis", classes), condition="ADHD", modality="resting-state scans")
+    assert question(words, "connectivity", 5, unseen=False) == expected

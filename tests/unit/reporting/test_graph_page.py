@@ -10,7 +10,6 @@ import report_project
 from brainfed.cohort.class_words import class_words
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.evaluation.scorings import COLUMNS
-from brainfed.reporting.document import render
 from brainfed.reporting.experiment_section import _protocol
 from brainfed.reporting.outline import read_outline
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
@@ -54,7 +53,7 @@ def page(tmp_path_factory):
         report_project.write_project(folder)
         outline = report_project.outline_of(folder, show_subjects=False)
     _turn_into_graphs(outline["cohorts"][0], folder)
-    return shown(render(read_outline(outline), report_project.CAPTIONS))
+    return shown(report_project.page_of(outline))
 
 
 def _turn_into_graphs(cohort, folder):

@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brainfed.evaluation.audit.audit import COLUMNS
-from brainfed.reporting.document import render
 from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.figures.scores.leakage import LONGEST, leakage_figure, radius
 from brainfed.reporting.figures.style import drawing
-from brainfed.reporting.outline import read_experiment, read_outline
+from brainfed.reporting.outline import read_experiment
 from brainfed.reporting.scored import read_scored
 from brainfed.reporting.tables.audit import Leak, read_audit, read_leaks
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
-from report_project import CAPTIONS, outline_of, write_project
+from report_project import outline_of, page_of, write_project
 
 FRAME = Box(0, 0, 600, 300)
 
@@ -168,7 +167,7 @@ def test_the_page_says_where_an_attack_finds_the_site(outline, tmp_path):
         experiment["split"] = {**experiment["split"], "validation": "leave_one_site_out"}
     found = audited(outline["cohorts"][0]["experiments"][0])
     assert (found.shadows, found.whole_sites) == (0, True)
-    page = " ".join(render(read_outline(outline), CAPTIONS).split())
+    page = " ".join(page_of(outline).split())
     assert "The loss threshold also finds that a model does not know a site" in page
     assert "figure-leakage" not in page
 
@@ -211,7 +210,7 @@ def test_bytes_are_those_of_all_stages_both_ways(experiment):
 
 
 def test_the_page_shows_what_models_reveal(outline):
-    page = render(read_outline(outline), CAPTIONS)
+    page = page_of(outline)
     text = " ".join(re.sub("<[^>]+>", " ", page[page.index('<section id="leakage">') :]).split())
     assert "What the models reveal of their training subjects" in text
     assert "8 models of each method; up to 1 shadow model a subject." in text
@@ -226,5 +225,5 @@ def test_a_page_without_an_audit_has_no_such_section(outline, tmp_path):
     write_tsv(empty, pd.DataFrame(columns=list(COLUMNS)).astype({"auc": float}))
     for experiment in outline["cohorts"][0]["experiments"]:
         experiment["tables"]["audit"] = str(empty)
-    page = render(read_outline(outline), CAPTIONS)
+    page = page_of(outline)
     assert "What the models reveal" not in page and 'href="#leakage"' not in page

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 import report_project
-from brainfed.reporting.document import render
 from brainfed.reporting.outline import read_outline
 from brainfed.reporting.scored import read_scored
 
@@ -33,7 +32,7 @@ def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatc
     monkeypatch.setattr(report_project, "REPEATS", 1)
     report_project.write_project(tmp_path)
     outline = report_project.outline_of(tmp_path, show_subjects=False)
-    page = render(read_outline(outline), report_project.CAPTIONS)
+    page = report_project.page_of(outline)
     assert "all test subjects pooled" not in page
     assert "Test subjects are not pooled: a class of one data set is not that of another." in page
     assert "mean over institutions" in page and "ROC curve of every method" not in page
@@ -43,8 +42,8 @@ def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatc
 
 def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats):
     report_project.write_project(tmp_path)
-    outline = read_outline(report_project.outline_of(tmp_path, show_subjects=False))
-    page = render(outline, report_project.CAPTIONS)
+    values = report_project.outline_of(tmp_path, show_subjects=False)
+    outline, page = read_outline(values), report_project.page_of(values)
     text = " ".join(re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
     many = "s" if repeats > 1 else ""
     assert f"the scores are means over {repeats} run{many}." in text

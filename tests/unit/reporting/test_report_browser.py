@@ -28,7 +28,7 @@ const alternatives = new Map([...document.querySelectorAll(".drawing")]
 addEventListener("load", () => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const folded = all("details.experiment").filter((part) => !part.open).length;
-  all("details.experiment").forEach((part) => { part.open = true; });
+  all("details.experiment, details.fold, details.part").forEach((part) => { part.open = true; });
   const seen = {
     problems,
     folded,
@@ -70,7 +70,7 @@ const all = (selector, inside = document) => [...inside.querySelectorAll(selecto
 addEventListener("load", async () => {
   location.hash = all("section.secondary").at(-1).id;
   await wait(() => all("section.secondary > details.experiment").at(-1).open);
-  all("details.experiment").forEach((part) => { part.open = true; });
+  all("details.experiment, details.fold, details.part").forEach((part) => { part.open = true; });
   await wait(() => all("script.chart").every((held) => held.previousElementSibling.querySelector("svg.marks")));
   const used = { charts: all("script.chart").length, roles: all(".drawing [role^='graphics']").length };
   const results = document.querySelector("[id^='results-']");
@@ -103,6 +103,23 @@ addEventListener("load", async () => {
   await new Promise((done) => setTimeout(done, 100));
   used.tooltip = document.querySelector("#vg-tooltip-element")?.innerText ?? "";
   document.documentElement.setAttribute("data-used", JSON.stringify(used));
+});
+</script>"""
+WAY = """<script>
+addEventListener("load", () => {
+  const links = [...document.querySelectorAll("#cohort a[href^='#subject-']")];
+  const link = links.find((one) => one.textContent === "zq-0003");
+  link.click();
+  setTimeout(() => {
+    const person = document.getElementById(link.hash.slice(1));
+    const texts = (selector) => [...person.querySelectorAll(selector)].map((node) => node.textContent.trim());
+    document.documentElement.setAttribute("data-way", JSON.stringify({
+      subject: link.textContent,
+      open: person.open && person.closest("details.fold").open,
+      tables: texts("caption"), methods: texts("th .named"),
+      pictures: [...person.querySelectorAll("img")].map((picture) => picture.naturalWidth),
+    }));
+  }, 500);
 });
 </script>"""
 CAPTIONS = """<script>
@@ -207,6 +224,17 @@ def test_subject_ids_are_shown_only_on_request(report, tmp_path):
     seen = look(asked, tmp_path, 1280)
     assert "zq-0003" in seen["text"]
     assert "zq-0005" in asked.read_text(encoding="utf-8")
+
+
+def test_an_issue_leads_to_the_way_of_its_subject(tmp_path):
+    """A click on an id among the issues opens the subject: scan, connectivity and the scores of methods in front."""
+    asked = write_project(tmp_path / "asked", show_subjects=True)
+    way = measured(asked, tmp_path, 1280, WAY, "data-way")
+    assert way["subject"] == "zq-0003"
+    assert way["open"]
+    assert way["tables"] == ["Scan of zq-0003", "Scores of zq-0003"]
+    assert way["methods"] == ["FedGCN (no noise)", "Ridge (central)", "Ridge (local)"]
+    assert len(way["pictures"]) == 2 and all(width > 0 for width in way["pictures"])
 
 
 def test_the_report_prints_on_at_most_eight_pages(report, tmp_path):

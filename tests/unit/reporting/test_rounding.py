@@ -2,11 +2,13 @@
 
 import itertools
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from brainfed.reporting.rounding import digits_of, p_short, p_value, rounded, short, signed
+from brainfed.reporting.rounding import digits_of, p_short, p_value, rounded, short, signed, significant_digits
 
 
 def test_the_order_of_an_addition_changes_no_digit():
@@ -65,3 +67,26 @@ def test_p_is_never_nought_and_never_one():
     ]  # fmt: skip
     assert p_value(0.9987) == "p\u00a0>\u00a0.99"
     assert [short(0.05), short(-0.05), short(1.0)] == [".050", "\u2212.050", "1.000"]
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(64.94, 3, "64.9"), (64.95, 3, "65"), (4.0, 3, "4"), (0.00449, 2, "0.0045"), (1234.5, 2, "1235"),
+     (-0.25, 1, "\u22120.3"), (0.0, 3, "0"), (math.nan, 3, "\u2013"), (math.inf, 3, "\u2013")],
+)  # fmt: skip
+def test_significant_digits_have_no_zeros_at_the_end(value, digits, text):
+    assert significant_digits(value, digits) == text
+
+
+def test_no_other_code_of_the_report_rounds_a_number_for_a_reader():
+    """A decimal format in an f-string or a template rounds halves to where the binary number lies."""
+    library = Path(__file__).parents[3] / "workflow" / "brainfed"
+    written = [*library.glob("reporting/**/*.*"), *library.glob("methods/*/paper/**/*.*")]
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in written
+        if path.suffix in {".py", ".j2"} and path.name != "rounding.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r":[+]?\.\d[fge]\}|%\.\d[fge]", line) and "write_tsv" not in line
+    ]
+    assert found == ['matrices.py: return max(float(f"{np.quantile(np.abs(values), 0.995):.1g}"), 0.01)']

@@ -1,29 +1,17 @@
 """The report's tables and counts on hand-made input."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from brainfed.cohort.quality.issues import reason_kind
-from brainfed.configuration.shipped import shipped_settings
-from brainfed.graphs.settings import GraphSettings
-from brainfed.imaging.settings import FeatureSettings
-from brainfed.methods.gcn.fedgcn import FedGCNSettings
-from brainfed.methods.registry import METHODS
 from brainfed.reporting.people import attrition, site_table, twin_groups
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.exchanges import read_costs, read_exchanges, readable, readable_bytes, readable_seconds
-from brainfed.reporting.tables.paper_numbers import (
-    FEDNI_TABLE_V,
-    PAPER_COLUMNS,
-    PAPER_METRICS,
-    hard_labels,
-    paper_cohort,
-)
-from brainfed.reporting.tables.scores import difference_rows, paper_rows, score_rows, significant_counts
+from brainfed.reporting.tables.scores import difference_rows, score_rows, significant_counts
 from brainfed.reporting.variants import ShownVariant
 
 METRICS = ("accuracy", "balanced_accuracy", "auc", "precision", "recall", "specificity", "f1")
@@ -96,63 +84,6 @@ def test_the_tests_table_has_both_tests_and_counts_significant_differences():
     assert [cell.marked for cell in rows[0].cells] == [False, False, True, False, False]
     assert [cell.text for cell in rows[1].cells][2:] == ["< .001", "< .001", "< .001"]
     assert significant_counts(tests, "auc", "institution") == (2, 1, 2)
-
-
-def test_the_paper_stands_beside_its_own_methods_only():
-    means = {"fedgcn": 0.6, "fedgcn-shuffled": 0.5, "ridge-central": 0.7}
-    summary, scored = summary_of(means), scored_of(means)
-    graph, features = asdict(GraphSettings()), asdict(FeatureSettings())
-    own = ShownVariant(
-        "fedgcn", "fedgcn", "FedGCN", "federated", asdict(FedGCNSettings()),
-        stages={"graph": graph, "features": features, "inpainting": {}, "fusing": {}},
-        shipped=shipped_settings(METHODS["fedgcn"]),
-    )  # fmt: skip
-    fewer = replace(own, stages=own.stages | {"graph": graph | {"k": 5}})
-    assert paper_rows(summary, [fewer, RIDGE], "abide", scored) == []
-    changed = replace(own, name="fedgcn-shuffled", settings=SHUFFLED.settings)
-    rows = paper_rows(summary, [own, changed, RIDGE], "abide", scored)
-    assert [row.variant.name for row in rows] == ["fedgcn"]
-    assert [cell.text for cell in rows[0].cells][:5] == ["0.60", "0.644", "0.60", "0.643", "0.60"]
-    assert rows[0].cells[1].note == "(.009)"
-    assert [cell.printed for cell in rows[0].cells][:6] == [False, True, False, True, False, False]
-
-
-def test_the_papers_auc_stands_beside_our_balanced_accuracy_and_ours_alone():
-    beside = {column.ours: column.paper for column in PAPER_COLUMNS}
-    assert beside["balanced_accuracy"] == "auc"
-    assert beside["auc"] == ""
-    assert sorted(filter(None, beside.values())) == sorted(PAPER_METRICS)
-
-
-@pytest.mark.parametrize(("cohort", "apart"), [("abide", 0.004), ("adni", 0.010)])
-def test_the_papers_auc_is_its_accuracy_within_the_stated_limit(cohort, apart):
-    """FedNI Table V: largest difference FedNI's on ABIDE (.667, .663), FedMLP's on ADNI (.731, .721)."""
-    found = [abs(row[0][0] - row[1][0]) for row in FEDNI_TABLE_V[cohort].values()]
-    assert max(found) == pytest.approx(apart)
-    assert f"equals its accuracy within .{round(1000 * apart):03d} in every row" in hard_labels(cohort)
-    assert "probably" in hard_labels(cohort)
-
-
-def test_table_v_is_whole():
-    """FedNI Table V: six methods, five metrics, two cohorts; FedNI leads ABIDE in every metric."""
-    assert [len(FEDNI_TABLE_V[cohort]) for cohort in ("abide", "adni")] == [6, 6]
-    assert {len(row) for table in FEDNI_TABLE_V.values() for row in table.values()} == {len(PAPER_METRICS)}
-    for column in range(len(PAPER_METRICS)):
-        means = {method: row[column][0] for method, row in FEDNI_TABLE_V["abide"].items()}
-        assert max(means, key=lambda method: means[method]) == "fedni"
-
-
-@pytest.mark.parametrize(
-    ("cohort", "found"),
-    [
-        ("abide", ("abide", True)),
-        ("ABIDE-quick", ("abide", True)),
-        ("adni", ("adni", True)),
-        ("demo", ("abide", False)),
-    ],
-)
-def test_which_column_of_the_paper(cohort, found):
-    assert paper_cohort(cohort) == found
 
 
 def people():

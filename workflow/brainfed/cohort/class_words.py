@@ -18,12 +18,16 @@ class ClassWords:
         one: name of one subject of each class; of two classes 1 is the positive one.
         many: the same in the plural, in the order in which messages name them.
         targets: the target in the plural.
+        condition: what patients have, as `autism`; empty: not named.
+        modality: what institutions hold, as `resting-state scans`; empty: not named.
     """
 
     target: Target
     one: dict[int, str]
     many: dict[int, str]
     targets: str
+    condition: str = ""
+    modality: str = ""
 
     @property
     def count(self) -> int:

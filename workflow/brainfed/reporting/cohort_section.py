@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from brainfed.cohort.class_words import ClassWords
@@ -18,6 +17,8 @@ from brainfed.reporting.pictures import Picture, read_pictures
 from brainfed.reporting.tables.confounds import confound_sentences, find_confounds
 from brainfed.reporting.tables.exchanges import Crossing, read_crossings
 from brainfed.reporting.tables.sites import SiteRow, site_rows
+from brainfed.reporting.tables.subjects.characteristics import Characteristic, characteristics
+from brainfed.reporting.tables.subjects.ways import Ways, read_ways
 from brainfed.reporting.text.quality_words import quality_words
 from brainfed.runtime.artefacts import read_table
 from brainfed.runtime.provenance import file_digest
@@ -55,8 +56,8 @@ class CohortSection:
         labelled: analysed subjects of each class, by code.
         unlabelled: number of analysed subjects that are never scored.
         sites: number of sites of the analysed subjects.
-        age: `25.1 (10.4 to 38.2)` years, mean and range.
-        female: share of the analysed subjects with a known sex.
+        characteristics: rows of Table 1.
+        ways: the subjects that issues name, from scan to score; nobody where ids may not be shown.
         twins: number of groups of subjects with identical series.
         issues: counts by kind.
         silent: analysed subjects with regions without signal.
@@ -85,8 +86,8 @@ class CohortSection:
     labelled: tuple[int, ...]
     unlabelled: int
     sites: int
-    age: str
-    female: float
+    characteristics: list[Characteristic]
+    ways: Ways
     twins: int
     issues: tuple[IssueCount, ...]
     silent: int
@@ -153,7 +154,6 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
     traces = site_rows(pd.read_csv(outline.site_trace, sep="\t")) if outline.site_trace else []
     morphometry = outline.kind != "connectivity"
     confounds = find_confounds(kept, traces, outline.words, morphometry=morphometry)
-    known_sex = kept["sex"].dropna()
     left_out = people.loc[~people["included"], ["subject", "reason"]]
     return CohortSection(
         name=outline.name,
@@ -166,8 +166,8 @@ def cohort_section(outline: CohortOutline, captions: Mapping[str, str], *, show_
         labelled=tuple(int((kept["diagnosis"] == code).sum()) for code in range(outline.words.count)),
         unlabelled=int((kept["diagnosis"] < 0).sum()),
         sites=int(kept["site"].nunique()),
-        age=_age(kept),
-        female=float((known_sex == "female").mean()) if len(known_sex) else np.nan,
+        characteristics=[] if outline.kind == "graphs" else characteristics(kept, outline.words),
+        ways=read_ways(outline.name, outline.followed),
         twins=len(twin_groups(people)),
         issues=_issues(outline.issues, show_subjects=show_subjects),
         silent=int((kept["silent_regions"] > 0).sum()),
@@ -200,11 +200,6 @@ def _by_labels(outline: CohortOutline, *keys: str) -> list[str]:
     variants = [variant for experiment in outline.experiments for variant in experiment.variants]
     chosen = [variant for variant in variants if variant.stages.get("graph") and "rfe" in map(variant.setting, keys)]
     return list(dict.fromkeys(variant.title for variant in chosen))
-
-
-def _age(kept: pd.DataFrame) -> str:
-    age = kept["age"].dropna()
-    return f"{age.mean():.1f} ({age.min():.1f} to {age.max():.1f})" if len(age) else "not known"
 
 
 def _issues(path: str, *, show_subjects: bool) -> tuple[IssueCount, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from vl_convert import javascript_bundle
 
@@ -16,15 +16,20 @@ from brainfed.reporting.charts.style import VERSION, config
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
 from brainfed.reporting.manuscript.bibtex import bibtex
-from brainfed.reporting.manuscript.citations import citations
+from brainfed.reporting.manuscript.citations import Citation, citations
 from brainfed.reporting.manuscript.methods_paragraph import methods_paragraph
 from brainfed.reporting.metric_titles import METRIC_TITLES
 from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
+from brainfed.reporting.panels.generic import GENERIC
+from brainfed.reporting.panels.panel import Panel, Place, ShownPanel
+from brainfed.reporting.papers.collected import panels_of, templates_of, works_of
+from brainfed.reporting.papers.paper import Paper
 from brainfed.reporting.pictures import read_captions
-from brainfed.reporting.rounding import rounded, short, signed
-from brainfed.reporting.software import mixed_versions, software_of
+from brainfed.reporting.places import in_front
+from brainfed.reporting.rounding import rounded, short, signed, significant_digits
+from brainfed.reporting.software import software_of
+from brainfed.reporting.tables.audit import AuditTable
 from brainfed.reporting.tables.exchanges import readable, readable_bytes, readable_seconds
-from brainfed.reporting.tables.paper_numbers import FEDNI_SOURCE, PAPER_COLUMNS
 from brainfed.reporting.variants import FAMILY_COLOURS, FAMILY_TITLES
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.provenance import machine, versions
@@ -41,7 +46,9 @@ class Chapter:
     experiments: list[ExperimentSection]
 
 
-def write_report(outline: ReportOutline, captions: Sequence[str], results: Sequence[str], path: str) -> None:
+def write_report(
+    outline: ReportOutline, captions: Sequence[str], results: Sequence[str], path: str, papers: Sequence[Paper]
+) -> None:
     """Render the outline's artefacts into one page.
 
     Args:
@@ -49,56 +56,57 @@ def write_report(outline: ReportOutline, captions: Sequence[str], results: Seque
         captions: the caption files, `NAME.rst`.
         results: all results that the page shows.
         path: the HTML file.
+        papers: what the families of methods bring.
     """
-    write_text(path, render(outline, captions, results))
+    write_text(path, render(outline, captions, papers, results))
 
 
-def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[str] = ()) -> str:
-    """The page as text."""
+def render(
+    outline: ReportOutline, captions: Sequence[str], papers: Sequence[Paper], results: Sequence[str] = ()
+) -> str:
+    """The page as text; arguments as of `write_report`."""
+    panels = [*GENERIC, *panels_of(papers)]
     chapters = [
-        _chapter(cohort, read_captions(captions, cohort.words), show_subjects=outline.show_subjects)
+        _chapter(cohort, read_captions(captions, cohort.words), panels, show_subjects=outline.show_subjects)
         for cohort in outline.cohorts
     ]
-    audits = [experiment.audit for chapter in chapters for experiment in chapter.experiments if experiment.audit]
+    shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
+    audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]
     environment = Environment(
-        loader=PackageLoader("brainfed.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=ChoiceLoader([PackageLoader("brainfed.reporting"), templates_of(papers)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters.update(
-        bytes=readable_bytes, count=readable, seconds=readable_seconds, rounded=rounded, short=short, signed=signed
     )
-    cited = citations(
-        [cohort.name for cohort in outline.cohorts],
-        [cohort.atlas for cohort in outline.cohorts],
-        {
-            variant.method
-            for cohort in outline.cohorts for experiment in cohort.experiments for variant in experiment.variants
-        },
-        {cohort.source for cohort in outline.cohorts},
-        audited=bool(audits),
-        poisoned=any(experiment.poisoned for chapter in chapters for experiment in chapter.experiments),
-    )  # fmt: skip
+    environment.filters.update(
+        bytes=readable_bytes,
+        count=readable,
+        seconds=readable_seconds,
+        rounded=rounded,
+        short=short,
+        signed=signed,
+        significant=significant_digits,
+    )
+    cited = _cited(outline, papers, audited=bool(audits))
     return environment.get_template("report.html.j2").render(
         outline=outline,
         chapters=chapters,
         metrics=[METRIC_TITLES[metric] for metric in METRICS],
         metric_titles=METRIC_TITLES,
-        paper_columns=PAPER_COLUMNS,
-        paper_source=FEDNI_SOURCE,
         families=[(name, FAMILY_TITLES[name], colour) for name, colour in FAMILY_COLOURS.items()],
         config=yaml.safe_dump(_plain(outline.config), sort_keys=False, allow_unicode=True),
         fewest=FEWEST,
         audited=bool(audits),
+        followed=any(chapter.cohort.ways.subjects for chapter in chapters),
+        in_front=in_front,
         guaranteed=any(audit.private for audit in audits),
+        privacy_notes=_once(shown, Place.PRIVACY),
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),
         vega=Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)),
         chart_styles=Markup(json.dumps({"light": config(), "dark": config(dark=True)})),
-        mixed={
-            experiment.key: mixed_versions(experiment.outline)
-            for chapter in chapters for experiment in chapter.experiments
-        },
         machine=machine(),
         methods=[
             methods_paragraph(chapter.cohort, experiment, outline.seed, versions())
@@ -109,11 +117,33 @@ def render(outline: ReportOutline, captions: Sequence[str], results: Sequence[st
     )  # fmt: skip
 
 
-def _chapter(cohort: CohortOutline, captions: Mapping[str, str], *, show_subjects: bool) -> Chapter:
+def _chapter(
+    cohort: CohortOutline, captions: Mapping[str, str], panels: Sequence[Panel], *, show_subjects: bool
+) -> Chapter:
     experiments = [
-        experiment_section(cohort, experiment, captions) for experiment in _each_figure_once(cohort.experiments)
+        experiment_section(cohort, experiment, captions, panels) for experiment in _each_figure_once(cohort.experiments)
     ]
     return Chapter(cohort_section(cohort, captions, show_subjects=show_subjects), experiments)
+
+
+def _cited(outline: ReportOutline, papers: Sequence[Paper], *, audited: bool) -> list[Citation]:
+    """The works to cite for the data and variants of a page."""
+    cohorts = outline.cohorts
+    variants = [variant for cohort in cohorts for experiment in cohort.experiments for variant in experiment.variants]
+    return citations(
+        [cohort.name for cohort in cohorts],
+        [cohort.atlas for cohort in cohorts],
+        {cohort.source for cohort in cohorts},
+        works_of(papers, {variant.method for variant in variants}),
+        private=any(variant.setting("privacy") is not None for variant in variants),
+        audited=audited,
+        poisoned=any(variant.is_poisoned or variant.is_defended for variant in variants),
+    )
+
+
+def _once(shown: Sequence[ShownPanel], place: Place) -> list[ShownPanel]:
+    """The panels at a place, each for the first experiment to which it applies."""
+    return list({one.panel.name: one for one in reversed(shown) if one.panel.place == place}.values())[::-1]
 
 
 def _differences(chapters: Sequence[Chapter]) -> str:

@@ -1,12 +1,12 @@
 """Contents of the report: cohorts, their experiments, and the paths of their artefacts and figures."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.settings.classes import Target
-from brainfed.reporting.variants import ShownVariant, read_variant
+from brainfed.reporting.variants import NOTHING, ShownVariant, read_variant
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,9 @@ class CohortOutline:
         target: predicted variable, `diagnosis` or `sex`.
         classes: names of the diagnoses in the order of their codes; empty: patients and controls.
         kind: kind of its features, `connectivity` or `morphometry`, or `graphs`.
+        condition: what patients have, as `autism`; empty: not named.
+        modality: what institutions hold, as `resting-state scans`; empty: not named.
+        followed: the way of the subjects that issues name; empty where no subject may be shown.
     """
 
     name: str
@@ -113,11 +116,14 @@ class CohortOutline:
     target: Target = "diagnosis"
     classes: tuple[str, ...] = ()
     kind: str = "connectivity"
+    condition: str = ""
+    modality: str = ""
+    followed: str = ""
 
     @property
     def words(self) -> ClassWords:
-        """Names of its classes."""
-        return class_words(self.target, self.classes)
+        """Names of its classes, of what patients have and of what institutions hold."""
+        return replace(class_words(self.target, self.classes), condition=self.condition, modality=self.modality)
 
 
 @dataclass(frozen=True)
@@ -141,23 +147,28 @@ class ReportOutline:
     cohorts: tuple[CohortOutline, ...]
 
 
-def read_outline(values: Mapping[str, Any]) -> ReportOutline:
-    """An outline from the builtins of a rule's parameters."""
-    return ReportOutline(**{**values, "cohorts": tuple(_cohort(item) for item in values["cohorts"])})
+def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ReportOutline:
+    """An outline from the builtins of a rule's parameters.
+
+    Args:
+        values: its fields.
+        beside: variant -> the variants that it is always compared with (`methods.papers.beside`).
+    """
+    return ReportOutline(**{**values, "cohorts": tuple(_cohort(item, beside) for item in values["cohorts"])})
 
 
-def _cohort(values: Mapping[str, Any]) -> CohortOutline:
-    experiments = tuple(read_experiment({"cohort": values["name"], **item}) for item in values["experiments"])
+def _cohort(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]]) -> CohortOutline:
+    experiments = tuple(read_experiment({"cohort": values["name"], **item}, beside) for item in values["experiments"])
     lists = {name: tuple(values.get(name, ())) for name in ("quality", "crossings", "classes")}
     return CohortOutline(**{**values, **lists, "experiments": experiments})
 
 
-def read_experiment(values: Mapping[str, Any]) -> ExperimentOutline:
-    """One experiment, or a group of them, from builtins."""
+def read_experiment(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ExperimentOutline:
+    """One experiment, or a group of them, from builtins; `beside` as for `read_outline`."""
     lists: dict[str, Any] = {
         "splits": tuple(values["splits"]),
         "axes": tuple(values.get("axes", ())),
-        "variants": tuple(read_variant(item) for item in values["variants"]),
-        "members": tuple(read_experiment(item) for item in values.get("members", ())),
+        "variants": tuple(read_variant(item, beside) for item in values["variants"]),
+        "members": tuple(read_experiment(item, beside) for item in values.get("members", ())),
     }
     return ExperimentOutline(**{**values, **lists})

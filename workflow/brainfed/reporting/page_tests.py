@@ -3,8 +3,9 @@
 Holm's correction depends on the family of comparisons. With two families, one difference could be significant in one
 place of a page and not in another. A difference from the experiment's reference has the p of
 the test tables, which count every method in every metric and scope that is tested: one family an experiment. Any other
-has the p of the comparisons with FedNI (its baselines and its variants), or of all federated methods with one that is
-not; the larger p if it is among both. A sentence with such a p states its family.
+has the p of the comparisons with a method that stands beside others on every page (those, and its own variants), or of
+all federated methods with one that is not; the larger p if it is among both. A sentence with such a p states its
+family.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,6 @@ from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.intervals import Interval, values
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.variants import ShownVariant
-
-FEDNI = "fedni"
-BASELINES = ("fedgcn", "fedsage-plus", "fedmlp", "ridge-central")
-"""Methods that FedNI is compared with."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class PageTests:
         return {name: (difference, self._p(centre, name, names, metric)) for name, (difference, _) in found.items()}
 
     def counted(self, centre: str, others: Sequence[str], metric: str) -> str:
-        """The family of Holm's correction: `over all 60 comparisons with FedNI in the tests below`; empty over one."""
+        """The family of Holm's correction: `over all 60 comparisons with FedGCN in the tests below`; empty over one."""
         title, table = self._title(centre), len(self._table().dropna())
         if centre == self.reference:
             return (
@@ -100,9 +97,10 @@ class PageTests:
     def _together(self, centre: str, asked: Sequence[str], metric: str) -> list[str]:
         """All comparisons of the page with `centre`, whatever the call asks for."""
         everybody = self._others(centre, metric)
-        if centre == FEDNI:
-            always = {*BASELINES, *(variant.name for variant in self.variants if variant.method == FEDNI)}
-        elif self._variant(centre).family != "federated":
+        own = self._variant(centre)
+        if own.beside:
+            always = {*own.beside, *(variant.name for variant in self.variants if variant.method == own.method)}
+        elif own.family != "federated":
             always = {variant.name for variant in self.variants if variant.family == "federated"}
         else:
             always = set()

@@ -28,6 +28,15 @@ def rounded(value: float, digits: int = 3) -> str:
     return str(abs(held) if held == 0 else held).replace("-", "\u2212")
 
 
+def significant_digits(value: float, digits: int) -> str:
+    """With as many significant digits, without zeros at the end: `64.9`, `0.004`, `1200`."""
+    if not np.isfinite(value) or value == 0:
+        return rounded(value, 0)
+    decimals = max(digits - 1 - int(np.floor(np.log10(abs(value)))), 0)
+    text = rounded(value, decimals)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def signed(value: float, digits: int = 3) -> str:
     """With its sign; a number that rounds to zero has none."""
     text = rounded(value, digits)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from brainfed.cohort.class_words import ClassWords
 from brainfed.reporting.sweep_titles import label_in_words, without_sweep
+from brainfed.runtime.settings import flat_settings
 
 FAMILY_COLOURS = {"baseline": "#6b7280", "linear": "#0072b2", "graph": "#007a5a", "federated": "#bf5300"}
 FAMILY_TITLES = {
@@ -21,10 +23,13 @@ TITLES = {
     "fedgnn-dp": "FedGNN + DP",
     "fedgnn-no-dp": "FedGNN, no DP",
     "fglbc-no-dp": "FGLBC, no DP",
+    "tangent-local": "Tangent space (local)",
+    "tangent-central": "Tangent space (central)",
 }
 """Shipped variant that is not called after its method -> its title, also of variants whose names begin with it."""
 SHARE = "attacked = "
 """Start of the words of a swept share of poisoned institutions."""
+NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 PLUS = "-plus"
 """End of a name that a title writes as a plus sign."""
 
@@ -72,6 +77,7 @@ class ShownVariant:
         topology: where it trains: `local`, `federated` or `central`.
         twins: of a federated variant, `alone` and `pooled` -> the same model without federation.
         clusters: whether its server parts the institutions into clusters.
+        beside: variants that it is always compared with on the page, as its family's paper declares.
     """
 
     name: str
@@ -93,6 +99,7 @@ class ShownVariant:
     topology: str = ""
     twins: dict[str, Twin] = field(default_factory=dict)
     clusters: bool = False
+    beside: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -185,12 +192,27 @@ class ShownVariant:
         return int(self.settings.get("curve_every", 0))
 
 
-def read_variant(values: Mapping[str, Any]) -> ShownVariant:
-    """A variant from the builtins that a rule's parameters hold."""
+def read_variant(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ShownVariant:
+    """A variant from the builtins that a rule's parameters hold.
+
+    Args:
+        values: its fields.
+        beside: variant -> the variants that it is always compared with.
+    """
     lists = ("costs", "timings", "histories", "privacy", "fused", "feature_files", "fidelity")
     twins = {side: Twin(**twin) for side, twin in values.get("twins", {}).items()}
     paths = {name: tuple(values[name]) for name in lists if name in values}
-    return ShownVariant(**{**values, **paths, "twins": twins})
+    return ShownVariant(**{**values, **paths, "twins": twins, "beside": tuple(beside.get(values["name"], ()))})
+
+
+def changed_settings(variant: ShownVariant) -> dict[str, Any]:
+    """Every resolved setting of a variant that is not as shipped -> its value; None for one that it lacks."""
+    usual, own = variant.shipped, flat_settings(variant.settings, variant.stages)
+    return {
+        key: own.get(key)
+        for key in usual.keys() | own.keys()
+        if (key in own) != (key in usual) or own[key] != usual[key]
+    }
 
 
 def _with_words(title: str, words: Sequence[str]) -> str:

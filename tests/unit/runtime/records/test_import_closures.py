@@ -88,3 +88,19 @@ def test_an_edit_of_drawing_or_fusing_trains_no_fedni_generator_anew():
 def test_an_edit_of_one_inpainter_trains_no_generator_of_the_other():
     fedni = closure_of("scripts/train_generator.py", inpainter_of(METHODS["fedni"]).train)
     assert not {file for file in fedni if "fedsage" in file}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_an_edit_of_a_paper_trains_nothing_anew(name):
+    closure = closure_of("scripts/train_method.py", METHODS[name].entry)
+    assert not {file for file in closure if file.startswith("reporting/") or "paper" in file}
+
+
+def test_an_edit_of_a_panel_draws_nothing_anew():
+    """A figure that repeats one of a paper has its family's numbers, and no drawing reads a panel or its templates."""
+    for script in ("draw_experiment", "draw_paper_figure", "draw_leakage", "draw_clusters", "draw_patterns"):
+        closure = closure_of(f"scripts/{script}.py")
+        assert not {file for file in closure if "panel" in file or file.endswith("paper/paper")}
+    assert "methods/fedni/paper/panels" in closure_of("scripts/write_report.py")
+    papers = {file for file in closure_of("scripts/draw_experiment.py") if file.startswith("methods/")}
+    assert papers == {"methods/papers/beside", "methods/fedni/paper/compared"}

@@ -158,6 +158,10 @@ class CohortSettings:
         "them: `classes: [CN, MCI, AD]` with `codes: {diagnosis: {1: CN, 2: MCI, 3: AD}}`. Empty: control, patient. "
         "With source tudataset, which needs them, the names of the labels of each data set in ascending order.",
     )
+    condition: str = setting("", "What patients have, as `autism`: a noun for the question that the report asks.")
+    modality: str = setting(
+        "", "What institutions hold, as `resting-state scans`: a plural for the question that the report asks."
+    )
     unlabelled: Literal["drop", "keep"] = setting(
         "drop",
         "Subjects whose target is missing or coded unlabelled leave the cohort, or stay as nodes without a label: in "
@@ -246,6 +250,8 @@ class CohortSettings:
         if self.target == "diagnosis" and self.columns.diagnosis is None:
             raise ValueError("columns.diagnosis: the target is the diagnosis, found no column; name it")
         simulated = self.source == "simulate"
+        if self.condition and self.target != "diagnosis":
+            raise ValueError(f"condition: expected none with target {self.target}, found {self.condition!r}; remove it")
         if self.classes:
             check_class_names(self.classes, self.target, simulated=simulated)
         if self.target != "class":

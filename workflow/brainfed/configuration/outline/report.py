@@ -34,6 +34,9 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
         "target": settings.target,
         "classes": list(settings.classes),
         "kind": settings.kind,
+        "condition": settings.condition,
+        "modality": settings.modality,
+        "followed": _followed(layout, cohort, experiments) if settings.kind != "graphs" else "",
         "atlas": listing.atlas,
         "parcellation": listing.parcellation or "",
         "participants": cohort_file(cohort, "participants.parquet"),
@@ -51,6 +54,13 @@ def cohort_outline(layout: Layout, inputs: CohortInputs, experiments: Sequence[E
             experiment_outline(layout, cohort, experiment) for experiment in experiments if cohort in experiment.cohorts
         ],
     }
+
+
+def _followed(layout: Layout, cohort: str, experiments: Sequence[Experiment]) -> str:
+    """The way of the subjects that issues name, to their scores in the cohort's first experiment on the page."""
+    shown = [experiment.name for experiment in experiments if cohort in experiment.cohorts]
+    allowed = layout.plan.project.report.show_subjects and shown
+    return f"results/{cohort}/tables/{shown[0]}-subjects.json" if allowed else ""
 
 
 def report_outline(layout: Layout, cohorts: Mapping[str, CohortInputs], page: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Curves of all methods over the unit square: few in colour, all others in grey, the one under the pointer in ink."""
+"""Curves of all methods in one panel: few in colour, all others in grey, the one under the pointer in ink."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,14 +56,27 @@ def curves_chart(
     x: alt.X,
     y: alt.Y,
 ) -> Panel:
-    """All curves in one square.
+    """All curves in one square with its diagonal, of `side` pixels; the other arguments are those of `curve_layers`."""
+    square = alt.Chart(pd.DataFrame({"x": [0, 1], "y": [0, 1]}))
+    diagonal = square.mark_line(strokeDash=[2, 3], strokeWidth=1).encode(x="x:Q", y="y:Q")
+    return alt.layer(diagonal, *curve_layers(curves, shown, front, notes, x, y)).properties(width=side, height=side)
+
+
+def curve_layers(
+    curves: Curves,
+    shown: Sequence[ShownVariant],
+    front: Sequence[ShownVariant],
+    notes: Mapping[str, str],
+    x: alt.X,
+    y: alt.Y,
+) -> list[alt.Chart]:
+    """All curves: grey ones, those in colour with their intervals, and the one under the pointer.
 
     Args:
         curves: their points.
         shown: the variants that have one.
         front: those in colour.
         notes: variant -> words beside its name in the legend.
-        side: pixels.
         x: horizontal axis.
         y: vertical axis.
     """
@@ -85,8 +98,6 @@ def curves_chart(
         if coloured
         else None,
     )
-    square = alt.Chart(pd.DataFrame({"x": [0, 1], "y": [0, 1]}))
-    diagonal = square.mark_line(strokeDash=[2, 3], strokeWidth=1).encode(x="x:Q", y="y:Q")
     others = grey.mark_line(strokeWidth=1, opacity=0.45).encode(x=x, y=y, detail="variant:N")
     if curves.bars:
         doubt = mine.mark_rule(strokeWidth=1.5, opacity=0.6).encode(
@@ -101,4 +112,4 @@ def curves_chart(
         x=x, y=y, detail="variant:N", opacity=alt.condition(pointed, alt.value(1), alt.value(0))
     )
     hit = base.mark_line(strokeWidth=HIT, opacity=0).encode(x=x, y=y, detail="variant:N", tooltip=tooltip(*curves.tip))
-    return alt.layer(diagonal, others, doubt, lines, over, hit.add_params(pointed)).properties(width=side, height=side)
+    return [others, doubt, lines, over, hit.add_params(pointed)]

@@ -1,4 +1,4 @@
-"""Draw an experiment: its scores and differences as charts, its gains and learning curves as figures."""
+"""Draw an experiment: scores, differences, predictions, gains and learning curves as charts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,21 +11,22 @@ from brainfed.evaluation.pooled.subgroups import subgroup_scores
 from brainfed.evaluation.predictions import read_predictions
 from brainfed.reporting.charts.calibration import calibration_chart
 from brainfed.reporting.charts.confusion import confusion_chart
+from brainfed.reporting.charts.gain import gain_chart
+from brainfed.reporting.charts.learning import learning_chart
 from brainfed.reporting.charts.operating import operating_chart
 from brainfed.reporting.charts.roc import roc_chart
 from brainfed.reporting.charts.scores import differences_chart, forest_chart, headline_chart
 from brainfed.reporting.charts.style import save_chart
 from brainfed.reporting.charts.subgroups import subgroups_chart
 from brainfed.reporting.charts.traffic import traffic_chart
-from brainfed.reporting.figures.scores.gain import gain_figure
-from brainfed.reporting.figures.scores.learning import learning_figure, read_history
+from brainfed.reporting.figures.histories import read_history
 from brainfed.reporting.figures.style import drawing, note_figure, save_svg
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.people import read_cohort
 from brainfed.reporting.places import in_front, strongest_by_place
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.baselines import find_fedni
+from brainfed.reporting.text.baselines import find_beside
 from brainfed.reporting.variants import ShownVariant
 
 NOT_POOLED = "a class of one data set is not that of another, so their graphs are not pooled"
@@ -38,6 +39,8 @@ ABSENT = {
     "operating": "no run has both classes among its test subjects",
     "subgroups": "no group of ten patients and ten controls was tested",
     "traffic": "no method has an AUC",
+    "gain": "no federated method has its local or pooled twin in this experiment",
+    "learning": "no method of this experiment trains in rounds",
 }
 """Chart -> reason why there is nothing to draw."""
 
@@ -78,10 +81,12 @@ def draw_experiment(
     answer = find_answer(compared)
     means = {variant.name: scored.interval(variant.name, "auc") for variant in variants}
     charts: dict[str, alt.TopLevelMixin | None] = {
-        "headline": headline_chart(answer, find_fedni(compared), words),
+        "headline": headline_chart(answer, find_beside(compared), words),
         "forest": forest_chart(scored, variants, reference, words),
         "differences": differences_chart(tests, variants, words),
         "traffic": traffic_chart(variants, means, in_front(answer), words),
+        "gain": gain_chart(gain, variants, scored),
+        "learning": learning_chart(history, variants, strongest_by_place(runs, _trained(history, variants))),
     }
     if pooled:
         people = read_cohort(participants, included, quality)
@@ -96,8 +101,12 @@ def draw_experiment(
                 save_svg(note_figure(absent[name]), outputs[name])
             else:
                 save_chart(chart, outputs[name])
-        save_svg(gain_figure(gain, variants, scored), outputs["gain"])
-        save_svg(learning_figure(history, variants), outputs["learning"])
+
+
+def _trained(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:
+    """The variants with learning curves."""
+    held = set(history["variant"])
+    return [variant for variant in variants if variant.name in held]
 
 
 def _of_pooled_subjects(

@@ -15,7 +15,7 @@ from brainfed.reporting.places import PLACES, place_of
 from brainfed.reporting.rounding import SIGNIFICANT, signed
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import Answer
-from brainfed.reporting.text.baselines import FedNIResult
+from brainfed.reporting.text.baselines import MethodBeside
 from brainfed.reporting.variants import ShownVariant, by_family, families
 
 CHANCE = 0.5
@@ -24,16 +24,16 @@ NAMED, PANEL = 700, 330
 
 
 def headline_chart(
-    answer: Answer, result: FedNIResult | None = None, words: ClassWords = DIAGNOSIS_WORDS
+    answer: Answer, beside: Sequence[MethodBeside] = (), words: ClassWords = DIAGNOSIS_WORDS
 ) -> alt.TopLevelMixin | None:
     """The answer's methods on one axis, the highest AUC first, in the colour of the place where they train.
 
     Args:
         answer: the chosen methods.
-        result: FedNI and its baselines, if they were run.
+        beside: methods that stand beside their baselines on every page, if they were run.
         words: nouns of the cohort.
     """
-    scores = _headline_rows(answer, result)
+    scores = _headline_rows(answer, beside)
     if not scores:
         return None
     places = {place: (title.format(unread=words.unread), colour) for place, (title, colour) in PLACES.items()}
@@ -106,12 +106,12 @@ def _beside(panels: Sequence[Panel]) -> alt.TopLevelMixin:
     return alt.hconcat(*panels, spacing=62).add_params(shown_ones()[0])
 
 
-def _headline_rows(answer: Answer, result: FedNIResult | None) -> list[tuple[ShownVariant, Interval]]:
+def _headline_rows(answer: Answer, beside: Sequence[MethodBeside]) -> list[tuple[ShownVariant, Interval]]:
     """Variants and scores, the highest mean first."""
     if answer.chosen is None or answer.score is None:
         return []
     shown = [(answer.chosen, answer.score), *((one.other, one.score) for one in answer.comparisons)]
-    if result is not None:
-        shown += [(result.fedni, result.score), *((one.variant, one.score) for one in result.baselines)]
+    for result in beside:
+        shown += [(result.variant, result.score), *((one.variant, one.score) for one in result.baselines)]
     once = {variant.name: (variant, score) for variant, score in shown}
     return sorted(once.values(), key=lambda row: -row[1].mean)

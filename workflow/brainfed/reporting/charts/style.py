@@ -48,7 +48,7 @@ def config(*, dark: bool = False) -> dict[str, Any]:
         "header": {"labelColor": ink, "titleColor": ink, "labelFontSize": 12, "labelFontWeight": "bold"},
         "title": {"color": ink, "fontSize": 12, "anchor": "start", "fontWeight": "bold"},
         "axisBand": {"grid": False, "domain": False, "ticks": False},
-        "style": {"soft": {"stroke": soft, "fill": soft}},
+        "style": {"soft": {"stroke": soft, "fill": soft}, "quiet": {"fill": soft}},
     }  # fmt: skip
 
 

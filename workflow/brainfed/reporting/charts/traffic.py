@@ -8,6 +8,7 @@ import pandas as pd
 
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.charts.style import shown_ones, tooltip
+from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
 from brainfed.reporting.variants import ShownVariant, by_family, families
@@ -15,10 +16,10 @@ from brainfed.reporting.variants import ShownVariant, by_family, families
 WIDTH, HEIGHT = 700, 380
 NOTHING = 100
 """Place on the axis, in bytes, of methods that send nothing."""
-BYTES = {NOTHING: "nothing", **{10**power: readable_bytes(10**power) for power in range(3, 13)}}
+BYTES = {NOTHING: "nothing", **{10**power: readable_bytes(10**power).replace(".0", "") for power in range(3, 13)}}
 """Tick -> its words."""
-NEAR, LANE = (1.3, 0.03), 0.045
-"""A label that is nearer to another one than so many decades, and than this share of the height, moves up a lane."""
+MARK, LETTERS = 6.0, 11.5
+"""Pixels of a mark's radius, and of the size of letters."""
 CHANCE = 0.5
 NONE, SUMS, SINGLE = "nothing", "models or sums", "entries of single {subjects}"
 SHAPES = {NONE: "circle", SUMS: "square", SINGLE: "triangle-up"}
@@ -56,23 +57,24 @@ def traffic_chart(
     if not rows:
         return None
     table = pd.DataFrame(rows)
-    names = _placed(table[table["variant"].isin([variant.name for variant in front])])
     held = [family for family in families(words) if family in set(table["family"])]
     named = families(words)
     shapes = [leaves.format(subjects=words.subjects) for leaves in SHAPES]
     _, kept = shown_ones()
+    reach = (NOTHING / 2, 3 * max(float(table["place"].max()), 1e6))
+    low, high = min([CHANCE, *table["auc"]]) - 0.02, max([CHANCE, *table["auc"]]) + 0.03
+    names = _placed(table, [variant.name for variant in front], reach, (low, high))
     across = alt.X(
         "place:Q",
-        scale=alt.Scale(type="log", domain=[NOTHING / 2, 3 * max(table["place"].max(), 1e6)], nice=False),
+        scale=alt.Scale(type="log", domain=list(reach), nice=False),
         axis=alt.Axis(
             title="bytes that cross institutions in one run, both ways", values=list(BYTES),
             labelExpr=f"{BYTES}[datum.value]",
         ),
     )  # fmt: skip
-    low, high = min([CHANCE, *table["auc"]]), max([CHANCE, *table["auc"], *names["at"]])
     up = alt.Y(
         "auc:Q", title="AUC, mean over institutions and runs",
-        scale=alt.Scale(domain=[low - 0.02, high + 0.02], nice=False, zero=False),
+        scale=alt.Scale(domain=[low, high], nice=False, zero=False),
     )  # fmt: skip
     base = alt.Chart(table).transform_filter(kept)
     marks = base.mark_point(size=90, filled=True, opacity=0.85).encode(
@@ -89,20 +91,29 @@ def traffic_chart(
     labels = (
         alt.Chart(names)
         .transform_filter(kept)
-        .mark_text(align="left", dx=9)
-        .encode(x=across, y="at:Q", text="method:N")
+        .mark_text(align="left", baseline="middle")
+        .encode(x="left:Q", y="at:Q", text="method:N")
     )
     chance = base.mark_rule(strokeDash=[2, 3], style="soft").encode(y=alt.datum(CHANCE, type="quantitative"))
     return alt.layer(chance, marks, labels).properties(width=WIDTH, height=HEIGHT).add_params(shown_ones()[0])
 
 
-def _placed(names: pd.DataFrame) -> pd.DataFrame:
-    """The labels with their height `at`, in which no two touch."""
-    height = max(float(names["auc"].max() - names["auc"].min()), 0.4) if len(names) else 0.4
-    held: list[tuple[float, float]] = []
-    for place, auc in zip(np.log10(names["place"]), names["auc"], strict=True):
-        at = float(auc) + LANE / 2 * height
-        while any(abs(place - x) < NEAR[0] and abs(at - y) < NEAR[1] * height for x, y in held):
-            at += LANE * height
-        held.append((float(place), at))
-    return names.assign(at=[round(at, 4) for _, at in held])
+def _placed(
+    table: pd.DataFrame, front: Sequence[str], reach: tuple[float, float], height: tuple[float, float]
+) -> pd.DataFrame:
+    """The labels of the methods in front with their place: `left` in bytes and `at` as an AUC; none lies on a mark."""
+    decades = np.log10(reach[1] / reach[0])
+    x = WIDTH * np.log10(table["place"] / reach[0]) / decades
+    y = HEIGHT * (table["auc"] - height[0]) / (height[1] - height[0])
+    marks = [Box(a - MARK, b - MARK, a + MARK, b + MARK) for a, b in zip(x, y, strict=True)]
+    chosen = table["variant"].isin(front)
+    places = label_places(
+        list(zip(x[chosen], y[chosen], strict=True)),
+        [text_size(title, LETTERS) for title in table.loc[chosen, "method"]],
+        [MARK] * int(chosen.sum()),
+        Box(0, 0, WIDTH, HEIGHT),
+        marks,
+    )
+    left = [reach[0] * 10 ** (decades * box.left / WIDTH) for box in places]
+    at = [height[0] + (height[1] - height[0]) * (box.bottom + box.top) / 2 / HEIGHT for box in places]
+    return table[chosen].assign(left=np.round(left, 1), at=np.round(at, 4))

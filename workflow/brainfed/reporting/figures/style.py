@@ -131,6 +131,15 @@ def headed(figure: Figure, finding: str, width: int = 118) -> None:
     figure.suptitle(textwrap.fill(finding, width), x=0.005, ha="left", fontsize=9.5, fontweight="bold", linespacing=1.3)
 
 
+def titled(axes: Axes, title: str, note: str = "", colour: str = FAINT) -> None:
+    """The title of one panel, and a note between it and the axes, where no line of the panel reaches."""
+    axes.set_title(title, pad=18)
+    axes.annotate(
+        note, (0, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", va="bottom", fontsize=7.5,
+        color=colour,
+    )  # fmt: skip
+
+
 def key_below(figure: Figure, handles: list[Line2D], columns: int = 3) -> None:
     """Add the legend of the marks below the axes."""
     figure.legend(handles=handles, loc="outside lower left", ncols=columns, handlelength=2.6, columnspacing=1.6)

@@ -1,6 +1,6 @@
-"""Citations for a report on these data and methods."""
+"""Citations for a report: data, software and statistics. Those of methods are their families'."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -52,41 +52,6 @@ ADNI = Citation(
     "10.1212/WNL.0b013e3181cb3e25",
 )
 FREESURFER = Citation("Fischl B (2012). FreeSurfer. NeuroImage 62, 774\u2013781.", "10.1016/j.neuroimage.2012.01.021")
-FEDSAGE = Citation(
-    "Zhang K, Yang C, Li X, Sun L, Yiu SM (2021). Subgraph federated learning with missing neighbor generation. "
-    "Advances in Neural Information Processing Systems 34, 6671\u20136682."
-)
-GCFL = Citation(
-    "Xie H, Ma J, Xiong L, Yang C (2021). Federated graph classification over non-IID graphs. Advances in Neural "
-    "Information Processing Systems 34, 18839\u201318852."
-)
-FGLBC = (
-    Citation(
-        "Chen C, Su S (2024). A federated graph learning framework for brain connectome. Proceedings of the Annual "
-        "Meeting of the Cognitive Science Society 46."
-    ),
-    Citation(
-        "Gadgil S, Zhao Q, Pfefferbaum A, Sullivan EV, Adeli E, Pohl KM (2020). Spatio-temporal graph convolution for "
-        "resting-state fMRI analysis. Medical Image Computing and Computer Assisted Intervention, 528\u2013538.",
-        "10.1007/978-3-030-59728-3_52",
-    ),
-)
-GAHFL = (
-    Citation(
-        "Hu Y, Liu R, Zhang J, Huang ZA, Song L, Tan KC (2024). Heterogeneous structured federated learning with graph "
-        "convolutional aggregation for MRI-based mental disorder diagnosis. International Joint Conference on Neural "
-        "Networks.",
-    ),
-)
-FEDGEMS = Citation(
-    "Cheng S, Wu J, Xiao Y, Liu Y, Liu Y (2021). FedGEMS: federated learning of larger server models via selective "
-    "knowledge fusion. arXiv 2110.11027."
-)
-FEDET = Citation(
-    "Cho YJ, Manoel A, Joshi G, Sim R, Dimitriadis D (2022). Heterogeneous ensemble knowledge transfer for training "
-    "large models in federated learning. International Joint Conference on Artificial Intelligence, 2881\u20132887.",
-    "10.24963/ijcai.2022/399",
-)
 PRIVACY = (
     Citation(
         "Abadi M, Chu A, Goodfellow I, McMahan HB, Mironov I, Talwar K, Zhang L (2016). Deep learning with "
@@ -136,17 +101,7 @@ TUDATASET = Citation(
     "Morris C, Kriege NM, Bause F, Kersting K, Mutzel P, Neumann M (2020). TUDataset: a collection of benchmark "
     "datasets for learning with graphs. ICML workshop Graph Representation Learning and Beyond."
 )
-MICROAGGREGATION = Citation(
-    "Domingo-Ferrer J, Torra V (2005). Ordinal, continuous and heterogeneous k-anonymity through microaggregation. "
-    "Data Mining and Knowledge Discovery 11, 195\u2013212.",
-    "10.1007/s10618-005-0007-5",
-)
 ALWAYS = (
-    Citation(
-        "Peng L, Wang N, Dvornek N, Zhu X, Li X (2023). FedNI: federated graph learning with network inpainting for "
-        "population-based disease prediction. IEEE Transactions on Medical Imaging 42, 2032\u20132043.",
-        "10.1109/TMI.2022.3188728",
-    ),
     Citation(
         "McMahan B, Moore E, Ramage D, Hampson S, Ag\u00fcera y Arcas B (2017). Communication-efficient learning of "
         "deep networks from decentralized data. AISTATS, PMLR 54, 1273\u20131282."
@@ -175,30 +130,29 @@ ALWAYS = (
 def citations(
     cohorts: Collection[str],
     atlases: Collection[str],
-    methods: Collection[str] = (),
     sources: Collection[str] = (),
+    of_methods: Sequence[Citation] = (),
     *,
+    private: bool = False,
     audited: bool = False,
     poisoned: bool = False,
 ) -> list[Citation]:
-    """The works to cite for cohorts, atlases, methods and sources of these names, for an audit, and for attacks."""
+    """The works to cite.
+
+    Args:
+        cohorts: their names.
+        atlases: names of their parcellations.
+        sources: `freesurfer`, `tudataset` and others.
+        of_methods: works of the methods that were run (`papers.collected.works_of`).
+        private: whether a method can train with differential privacy.
+        audited: whether attacks on membership were run.
+        poisoned: whether institutions were poisoned, or a server defends itself.
+    """
     data = ABIDE if any(name.lower().startswith("abide") for name in cohorts) else ()
     named = {name.lower() for name in atlases}
     atlas = [work for name, work in ATLASES.items() if name in named]
     adni = (ADNI,) if any(name.lower().startswith("adni") for name in cohorts) else ()
     measures = (FREESURFER,) if "freesurfer" in sources else ()
-    sage = (FEDSAGE,) if "fedsage-plus" in methods else ()
-    groups = (MICROAGGREGATION,) if "fedni-centroids" in methods else ()
-    clusters = (GCFL,) if {"gcfl", "fedavg-gin", "selftrain", "central-gin"} & set(methods) else ()
-    series = FGLBC if {"fglbc", "fedavg-stgcn", "fedgnn", "stgcn-local", "stgcn-central"} & set(methods) else ()
-    private = (
-        PRIVACY
-        if {"fglbc", "fedavg-stgcn", "fedgnn"} & set(methods) or any(name.endswith("-dp") for name in methods)
-        else ()
-    )
-    distilled = GAHFL if {"gahfl", "recurrent-local", "recurrent-central", "recurrent-public"} & set(methods) else ()
-    peers = [work for name, work in (("fedgems", FEDGEMS), ("fedet", FEDET)) if name in methods]
     graphs = (TUDATASET,) if "tudataset" in sources else ()
     attacks = [*(ATTACKS if audited else ()), *(POISON if poisoned else ())]
-    compared = [*sage, *groups, *clusters, *series, *distilled, *peers, *private, *attacks]
-    return [*data, *graphs, *adni, *atlas, *measures, *ALWAYS[:1], *compared, *ALWAYS[1:]]
+    return [*data, *graphs, *adni, *atlas, *measures, *of_methods, *(PRIVACY if private else ()), *attacks, *ALWAYS]

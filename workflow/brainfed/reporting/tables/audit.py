@@ -12,7 +12,7 @@ import pandas as pd
 from brainfed.evaluation.audit.audit import LIRA, LOSS, OTHERS
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.outline import ExperimentOutline
-from brainfed.reporting.rounding import NONE, rounded
+from brainfed.reporting.rounding import NONE, rounded, significant_digits
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.tables.exchanges import crossings_of
 from brainfed.reporting.tables.scores import Cell, Row
@@ -185,4 +185,6 @@ def _guarantee(variant: ShownVariant) -> Cell:
     if budget is None:
         return Cell("none", np.inf, "population graph" if on_population_graph(variant) else "")
     epsilon, delta = budget
-    return Cell(f"\u03b5 = {epsilon:.3g}" if np.isfinite(epsilon) else "none", epsilon, f"\u03b4 = {delta:g}")
+    return Cell(
+        f"\u03b5 = {significant_digits(epsilon, 3)}" if np.isfinite(epsilon) else "none", epsilon, f"\u03b4 = {delta:g}"
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from brainfed.federation.ledger import OF_SUBJECTS, STAGES
+from brainfed.reporting.rounding import rounded
 from brainfed.reporting.variants import ShownVariant, by_family
 
 GPU_MEMORY = "peak_gpu_memory_mb"
@@ -222,7 +223,7 @@ def readable(count: float, units: Sequence[str] = ("", " k", " M", " G", " T")) 
     step = 0
     while count >= 1000 and step < len(units) - 1:
         count, step = count / 1000, step + 1
-    return f"{count:.1f}{units[step]}" if step else f"{count:.0f}{units[0]}"
+    return f"{rounded(count, 1)}{units[step]}" if step else f"{rounded(count, 0)}{units[0]}"
 
 
 def readable_bytes(count: int) -> str:
@@ -233,7 +234,7 @@ def readable_bytes(count: int) -> str:
 def readable_seconds(seconds: float) -> str:
     """`8.3 s`, `12 min 05 s`, `3 h 20 min`."""
     if seconds < 100:
-        return f"{seconds:.1f} s"
+        return f"{rounded(seconds, 1)} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 

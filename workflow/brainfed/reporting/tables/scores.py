@@ -1,4 +1,4 @@
-"""The results as tables of text: scores, tests against the reference, ours beside the paper's."""
+"""The results as tables of text: scores, and tests against the reference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from brainfed.evaluation.scores import INSTITUTION, POOLED
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.rounding import NONE, SIGNIFICANT, p_short, rounded, short, signed
 from brainfed.reporting.scored import Scored
-from brainfed.reporting.tables.paper_numbers import FEDNI_TABLE_V, PAPER_COLUMNS, PAPER_METRICS, paper_cohort
-from brainfed.reporting.tables.printed import changed_settings
 from brainfed.reporting.variants import ShownVariant, by_family
 
 RANKED = ("accuracy", "balanced_accuracy", "auc")
@@ -131,27 +129,6 @@ def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[in
     """Number of significant differences by the paper's test and after the corrections, and the total."""
     table = tests[(tests["metric"] == metric) & (tests["scope"] == scope)]
     return int((table["p_paper"] < SIGNIFICANT).sum()), int((table["p_holm"] < SIGNIFICANT).sum()), len(table)
-
-
-def paper_rows(summary: pd.DataFrame, variants: Sequence[ShownVariant], cohort: str, scored: Scored) -> list[Row]:
-    """The cells of `PAPER_COLUMNS` for every variant that is a method of Table V in all its settings."""
-    printed = FEDNI_TABLE_V[paper_cohort(cohort)[0]]
-    ours = summary[summary["scope"] == INSTITUTION].set_index(["variant", "metric"]).to_dict("index")
-    shipped = [variant for variant in variants if variant.method in printed and not changed_settings(variant)]
-    rows = []
-    for variant in by_family(shipped):
-        cells: list[Cell] = []
-        for column in PAPER_COLUMNS:
-            found = ours[variant.name, column.ours]
-            digits = scored.interval(variant.name, column.ours).digits
-            spread = float(found["sd_of_repeats"])
-            note = f"({short(spread, digits)})" if np.isfinite(spread) else ""
-            cells.append(Cell(rounded(float(found["mean"]), digits), float(found["mean"]), note))
-            if column.paper:
-                mean, sd = printed[variant.method][PAPER_METRICS.index(column.paper)]
-                cells.append(Cell(rounded(mean), mean, f"({short(sd)})", printed=True))
-        rows.append(Row(variant, tuple(cells)))
-    return rows
 
 
 def _p_cell(p: float) -> Cell:

@@ -11,7 +11,7 @@ const showStill = (chart) => chart.frame.replaceChildren(chart.still);
 async function showChart(chart) {
   const config = styles[dark.matches ? "dark" : "light"];
   const place = document.createElement("div");
-  const drawn = await vegaEmbed(place, { ...chart.specification(), config },
+  const drawn = await vegaEmbed(place, { ...fitted(chart.specification(), chart.frame.clientWidth), config },
     { actions: false, renderer: "svg", mode: "vega-lite", logLevel: 1 });
   chart.view?.finalize();
   chart.view = drawn.view;
@@ -38,7 +38,9 @@ const seen = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "200px" });
 for (const chart of charts) seen.observe(chart.frame);
-dark.addEventListener("change", () => charts.filter((chart) => chart.view).forEach(showChart));
+const redraw = () => charts.filter((chart) => chart.view).forEach(showChart);
+dark.addEventListener("change", redraw);
+matchMedia("(max-width: 860px)").addEventListener("change", redraw);
 addEventListener("beforeprint", () => charts.filter((chart) => !hiddenIn.get(chart.results)?.length).forEach(showStill));
 addEventListener("afterprint", () => charts.filter((chart) => chart.place).forEach((chart) => chart.frame.replaceChildren(chart.place)));
 

@@ -36,7 +36,7 @@ const openTarget = () => {
   const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
   for (let part = target; part; part = part.parentElement) if (part.matches("details")) part.open = true;
-  target.querySelectorAll(":scope > details.experiment").forEach((part) => { part.open = true; });
+  target.querySelectorAll(":scope > details").forEach((part) => { part.open = true; });
   target.scrollIntoView();
 };
 addEventListener("hashchange", openTarget);

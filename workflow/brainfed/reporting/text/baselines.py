@@ -1,21 +1,20 @@
-"""FedNI against the methods of its paper, and against a linear baseline.
+"""A method beside those that its paper compares it with, and beside the best method of the experiment.
 
-FedGCN is FedNI without generated nodes, FedSage+ another generator, FedMLP the same network without a graph, and
-central ridge regression a linear model on pooled data.
+The families declare which methods these are (`methods.papers.beside`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from brainfed.reporting.intervals import Interval, best, values
-from brainfed.reporting.page_tests import BASELINES, FEDNI, PageTests
+from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.text.answer import METRIC
 from brainfed.reporting.variants import ShownVariant
 
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """FedNI minus one baseline, paired by run.
+    """The method minus one baseline, paired by run.
 
     Attributes:
         variant: the baseline.
@@ -29,50 +28,51 @@ class BaselineComparison:
 
 
 @dataclass(frozen=True)
-class FedNIResult:
-    """FedNI and its baselines.
+class MethodBeside:
+    """A method and its baselines.
 
     Attributes:
-        fedni: FedNI.
+        variant: the method.
         score: its mean AUC.
-        baselines: in the order of `BASELINES`; at least one.
+        baselines: in the order of `ShownVariant.beside`; at least one.
         leader: the variant with the highest mean AUC of the whole experiment.
         leader_score: that mean.
     """
 
-    fedni: ShownVariant
+    variant: ShownVariant
     score: Interval
     baselines: tuple[BaselineComparison, ...]
     leader: ShownVariant
     leader_score: Interval
 
 
-def find_fedni(tests: PageTests) -> FedNIResult | None:
-    """Compare FedNI with every baseline of the experiment; None without FedNI or without a baseline."""
+def find_beside(tests: PageTests) -> list[MethodBeside]:
+    """Compare every method that declares baselines with those of the experiment; none without a baseline."""
     scored = tests.scored
     shown = {variant.name: variant for variant in tests.variants if len(values(scored.runs, variant.name, METRIC))}
-    present = [name for name in BASELINES if name in shown]
-    if FEDNI not in shown or not present:
-        return None
     methods = [name for name, variant in shown.items() if not variant.is_control and not variant.is_poisoned]
-    leader = best(scored.runs, methods, METRIC) or FEDNI
-    return FedNIResult(
-        shown[FEDNI],
-        scored.interval(FEDNI, METRIC),
-        tuple(
-            BaselineComparison(shown[name], scored.interval(name, METRIC), scored.difference(FEDNI, name, METRIC))
+    found = []
+    for variant in shown.values():
+        present = [name for name in variant.beside if name in shown]
+        if not present:
+            continue
+        leader = best(scored.runs, methods, METRIC) or variant.name
+        compared = tuple(
+            BaselineComparison(
+                shown[name], scored.interval(name, METRIC), scored.difference(variant.name, name, METRIC)
+            )
             for name in present
-        ),
-        shown[leader],
-        scored.interval(leader, METRIC),
-    )
+        )
+        score, highest = (scored.interval(name, METRIC) for name in (variant.name, leader))
+        found.append(MethodBeside(variant, score, compared, shown[leader], highest))
+    return found
 
 
-def fedni_sentence(result: FedNIResult) -> str:
-    """FedNI's own score, its difference from every baseline, and which method has the highest score."""
+def beside_sentence(result: MethodBeside) -> str:
+    """The method's own score, its difference from every baseline, and which method has the highest score."""
     parts = [f"{one.difference.as_difference()} from {one.variant.title}" for one in result.baselines]
-    own = f"{result.fedni.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts, 'and')}."
-    if result.leader == result.fedni:
+    own = f"{result.variant.title}, with an AUC of {result.score.in_words()}, differs by {listed(parts, 'and')}."
+    if result.leader == result.variant:
         return f"{own} It has the highest AUC of all methods."
     return f"{own} {result.leader.title} has the highest AUC of all methods, {result.leader_score.text}."
 

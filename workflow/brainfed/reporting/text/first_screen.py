@@ -54,17 +54,21 @@ def first_screen(
 
 
 def question(words: ClassWords, kind: str, institutions: int, *, unseen: bool) -> str:
-    """What an experiment asks: `Can five institutions separate patients from controls by brain scans, ...?`."""
+    """What an experiment asks: `Can five institutions predict autism from brain scans without sharing them?`."""
     count = NUMERALS[institutions] if institutions < len(NUMERALS) else str(institutions)
-    data = DATA[kind]
-    if words.count == 2:
-        asked = f"separate {words.many[1]} from {words.many[0]} by {data}"
-    else:
-        *first, last = (words.short[code] for code in words.shown)
-        asked = f"predict the {words.target} ({', '.join(first)} or {last}) from {data}"
+    asked = f"{_predicted(words)} from {words.modality or DATA[kind]}"
     if unseen:
         return f"Can models of other {words.site}s {asked} at a {words.site} that took no part?"
-    return f"Can {count} {'data sets' if words.site == 'data set' else 'institutions'} {asked}, without sharing them?"
+    return f"Can {count} {'data sets' if words.site == 'data set' else 'institutions'} {asked} without sharing them?"
+
+
+def _predicted(words: ClassWords) -> str:
+    """`predict autism`; `predict the diagnosis (CN, MCI or AD)` of classes with names."""
+    if words.count == 2 and words.one[1] in ("patient", "male"):
+        return f"predict {words.condition or ('a diagnosis' if words.target == 'diagnosis' else words.target)}"
+    *first, last = (words.short[code] for code in words.shown)
+    condition = f" of {words.condition}" if words.condition else ""
+    return f"predict the {words.target}{condition} ({', '.join(first)} or {last})"
 
 
 def _first(answer: Answer, *roles: str) -> Comparison | None:

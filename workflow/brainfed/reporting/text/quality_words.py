@@ -5,7 +5,7 @@ from scipy import stats
 
 from brainfed.cohort.settings.flags import FlagSettings
 from brainfed.reporting.people import used
-from brainfed.reporting.rounding import rounded
+from brainfed.reporting.rounding import rounded, significant_digits
 
 FALSE_DISCOVERY_RATE = 0.05
 FEW = 1.0
@@ -69,7 +69,7 @@ def _significant(p: pd.Series) -> str:
     if p.empty:
         return "0"
     share = 100 * float((stats.false_discovery_control(p) <= FALSE_DISCOVERY_RATE).mean())
-    return f"{share:.0f}" if share >= 1 or share == 0 else f"{share:.1g}"
+    return rounded(share, 0) if share >= 1 or share == 0 else significant_digits(share, 1)
 
 
 def _unlike(kept: pd.DataFrame, flag: FlagSettings) -> str:

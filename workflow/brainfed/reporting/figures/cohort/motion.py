@@ -16,6 +16,7 @@ from brainfed.reporting.figures.style import (
     horizontal_rows,
     new_figure,
     note_figure,
+    titled,
 )
 from brainfed.reporting.people import used
 
@@ -46,7 +47,6 @@ def motion_figure(
 
 
 def _groups(axes: Axes, kept: pd.DataFrame, limit: float, words: ClassWords) -> None:
-    axes.set_title(words.listed[:1].upper() + words.listed[1:])
     ticks, colours = [], class_colours(words.count)
     for place, code in enumerate(words.shown):
         values = kept.loc[kept["diagnosis"] == code, "mean_fd"].dropna().to_numpy(dtype=np.float64)
@@ -57,16 +57,14 @@ def _groups(axes: Axes, kept: pd.DataFrame, limit: float, words: ClassWords) -> 
     axes.tick_params(axis="x", length=0)
     axes.set_ylabel("mean framewise displacement (mm)")
     known = kept["mean_fd"].dropna()
-    axes.set_ylim(0, 1.14 * max(float(known.max()), limit))
+    axes.set_ylim(0, 1.05 * max(float(known.max()), limit))
     axes.axhline(limit, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    axes.annotate(
-        f"{int((known > limit).sum())} of {len(known)} above {limit:g} mm", (1, 1), (0, -2), xycoords="axes fraction",
-        textcoords="offset points", ha="right", va="top", fontsize=7.5, color=FAINT,
-    )  # fmt: skip
+    above = f"{int((known > limit).sum())} of {len(known)} above {limit:g} mm"
+    titled(axes, words.listed[:1].upper() + words.listed[1:], above)
 
 
 def _sites(axes: Axes, kept: pd.DataFrame, sites: list[str], limit: float) -> None:
-    axes.set_title("Sites")
+    titled(axes, "Sites", "dot: median; line: middle half of the subjects")
     for row, site in enumerate(sites):
         values = kept.loc[kept["site"] == site, "mean_fd"].dropna().to_numpy(dtype=np.float64)
         if len(values):
@@ -75,14 +73,14 @@ def _sites(axes: Axes, kept: pd.DataFrame, sites: list[str], limit: float) -> No
             axes.plot(median, row, "o", color=ACCENT, markersize=4)
     axes.axvline(limit, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axes.set_xlim(left=0)
-    axes.set_xlabel("mean FD (mm): median, middle half")
+    axes.set_xlabel("mean framewise displacement (mm)")
     axes.grid(axis="x")
     horizontal_rows(axes, [str(site) for site in sites])
     axes.tick_params(axis="y", labelsize=7.5 if len(sites) > 12 else 8)
 
 
 def _related(axes: Axes, connections: pd.DataFrame, subjects: int) -> None:
-    axes.set_title("Connections (QC-FC)")
+    titled(axes, "Connections (QC-FC)", "line: expected if motion left no trace")
     r = connections["r"].dropna().to_numpy(dtype=np.float64)
     if not len(r):
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes, color=FAINT)
@@ -95,10 +93,6 @@ def _related(axes: Axes, connections: pd.DataFrame, subjects: int) -> None:
     grid = np.linspace(-reach, reach, 300)
     expected = stats.norm.pdf(grid, scale=chance) * len(r) * (edges[1] - edges[0])
     axes.plot(grid, expected, color=INK)
-    axes.set_ylim(0, 1.28 * max(float(np.max(counts)), float(expected.max())))
-    axes.annotate(
-        "line: expected if motion left no trace", (0, 1), (2, -2), xycoords="axes fraction",
-        textcoords="offset points", va="top", fontsize=7.5, color=INK,
-    )  # fmt: skip
+    axes.set_ylim(0, 1.05 * max(float(np.max(counts)), float(expected.max())))
     axes.set_xlabel("correlation with mean FD, over subjects")
     axes.set_ylabel(f"connections (of {len(r):,})")

@@ -17,6 +17,7 @@ from brainfed.reporting.figures.style import (
     new_figure,
 )
 from brainfed.reporting.people import site_table, used
+from brainfed.reporting.rounding import rounded
 
 JITTER_SEED = 0
 
@@ -39,7 +40,7 @@ def sites_figure(people: pd.DataFrame, words: ClassWords = DIAGNOSIS_WORDS) -> F
                 axes.text(
                     start + value / 2,
                     row,
-                    f"{value:.0f}",
+                    rounded(value, 0),
                     ha="center",
                     va="center",
                     color="white" if colour == PATIENT else INK,

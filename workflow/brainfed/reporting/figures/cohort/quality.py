@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from brainfed.reporting.figures.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure
+from brainfed.reporting.figures.style import FAINT, INK, WIDE, horizontal_rows, new_figure, note_figure, titled
 from brainfed.reporting.people import used
+from brainfed.reporting.rounding import rounded, significant_digits
 
 ACCENT = "#44559a"
 ODD = "#b45309"
@@ -56,7 +57,14 @@ def _range(axes: Axes, row: int, values: np.ndarray[tuple[int], np.dtype[np.floa
     median = float(np.median(values))
     axes.plot([values.min(), values.max()], [row, row], color=ACCENT, alpha=0.5, linewidth=2.5, solid_capstyle="round")
     axes.plot(median, row, "o", color=ACCENT, markersize=5)
-    axes.annotate(f"{median:.3g}", (values.max(), row), (6, 0), textcoords="offset points", va="center", fontsize=7.5)
+    axes.annotate(
+        significant_digits(median, 3),
+        (values.max(), row),
+        (6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+    )
 
 
 def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) -> Figure:
@@ -83,9 +91,9 @@ def quality_figure(people: pd.DataFrame, coverage: pd.DataFrame, unlike: float) 
 
 
 def _likeness(axes: Axes, kept: pd.DataFrame, unlike: float) -> None:
-    axes.set_title("Likeness of connectivity")
     known = kept.dropna(subset=["typicality"])
     if known.empty:
+        titled(axes, "Likeness of connectivity")
         _say(axes, "not measured")
         return
     odd = (known["typicality_z"] < -unlike).to_numpy()
@@ -96,25 +104,18 @@ def _likeness(axes: Axes, kept: pd.DataFrame, unlike: float) -> None:
     axes.plot(places[odd[order]], r[order][odd[order]], "o", color=ODD, markersize=4, markeredgewidth=0)
     axes.set_xlabel(f"subjects, least alike first (of {len(r)})")
     axes.set_ylabel("correlation with the others' mean")
-    axes.margins(y=0.12)
     found = f"{int(odd.sum())} unlike the others" if odd.any() else "nobody unlike the others"
-    axes.annotate(
-        found, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=ODD if odd.any() else FAINT
-    )
+    titled(axes, "Likeness of connectivity", found, ODD if odd.any() else FAINT)
 
 
 def _tsnr(axes: Axes, kept: pd.DataFrame) -> None:
-    axes.set_title("Signal to noise")
     values = kept["tsnr"].dropna().to_numpy(dtype=np.float64)
     axes.hist(values, bins=24, color="#9aa7c7", edgecolor="white", linewidth=0.3)
     axes.axvline(float(np.median(values)), color=INK)
     axes.set_xlabel("temporal SNR, median over regions")
     axes.set_ylabel(f"subjects (of {len(values)})")
-    axes.margins(y=0.22)
-    axes.annotate(
-        f"median {np.median(values):.3g}, lowest {values.min():.3g}", (0.97, 0.94), xycoords="axes fraction",
-        ha="right", fontsize=7.5, color=FAINT,
-    )  # fmt: skip
+    median, lowest = significant_digits(float(np.median(values)), 3), significant_digits(float(values.min()), 3)
+    titled(axes, "Signal to noise", f"line: median {median}; lowest {lowest}")
 
 
 def _say(axes: Axes, text: str) -> None:
@@ -126,7 +127,6 @@ def _say(axes: Axes, text: str) -> None:
 
 def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
     by_region = coverage.groupby("region")["coverage"].agg(["mean", "min"]).sort_values("mean")
-    axes.set_title("Coverage of regions")
     order = np.arange(1, len(by_region) + 1)
     series_only = coverage["coverage"].isin([0, 1]).all()
     if not series_only:
@@ -139,28 +139,26 @@ def _coverage(axes: Axes, coverage: pd.DataFrame) -> None:
     axes.set_ylabel("subjects with a signal (%)" if series_only else "voxels with a signal (%)")
     axes.set_ylim(-2, 104)
     if by_region["min"].min() >= 1:
-        note = "every region whole in every subject"
+        note = "every region seen in every subject"
     else:
-        note = f"lowest: region {by_region.index[0]}, mean {100 * by_region['mean'].iloc[0]:.1f} %"
-    axes.annotate(note, (0.97, 0.06), xycoords="axes fraction", ha="right", fontsize=7.5, color=FAINT)
+        note = f"lowest: {by_region.index[0]}, mean {rounded(100 * by_region['mean'].iloc[0], 1)} %"
+    titled(axes, "Coverage of regions", note)
 
 
 def _silent(axes: Axes, kept: pd.DataFrame) -> None:
     count = kept["silent_regions"].fillna(0).astype("int64")
-    axes.set_title("Regions without signal")
     affected = np.sort(count[count > 0].to_numpy())[::-1]
     if not len(affected):
+        titled(axes, "Regions without signal")
         _say(axes, f"none in {len(kept)} subjects")
         return
     places = np.arange(1, len(affected) + 1)
     axes.vlines(places, 0, affected, color=ACCENT, alpha=0.5, linewidth=1.6 if len(affected) < 40 else 1)
     axes.plot(places, affected, "o", color=ACCENT, markersize=4 if len(affected) < 40 else 2.5)
-    axes.set_ylim(0, 1.18 * affected[0])
+    axes.set_ylim(0, 1.05 * affected[0])
     axes.set_xlim(0.2, len(affected) + 0.8)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel(f"affected subjects ({len(affected)} of {len(kept)})")
     axes.set_ylabel("regions without signal")
-    axes.annotate(
-        f"most: {affected[0]}", (0.97, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=7.5, color=INK
-    )
+    titled(axes, "Regions without signal", f"most in one subject: {affected[0]}")

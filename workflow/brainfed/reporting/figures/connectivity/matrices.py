@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.reporting.figures.connectivity.group_connectivity import GroupConnectivity, networks
 from brainfed.reporting.figures.style import COLD, FAINT, HALF, INK, WARM, WIDE, new_figure, placed_figure
+from brainfed.reporting.rounding import significant_digits
 
 ABOVE, BELOW, GAP = 0.35, 0.85, 0.14
 """Inches over and under the matrices, and between them."""
@@ -46,7 +47,9 @@ def means_figure(contrasts: Sequence[GroupConnectivity]) -> Figure:
             bar = figure.colorbar(image, cax=axes.inset_axes((0.15, -0.14, 0.7, 0.03)), orientation="horizontal")
             bar.outline.set_visible(False)
             bar.set_label(unit)
-            bar.set_ticks([-limit, 0, limit], labels=[f"\u2212{limit:.2g}", "0", f"{limit:.2g}"])
+            bar.set_ticks(
+                [-limit, 0, limit], labels=[f"\u2212{significant_digits(limit, 2)}", "0", significant_digits(limit, 2)]
+            )
     return figure
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from brainfed.imaging.connectivity import to_matrices
 from brainfed.imaging.scans.atlas import Atlas, load_atlas
 from brainfed.imaging.scans.probabilistic_atlas import ProbabilisticAtlas
+from brainfed.reporting.figures.brain_sides import name_sides
 from brainfed.reporting.figures.connectivity.group_connectivity import GroupConnectivity, networks
 from brainfed.reporting.figures.style import COLD, FAINT, INK, RULE, WARM, WIDE, bare, placed_figure
 
@@ -90,12 +91,13 @@ def _brain(
     matrix = to_matrices(kept, diagonal=0.0)[np.ix_(nodes, nodes)]
     limit = float(np.abs(kept).max() or 1)
     for place, view in enumerate(("x", "z")):
-        axes = figure.add_axes(inside(0.0, 0.5 - 0.48 * place, 0.42, 0.46))
+        axes = figure.add_axes(inside(0.0, 0.54 - 0.5 * place, 0.42, 0.42))
         plot_connectome(
             matrix, coordinates[nodes], node_size=16, node_color=INK, edge_cmap="RdBu_r", edge_vmin=-limit,
             edge_vmax=limit, display_mode=view, figure=figure, axes=axes, annotate=False,
             edge_kwargs={"linewidth": 1.5}, colorbar=False,
         )  # fmt: skip
+        name_sides(axes, view)
     _chords(figure.add_axes(inside(0.44, 0.01, 0.56, 0.98)), groups, chosen)
 
 

@@ -23,7 +23,7 @@ from brainfed.reporting.figures.style import (
     new_figure,
     placed_figure,
 )
-from brainfed.reporting.rounding import signed
+from brainfed.reporting.rounding import rounded, signed
 from brainfed.reporting.tables.homophily import ShownGraph, distinct_titles
 
 LAYOUT_SEED = 0
@@ -141,7 +141,7 @@ def _key_above(axes: Axes, items: Sequence[tuple[str, str]]) -> None:
 def _against_chance(found: float, chance: float) -> str:
     if not np.isfinite(found):
         return "no such edge"
-    return f"{found:.2f} ({signed(found - chance, 2)})"
+    return f"{rounded(found, 2)} ({signed(found - chance, 2)})"
 
 
 def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
@@ -158,7 +158,7 @@ def degrees_figure(graphs: Sequence[ShownGraph]) -> Figure:
         colour = _colour(list(held), title)
         share = 100 * np.bincount(degrees, minlength=top + 1) / len(degrees)
         axes.step(np.arange(top + 1), share, where="mid", color=colour)
-        key.append((f"{title}: median {np.median(degrees):.0f}", colour))
+        key.append((f"{title}: median {rounded(np.median(degrees), 0)}", colour))
     axes.set_ylim(0, None)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     _key_above(axes, key)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from brainfed.reporting.figures.interval_rows import interval_row, paint_labels, text_column
+from brainfed.reporting.figures.paper.printed import NOTHING_PRINTED, Printed
 from brainfed.reporting.figures.style import (
     FAINT,
     INK,
@@ -22,25 +23,15 @@ from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.rounding import signed
 from brainfed.reporting.scored import Scored, significant
-from brainfed.reporting.tables.paper_numbers import paper_cohort
-from brainfed.reporting.tables.printed import as_in_the_paper, printed_value
 
 METRICS = (("accuracy", "accuracy"), ("auc", "AUC"))
 
 
-def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
+def ablation_figure(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Figure:
     """A row a variant in the order of the config; numbers to the right: mean, difference to the reference."""
     shown = outline.variants
-    cohort, _ = paper_cohort(outline.cohort)
     others = [variant.name for variant in shown if variant.name != outline.reference]
-    printed = {
-        (variant.name, metric): printed_value(variant, cohort, metric)
-        if as_in_the_paper(outline) and metric == "accuracy"
-        else None
-        for variant in shown
-        for metric, _ in METRICS
-    }
-    has_printed = any(value is not None for value in printed.values())
+    has_printed = any(variant.name in printed for variant in shown)
     compared = PageTests(scored, shown, outline.reference)
     figure = new_figure(WIDE, 1.35 + 0.31 * len(shown) + 0.2 * has_printed)
     panels = figure.subplots(1, 2, sharey=True)
@@ -50,8 +41,8 @@ def ablation_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         for row, variant in enumerate(shown):
             found = scored.interval(variant.name, metric)
             interval_row(axes, row, found, variant.colour, size=6)
-            value = printed[variant.name, metric]
-            if value is not None:
+            if variant.name in printed and metric == "accuracy":
+                value = printed[variant.name].value
                 axes.plot(value, row + 0.24, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
             text = found.text
             if variant.name in differences:

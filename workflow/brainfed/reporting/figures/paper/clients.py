@@ -53,10 +53,10 @@ def clients_figure(members: Sequence[ExperimentOutline], scored: Mapping[str, Sc
 
 
 def _finding(ordered: Sequence[ExperimentOutline], counts: Sequence[int], scored: Mapping[str, Scored]) -> str:
-    """The first and the last point of the first federated variant with both."""
+    """The first and the last point of a variant: one that stands beside others on the page, or the first."""
     first, last = ordered[0], ordered[-1]
     both = [variant for variant in first.variants if any(other.name == variant.name for other in last.variants)]
-    shown = next((variant for variant in both if variant.method == "fedni"), both[0] if both else None)
+    shown = next((variant for variant in both if variant.beside), both[0] if both else None)
     if shown is None:
         return "Scores against the number of institutions that take part"
     ends = [scored[member.name].interval(shown.name, "accuracy") for member in (first, last)]

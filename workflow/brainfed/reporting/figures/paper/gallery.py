@@ -1,56 +1,67 @@
-"""The figures of the paper, drawn from an experiment: one kind each."""
+"""The figures that repeat one of a paper, drawn from an experiment: one kind each.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+Kinds that any method may have are here; a family brings kinds of its own (`methods.papers.figures`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
 from brainfed.reporting.figures.paper.ablation import ablation_figure
 from brainfed.reporting.figures.paper.clients import clients_figure
-from brainfed.reporting.figures.paper.cost import cost_figure
-from brainfed.reporting.figures.paper.distribution import distribution_figure
-from brainfed.reporting.figures.paper.dose import dose_figure
-from brainfed.reporting.figures.paper.fidelity import fidelity_figure
-from brainfed.reporting.figures.paper.readings import readings_figure
+from brainfed.reporting.figures.paper.printed import Printed
 from brainfed.reporting.figures.paper.rounds import rounds_figure
-from brainfed.reporting.figures.paper.surface import surface_figure
 from brainfed.reporting.figures.paper.sweep import sweep_figure
 from brainfed.reporting.figures.style import drawing, save_svg
-from brainfed.reporting.outline import ExperimentOutline, read_experiment
+from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.scored import read_scored
 from brainfed.runtime.errors import UserError
 
-KINDS: Mapping[str, Callable[[ExperimentOutline], Figure]] = {
-    "bars": lambda outline: ablation_figure(outline, read_scored(outline)),
-    "line": lambda outline: sweep_figure(outline, read_scored(outline)),
-    "surface": lambda outline: surface_figure(outline, read_scored(outline)),
-    "rounds": rounds_figure,
-    "distribution": distribution_figure,
-    "clients": lambda outline: clients_figure(
+Drawing = Callable[[ExperimentOutline], Figure]
+Printing = Callable[[ExperimentOutline], Printed]
+
+KINDS: Mapping[str, Callable[[ExperimentOutline, Printed], Figure]] = {
+    "bars": lambda outline, printed: ablation_figure(outline, read_scored(outline), printed),
+    "line": lambda outline, printed: sweep_figure(outline, read_scored(outline), printed),
+    "rounds": lambda outline, _: rounds_figure(outline),
+    "clients": lambda outline, _: clients_figure(
         outline.members, {member.name: read_scored(member) for member in outline.members}
     ),
-    "cost": cost_figure,
-    "fidelity": fidelity_figure,
-    "dose": lambda outline: dose_figure(
-        outline.axes[0], outline.members, {member.cohort: read_scored(member) for member in outline.members}
-    ),
-    "readings": lambda outline: readings_figure(outline, read_scored(outline)),
 }
 """Kind -> the function that draws it."""
 
 
-def draw(kind: str, experiment: Mapping[str, Any], output: str) -> None:
+def draw(
+    kind: str,
+    outline: ExperimentOutline,
+    output: str,
+    figures: Mapping[str, Drawing],
+    printings: Sequence[Printing] = (),
+) -> None:
     """Draw one figure of an experiment, or of a group of experiments, as SVG.
 
     Args:
-        kind: one of `KINDS`.
-        experiment: its outline as builtins (`outline.ExperimentOutline`); a group's has `members`.
+        kind: one of `KINDS` or of `figures`.
+        outline: the experiment; a group's has `members`.
         output: the SVG's path.
+        figures: the kinds of the families.
+        printings: what finds the accuracies that papers print for an experiment.
 
     Raises:
         UserError: there is no such kind of figure.
     """
-    if kind not in KINDS:
-        raise UserError(f"report: there is no figure of the kind {kind!r}; it must be one of {', '.join(KINDS)}.")
+    if kind not in {*KINDS, *figures}:
+        known = ", ".join([*KINDS, *figures])
+        raise UserError(f"report: there is no figure of the kind {kind!r}; it must be one of {known}.")
     with drawing():
-        save_svg(KINDS[kind](read_experiment(experiment)), output)
+        save_svg(figure_of(kind, outline, figures, printings), output)
+
+
+def figure_of(
+    kind: str, outline: ExperimentOutline, figures: Mapping[str, Drawing], printings: Sequence[Printing] = ()
+) -> Figure:
+    """The figure itself; arguments as of `draw`."""
+    if kind in figures:
+        return figures[kind](outline)
+    printed = {name: accuracy for find in printings for name, accuracy in find(outline).items()}
+    return KINDS[kind](outline, printed)

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from brainfed.reporting.figures.histories import read_history
 from brainfed.reporting.figures.paper.sweep_series import axis_title
-from brainfed.reporting.figures.scores.learning import read_history
 from brainfed.reporting.figures.style import WIDE, headed, key_below, new_figure, note_figure
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.rounding import rounded
@@ -82,7 +82,7 @@ def _named(variant: ShownVariant, axis: str, shown: Sequence[ShownVariant]) -> s
 
 def _finding(shown: Sequence[ShownVariant], axis: str, ends: dict[str, float], rounds: int) -> str:
     if len(shown) == 1:
-        return f"After {rounds} rounds the accuracy is {ends[shown[0].name]:.3f}"
+        return f"After {rounds} rounds the accuracy is {rounded(ends[shown[0].name], 3)}"
     best = max(shown, key=lambda variant: ends[variant.name])
     worst = min(shown, key=lambda variant: ends[variant.name])
     return (

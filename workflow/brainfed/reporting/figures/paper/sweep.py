@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from brainfed.federation.robustness_settings import share_of
 from brainfed.reporting.figures.paper.ablation import METRICS
+from brainfed.reporting.figures.paper.printed import NOTHING_PRINTED, Printed
 from brainfed.reporting.figures.paper.sweep_series import Series, axis_title, sweep_series
 from brainfed.reporting.figures.style import (
     FAINT,
@@ -26,10 +27,7 @@ from brainfed.reporting.figures.style import (
 from brainfed.reporting.outline import ExperimentOutline
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored, read_splits, significant
-from brainfed.reporting.tables.paper_numbers import FEDNI_FULL, paper_cohort
-from brainfed.reporting.tables.printed import as_in_the_paper, printed_row
-from brainfed.reporting.tables.robustness.drops import poison_finding, read_drops
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.tables.drops import poison_finding, read_drops
 
 FloatVector = NDArray[np.float64]
 Style = dict[str, Any]
@@ -41,7 +39,7 @@ FAR_APART = 50
 DASHES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2)))
 
 
-def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
+def sweep_figure(outline: ExperimentOutline, scored: Scored, printed: Printed = NOTHING_PRINTED) -> Figure:
     """A line with intervals a method; methods without the setting are level lines."""
     axis = outline.axes[0]
     series = sweep_series(outline.variants, axis)
@@ -51,6 +49,7 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
     level = [one for one in series if not one.swept]
     values = sorted({value for one in swept for value in one.values}, key=lambda value: (str(type(value)), value))
     styles = _styles(swept)
+    own = next((one for one in outline.variants if one.name in printed and printed[one.name].source), None)
     many = int(read_splits(outline)["institution"].nunique())
     figure = new_figure(WIDE, 3.35 + 0.16 * (-(-len(series) // 3)))
     for axes, (metric, title) in zip(figure.subplots(1, 2), METRICS, strict=True):
@@ -65,11 +64,16 @@ def sweep_figure(outline: ExperimentOutline, scored: Scored) -> Figure:
         for number, one in enumerate(level):
             mean = scored.interval(one.variants[0].name, metric).mean
             axes.axhline(mean, color=FAINT, linestyle=DASHES[number % len(DASHES)], linewidth=1.1)
-        _paper(axes, outline, axis, places, metric)
+        if own is not None and metric == "accuracy":
+            place, value = places[own.setting(axis)], printed[own.name].value
+            axes.plot(place, value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
         axes.set_xlabel("poisoned institutions" if axis == POISON_AXIS else axis_title(axis) + UNITS.get(axis, ""))
         axes.set_ylabel(f"{title} (mean over runs)")
     headed(figure, _finding(outline, scored, swept, axis, many))
-    key_below(figure, _key(outline, swept, level, axis, styles))
+    key = _key(swept, level, styles)
+    if own is not None:
+        key.append(paper_mark(f"{printed[own.name].source} ({axis_title(axis)} = {_shown(own.setting(axis))})"))
+    key_below(figure, key)
     return figure
 
 
@@ -157,29 +161,9 @@ def _beside(axes: Axes, x: FloatVector, steps: float) -> FloatVector:
     return np.asarray(x + 0.012 * steps * (x[-1] - x[0]), dtype=np.float64)
 
 
-def _paper(axes: Axes, outline: ExperimentOutline, axis: str, places: dict[object, float], metric: str) -> None:
-    """FedNI's own number of Table V if a variant is FedNI as in the paper."""
-    own = _printed(outline)
-    if own is not None and metric == "accuracy":
-        value = FEDNI_FULL.value(paper_cohort(outline.cohort)[0], metric)
-        axes.plot(places[own.setting(axis)], value, "D", markersize=5.5, markerfacecolor="none", markeredgecolor=PAPER)
-
-
-def _printed(outline: ExperimentOutline) -> ShownVariant | None:
-    if not as_in_the_paper(outline):
-        return None
-    return next((variant for variant in outline.variants if printed_row(variant) is FEDNI_FULL), None)
-
-
-def _key(
-    outline: ExperimentOutline, swept: Sequence[Series], level: Sequence[Series], axis: str, styles: Sequence[Style]
-) -> list[Line2D]:
+def _key(swept: Sequence[Series], level: Sequence[Series], styles: Sequence[Style]) -> list[Line2D]:
     lines = [Line2D([], [], markersize=5, label=one.title, **style) for one, style in zip(swept, styles, strict=True)]
-    lines += [
+    return lines + [
         Line2D([], [], color=FAINT, linestyle=DASHES[number % len(DASHES)], label=one.title)
         for number, one in enumerate(level)
     ]
-    own = _printed(outline)
-    if own is None:
-        return lines
-    return [*lines, paper_mark(f"FedNI in the paper, Table V ({axis_title(axis)} = {_shown(own.setting(axis))})")]

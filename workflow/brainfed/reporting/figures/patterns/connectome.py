@@ -12,6 +12,7 @@ from nilearn.plotting import plot_connectome
 from numpy.typing import NDArray
 
 from brainfed.cohort.class_words import ClassWords
+from brainfed.reporting.figures.brain_sides import name_sides
 from brainfed.reporting.figures.style import COLD, FAINT, INK, WARM, WIDE, note_figure, placed_figure
 from brainfed.reporting.tables.patterns import ShownPattern, end_name, shown_patterns
 from brainfed.reporting.variants import ShownVariant
@@ -87,12 +88,7 @@ def _brain(figure: Figure, pattern: ShownPattern, place: tuple[float, float, flo
         edge_cmap=ListedColormap([COLD]), edge_vmin=0, edge_vmax=1,
         edge_kwargs={"linewidth": 1.8, "linestyle": (0, (2.2, 1.2))}, colorbar=False,
     )  # fmt: skip
-    for x, word in ((0.12, "left"), (0.88, "right")):
-        axes.text(
-            x, 0.93, word, transform=axes.transAxes, ha="left" if x < 0.5 else "right", fontsize=8.5, fontweight="bold"
-        )
-    seen = {"z": "from above, front at the top", "y": "from behind"}[view]
-    axes.text(0.5, -0.06, seen, transform=axes.transAxes, ha="center", fontsize=7.5, color=FAINT)
+    name_sides(axes, view)
 
 
 def _nodes(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

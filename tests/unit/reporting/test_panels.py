@@ -1,0 +1,97 @@
+"""Panels of the page: a family brings its own, and the report names no method."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from jinja2 import DictLoader
+
+from brainfed import reporting
+from brainfed.methods.papers.pages import PAPERS
+from brainfed.methods.registry import METHODS
+from brainfed.reporting.document import render
+from brainfed.reporting.manuscript.citations import Citation
+from brainfed.reporting.outline import read_outline
+from brainfed.reporting.panels.generic import GENERIC
+from brainfed.reporting.panels.panel import Panel, Place
+from brainfed.reporting.papers.paper import Cited, Paper
+from report_project import CAPTIONS, outline_of, page_of, write_project
+
+SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))
+ALSO_A_FIGURE = {"motion"}
+"""Methods whose name is also that of a figure of the cohort."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("project")
+    write_project(path)
+    return path
+
+
+@pytest.fixture
+def outline(folder):
+    return outline_of(folder, show_subjects=False)
+
+
+def toy(**changes):
+    """A family whose panel counts the variants of a method, and applies where there is one."""
+
+    def count(known):
+        return sum(variant.method == "localgcn" for variant in known.outline.variants)
+
+    panel = Panel("toy", Place.BEFORE_SCORES, count, "toy/count.html.j2")
+    template = "<h4>A toy</h4>\n<p>{{ content }} local in {{ experiment.outline.title }}; {{ parts.name(variant) }}</p>"
+    template = template.replace("variant", "experiment.outline.variants[0]")
+    work = Citation("Doe J (2026). A toy of a method. Journal of Toys 1, 2\u20133.")
+    own = Paper("toy", DictLoader({"count.html.j2": template}), (panel,), (Cited([work], frozenset({"localgcn"})),))
+    return replace(own, **changes)
+
+
+def test_the_report_names_no_method():
+    names = set(METHODS) - ALSO_A_FIGURE
+    assert len(names) > 30
+    quoted = re.compile(rf"[\"']({'|'.join(map(re.escape, sorted(names)))})[\"']")
+    found = {file.name: quoted.findall(file.read_text(encoding="utf-8")) for file in SOURCES}
+    assert len(found) > 100
+    assert {name: methods for name, methods in found.items() if methods} == {}
+
+
+def test_a_new_family_has_its_panel_and_its_citation_on_the_page(outline):
+    page = render(read_outline(outline), CAPTIONS, [toy()])
+    results = page[page.index('<section id="results">') : page.index('<section id="federation">')]
+    assert results.count("<h4>A toy</h4>") == 1
+    assert results.index("<p>1 local in All methods; <span") < results.index("<h4>All scores</h4>")
+    assert "A toy of a method." in page
+    outline["cohorts"][0]["experiments"][0]["variants"] = [
+        variant for variant in outline["cohorts"][0]["experiments"][0]["variants"] if variant["method"] != "localgcn"
+    ]
+    without = render(read_outline(outline), CAPTIONS, [toy()])
+    assert "A toy" not in without
+
+
+def test_a_page_without_families_has_the_parts_of_any_method(outline):
+    page = render(read_outline(outline), CAPTIONS, [])
+    for title in ("All scores", "Right and wrong predictions", "What crosses between institutions", "Cost of every"):
+        assert title in page
+    for title in ("Beside the paper", "What the new nodes do", "stands beside what it is compared with"):
+        assert title in page_of(outline)
+        assert title not in page
+
+
+def test_a_note_on_privacy_is_printed_once_a_page(outline):
+    second = {**outline["cohorts"][0]["experiments"][0], "name": "again", "title": "Again"}
+    outline["cohorts"][0]["experiments"].append(second)
+    assert page_of(outline).count("FedNI and FedSage+ have the same setting of noise") == 1
+
+
+def test_what_stands_beside_a_method_is_declared_by_its_family(outline):
+    page = render(read_outline(outline, {"localgcn": ("fedgcn", "absent")}), CAPTIONS, [])
+    assert "LocalGCN stands beside what it is compared with." in page
+    assert re.search(r"LocalGCN, with an AUC of 0\.\d+ \(.*?\), differs by .*? from FedGCN\.", page)
+
+
+def test_panels_have_names_of_their_own():
+    names = [panel.name for panel in (*GENERIC, *(panel for paper in PAPERS for panel in paper.panels))]
+    assert len(names) == len(set(names)) > 20

@@ -1,0 +1,37 @@
+const WIDE_ENOUGH = 700;
+const LABELS = 140;
+const SLIM = { labels: 10.5, axis: 62 };
+const partsOf = (chart) => chart.hconcat ?? chart.vconcat ?? [chart.spec ?? chart];
+const marksOf = (part) => part.layer ?? [part];
+const encodings = (part) => marksOf(part).map((mark) => mark.encoding ?? {});
+const hasRows = (part) => encodings(part).some(({ y }) => y?.type === "nominal");
+const numbersOf = (part) => encodings(part).filter(({ x }) => x?.value === part.width).length;
+function slim(part, room) {
+  const rows = hasRows(part);
+  const numbers = numbersOf(part);
+  const beside = rows ? LABELS + (numbers ? 12 + 50 * Math.max(1, Math.min(numbers, 2)) : 12) : SLIM.axis;
+  const width = Math.max(room - beside, 120);
+  for (const encoding of encodings(part)) {
+    if (encoding.x?.value === part.width) encoding.x.value = width;
+    if (encoding.x && "axis" in encoding.x) Object.assign(encoding.x.axis ?? {}, { tickCount: 4, labelOverlap: true });
+    if (encoding.y?.type === "nominal") {
+      encoding.y.axis = { ...encoding.y.axis, labels: true, labelLimit: LABELS, labelFontSize: SLIM.labels,
+        labelExpr: "split(datum.label, ': ')", labelPadding: 6 };
+    }
+    for (const channel of ["color", "stroke", "fill", "shape"]) {
+      if (encoding[channel]?.legend) {
+        Object.assign(encoding[channel].legend, { orient: "bottom", columns: 1, labelLimit: room - 40, direction: "vertical" });
+      }
+    }
+  }
+  if (!rows && part.width === part.height) part.height = width;
+  if (rows && typeof part.height === "number") part.height *= 1.35;
+  part.width = width;
+}
+function fitted(chart, room) {
+  if (room >= WIDE_ENOUGH) return chart;
+  for (const part of partsOf(chart)) slim(part, chart.facet?.column ? room / 2 + LABELS / 2 : room);
+  if (!chart.hconcat) return chart;
+  const { hconcat, ...rest } = chart;
+  return { ...rest, vconcat: hconcat, spacing: 26 };
+}

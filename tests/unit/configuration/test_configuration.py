@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 from pathlib import Path
 
 import jsonschema
@@ -10,7 +9,7 @@ import pytest
 import yaml
 
 from brainfed.configuration.loading import extended, load_plan
-from brainfed.configuration.manual import manual, schema
+from brainfed.configuration.manual.schema import schema
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.validation import mistakes
 from brainfed.runtime.errors import UserError
@@ -386,36 +385,6 @@ def test_the_schema_refuses_what_the_workflow_refuses(changes):
     complaint(config(**changes))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(config(**changes), json.loads(schema()), jsonschema.Draft202012Validator)
-
-
-def test_schema_and_manual_have_not_drifted():
-    remedy = "run `python -m brainfed.configuration.manual`"
-    assert (REPOSITORY / "workflow" / "schemas" / "config.schema.json").read_text() == schema(), remedy
-    assert (REPOSITORY / "config" / "README.md").read_text() == manual(), remedy
-
-
-def test_every_link_of_the_manual_leads_to_a_heading():
-    page = manual()
-    headings = {
-        re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", page, re.M)
-    }
-    links = set(re.findall(r"\]\(#([^)]*)\)", page))
-    assert links
-    assert links <= headings
-
-
-def test_the_examples_of_the_manual_are_valid(monkeypatch):
-    monkeypatch.chdir(REPOSITORY)
-    examples = re.findall(r"```yaml\n(.*?)```", manual(), re.S)
-    assert len(examples) == 2
-    for example in examples:
-        load_plan(yaml.safe_load(example))
-
-
-def test_every_row_of_the_manual_has_four_cells():
-    rows = [line for line in manual().splitlines() if line.startswith("|")]
-    assert rows
-    assert {len(re.split(r"(?<!\\)\|", row)) for row in rows} == {6}
 
 
 @pytest.mark.parametrize("word", [False, "off", "none", None])

@@ -13,7 +13,7 @@ LIBRARIES = {"nib", "np", "torch", "json", "pickle", "plt", "nibabel", "numpy"}
 # The manual and the schema are written on a developer's command, by no job; a lock's text only informs waiting jobs;
 # `parts.write_whole` writes under a name of its own until the file is whole.
 NO_RESULTS = {
-    Path("brainfed/configuration/manual.py"),
+    Path("brainfed/configuration/manual/__main__.py"),
     Path("brainfed/runtime/devices/locks.py"),
     Path("brainfed/runtime/devices/slots.py"),
     Path("brainfed/runtime/parts.py"),

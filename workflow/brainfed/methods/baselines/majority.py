@@ -1,6 +1,6 @@
 """Majority: every subject of an institution gets the share of each class among its training subjects.
 
-A baseline that uses nothing of a subject but the institution (`evaluation.md` item 5).
+A baseline that uses nothing of a subject but the institution.
 """
 
 from dataclasses import dataclass

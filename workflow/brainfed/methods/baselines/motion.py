@@ -1,4 +1,4 @@
-"""Motion: logistic regression on mean framewise displacement alone (`evaluation.md` item 5).
+"""Motion: logistic regression on mean framewise displacement alone.
 
 A method that does not beat this baseline may score head motion alone.
 """

@@ -1,4 +1,4 @@
-"""Phenotype: logistic regression on site, sex and age; no brain (`evaluation.md` item 5).
+"""Phenotype: logistic regression on site, sex and age; no brain.
 
 A method that does not beat this baseline gives no evidence for a use of the brain data.
 """

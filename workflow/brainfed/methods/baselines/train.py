@@ -1,4 +1,4 @@
-"""Baselines without any imaging (`evaluation.md` item 5).
+"""Baselines without any imaging.
 
 Majority uses the institution, phenotype the site, sex and age, motion the mean framewise
 displacement. The last two are logistic regressions on the pooled training subjects.

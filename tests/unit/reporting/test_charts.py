@@ -252,6 +252,20 @@ def test_a_confusion_row_adds_up():
     assert set(table["true"]) == {"control", "mild", "severe"}
 
 
+def test_the_matrix_of_two_classes_has_patients_where_it_says_so():
+    """30 patients and 90 controls, all of them predicted right but ten patients."""
+    label = np.repeat([1, 0], [30, 90])
+    score = np.where(label == 1, 0.9, 0.1)
+    score[:10] = 0.2
+    table = pd.DataFrame(
+        {"variant": "fedgcn", "repeat": 0, "fold": 0, "score": score, "kind": "probability", "label": label}
+    )
+    cells = rows_of(confusion_chart(table, VARIANTS), "truth", "part").set_index(["truth", "predicted"])
+    assert cells.loc[("truly patients", "patients"), "people"] == "20 a repeat"
+    assert cells.loc[("truly patients", "controls"), "people"] == "10 a repeat"
+    assert cells.loc[("truly controls", "controls"), ["people", "share"]].tolist() == ["90 a repeat", "100 %"]
+
+
 def test_a_filled_dot_is_significant():
     table = rows_of(CHARTS["differences"]()).set_index("variant")
     assert not table.loc["majority", "hollow"]

@@ -10,7 +10,7 @@ from brainfed.cohort.class_words import class_words
 from brainfed.reporting.page_tests import PageTests
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
-from brainfed.reporting.text.first_screen import first_screen, question
+from brainfed.reporting.text.first_screen import Situation, first_screen, question
 from brainfed.reporting.text.tested_people import TestedPeople
 from brainfed.reporting.variants import ShownVariant, Twin
 
@@ -18,11 +18,12 @@ ALONE = ShownVariant("tangent-local", "ridge", "Tangent", "linear", topology="lo
 POOLED = ShownVariant("tangent-central", "ridge", "Tangent", "linear", topology="central")
 TWINS = {"alone": Twin("tangent-local"), "pooled": Twin("tangent-central")}
 FEDERATED = ShownVariant("fedtangent", "fedtangent", "FedTangent", "federated", topology="federated", twins=TWINS)
-TESTED = TestedPeople((207, 207, 207), (41, 40, 42), 25)
+TESTED = TestedPeople((207, 207, 207), (41, 40, 42), 25, repeats=5)
+SITUATION = Situation("connectivity", 5, "random", "1,035 people of 20 sites (505 patients, 530 controls)", TESTED)
 WORDS = class_words("diagnosis")
 
 
-def screen(variants=(FEDERATED, ALONE, POOLED), wobble=0.01, words=WORDS, **means):
+def screen(variants=(FEDERATED, ALONE, POOLED), wobble=0.01, words=WORDS, situation=SITUATION, **means):
     means = {"fedtangent": 0.78, "tangent-local": 0.70, "tangent-central": 0.79, **means}
     moved = wobble * np.random.default_rng(3).standard_normal((len(variants), 10))
     runs = pd.DataFrame(
@@ -34,48 +35,85 @@ def screen(variants=(FEDERATED, ALONE, POOLED), wobble=0.01, words=WORDS, **mean
         columns=["variant", "repeat", "fold", "scope", "metric", "value"],
     )
     answer = find_answer(PageTests(Scored(runs, 0.25), list(variants), variants[-1].name))
-    return first_screen(answer, words, "connectivity", 5, TESTED)
+    return first_screen(answer, words, situation)
+
+
+def fact(found, title):
+    return next(one.text for one in found.facts if one.title == title)
 
 
 def test_the_answer_is_one_sentence_of_at_most_25_words_with_three_intervals():
     answer = screen().answer
-    assert answer.startswith("FedTangent reaches an AUC of 0.7")
+    assert answer.startswith("Without sharing scans, FedTangent reaches an AUC of 0.7")
     assert answer.count("[") == 3
-    assert " together; the same model reaches 0.7" in answer and answer.endswith("] alone.")
-    assert " on pooled data and 0." in answer
+    assert " on pooled data, 0." in answer and answer.endswith("] in each institution alone.")
     assert len(answer.split()) <= 25
 
 
-def test_what_the_data_allow_stands_below_it():
-    tested, pooled, alone = screen().sure
-    assert (
-        tested
-        == "A fold tests 207 people, 41 (40 to 42) of them in one institution; the scores are means over 25 runs."
+def test_the_facts_say_on_whom():
+    assert fact(screen(), "On whom") == (
+        "1,035 people of 20 sites (505 patients, 530 controls), dealt at random into 5 institutions, which are "
+        "therefore alike; real ones differ more. Everybody is tested 5 times, by a model that did not train on them: 25 "
+        "tests of 207 people, 40 to 42 in each institution."
     )
-    assert pooled.startswith("Together minus pooled: \u22120.0")
-    assert "the data allow" in pooled
-    assert alone.startswith("Together minus alone: +0.0") and "a gain of 0.0" in alone
-    assert screen(wobble=0.0).sure[1].endswith("in every one of 10 runs.")
+    sites = fact(screen(situation=replace(SITUATION, drawn="sites")), "On whom")
+    assert "; every site is an institution." in sites and "alike" not in sites
+
+
+def test_the_facts_say_how_sure():
+    sure = fact(screen(), "How sure")
+    assert sure.startswith("Brackets hold 95\u00a0% intervals. Federated minus alone: +0.0") or "95 % intervals" in sure
+    assert " Federated minus pooled: \u22120.0" in sure and sure.count("[") == 2
+    equal = fact(screen(wobble=0.0, fedtangent=1.0, **{"tangent-central": 1.0}), "How sure")
+    assert "Federated minus pooled: equal in all 10 tests." in equal
+    assert equal.endswith("An AUC of 1.000 in every test has no interval, and is no certainty.")
+
+
+def test_the_facts_say_how_useful_the_method_is():
+    assert not any(one.title == "How useful" for one in screen().facts)
+    motion = ShownVariant("motion", "motion", "Motion", "baseline", topology="central")
+    found = screen((FEDERATED, ALONE, POOLED, motion), situation=replace(SITUATION, found=(0.664, 0.78)), motion=0.61)
+    useful = fact(found, "How useful")
+    assert useful.startswith(
+        "At its usual cut-off it recognises 66\u00a0% of the patients and 78\u00a0% of the controls."
+    )
+    assert " Without imaging, Motion reaches an AUC of 0.6" in useful
+
+
+@pytest.mark.parametrize(
+    ("leak", "guaranteed", "said", "end"),
+    [
+        ((0.96, 0.95, 0.97), False, "The trained model gives away who was in its training data: ", "privacy guarantee."),
+        ((0.52, 0.49, 0.55), False, "An attack that asks who was in the training data is near chance", "guarantee."),
+        ((0.52, 0.49, 0.55), True, "near chance", "with an AUC of 0.52 [0.49, 0.55]."),
+    ],
+)  # fmt: skip
+def test_the_facts_say_how_private_the_model_is(leak, guaranteed, said, end):
+    private = fact(screen(situation=replace(SITUATION, leak=leak, guaranteed=guaranteed)), "How private")
+    assert said in private and private.endswith(end)
+    assert not any(one.title == "How private" for one in screen().facts)
 
 
 def test_a_method_that_was_chosen_among_several_is_said_to_be():
     other = replace(FEDERATED, name="fedtangent-lean")
     found = screen((FEDERATED, other, ALONE, POOLED), **{"fedtangent-lean": 0.6})
-    assert found.sure[-1].startswith("FedTangent has the highest AUC of 2 federated methods")
+    assert fact(found, "How sure").endswith(
+        "FedTangent scored highest of 2 federated methods on the same tests, so its AUC is a little too high."
+    )
 
 
 def test_another_model_than_its_twin_has_its_own_name():
     found = screen((replace(FEDERATED, twins={}), ALONE, POOLED))
-    assert "; Tangent space (central) reaches 0.7" in found.answer
-    assert " and Tangent space (local) reaches 0." in found.answer
+    assert "; Tangent space (central) 0.7" in found.answer
+    assert ", Tangent space (local) 0." in found.answer
     near = {side: replace(twin, other_model="another network") for side, twin in TWINS.items()}
-    assert "the same model" not in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
+    assert "; Tangent space (central) 0.7" in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
 
 
 def test_public_subjects_alone_are_no_pooled_data():
     public = ShownVariant("recurrent-public", "r", "P", "linear", topology="central", stages={"public": {"ratio": 0.3}})
     found = screen((replace(FEDERATED, twins={}), ALONE, public), **{"recurrent-public": 0.9})
-    assert "pooled" not in found.answer and len(found.sure) == 2
+    assert "pooled" not in found.answer and "pooled" not in fact(found, "How sure")
 
 
 def test_without_a_federated_method_there_is_no_first_screen():

@@ -53,8 +53,8 @@ def test_the_answer_is_one_sentence_of_at_most_25_words_with_three_intervals():
 def test_the_facts_say_on_whom():
     assert fact(screen(), "On whom") == (
         "1,035 people of 20 sites (505 patients, 530 controls), dealt at random into 5 institutions, which are "
-        "therefore alike; real ones differ more. Everybody is tested 5 times, by a model that did not train on them: 25 "
-        "tests of 207 people, 40 to 42 in each institution."
+        "therefore alike; real ones differ more. Everybody is tested 5 times, by a model that did not train on them: "
+        "25 tests of 207 people, 40 to 42 in each institution."
     )
     sites = fact(screen(situation=replace(SITUATION, drawn="sites")), "On whom")
     assert "; every site is an institution." in sites and "alike" not in sites
@@ -83,7 +83,7 @@ def test_the_facts_say_how_useful_the_method_is():
 @pytest.mark.parametrize(
     ("leak", "guaranteed", "said", "end"),
     [
-        ((0.96, 0.95, 0.97), False, "The trained model gives away who was in its training data: ", "privacy guarantee."),
+        ((0.96, 0.95, 0.97), False, "The trained model gives away who was in its training data", "guarantee."),
         ((0.52, 0.49, 0.55), False, "An attack that asks who was in the training data is near chance", "guarantee."),
         ((0.52, 0.49, 0.55), True, "near chance", "with an AUC of 0.52 [0.49, 0.55]."),
     ],

@@ -16,8 +16,7 @@ from pathlib import Path
 import yaml
 
 from benchmark_options import OPTION, unknown_options
-from brainfed.configuration.loading import load_plan, read_config
-from brainfed.runtime.errors import UserError
+from brainfed.configuration.loading import load_plan
 from document_commands import Command
 from fake_cohorts import write_cohorts
 from forked_cli import PROGRAMS, ForkedCommands
@@ -40,19 +39,19 @@ class Workplace:
         folder: its folder.
         commands: runs Snakemake and the check.
         usual: content of config/mystudy.yaml for a document that shows none.
-        supplied: configs, by content, whose cohorts are written.
+        supplied: configs, by content, whose cohorts are written -> their first experiment.
         subjects: most of each made-up cohort; a check counts those of every institution and fold.
         larger: the same with more subjects, for checks.
-        planned: profiles, and names and contents of configs, whose jobs were planned.
+        planned: profiles, and names and contents of configs, whose jobs were planned; with targets or without.
     """
 
     folder: Path
     commands: ForkedCommands
     usual: str
     subjects: int
-    supplied: set[str] = field(default_factory=set)
+    supplied: dict[str, str] = field(default_factory=dict)
     larger: "Workplace | None" = None
-    planned: set[str] = field(default_factory=set)
+    planned: set[tuple[str, bool]] = field(default_factory=set)
 
     def supply(self, command: Command, configs: Sequence[str]) -> str:
         """Write the reader's config, and what the cohorts of these configs read; the name of an experiment."""
@@ -60,20 +59,19 @@ class Workplace:
         if not mine.exists() or mine.read_text(encoding="utf-8") != (command.config or self.usual):
             mine.write_text(command.config or self.usual, encoding="utf-8")
             # Documents name the same paths for tables of different columns.
-            self.supplied = {content for content in self.supplied if "project: mystudy" not in content}
-        paths = [Path(config) for config in configs or ["config/config.yaml"]]
-        with chdir(self.folder):
-            try:
+            self.supplied = {text: name for text, name in self.supplied.items() if "project: mystudy" not in text}
+        paths = [self.folder / config for config in configs or ["config/config.yaml"]]
+        if not all(path.is_file() for path in paths):
+            # The command meets the same mistake, and its own words are the better ones.
+            return "NAME"
+        content = "".join(path.read_text(encoding="utf-8") for path in paths)
+        if content not in self.supplied:
+            with chdir(self.folder):
                 plan = load_plan({"extends": [str(path) for path in paths]})
-            except UserError:
-                # The command meets the same mistake, and its own words are the better ones.
-                return "NAME"
-            content = yaml.safe_dump([dict(read_config(path)) for path in paths])
-            if content not in self.supplied:
                 most = max(experiment.split.count for experiment in plan.experiments.values())
                 write_cohorts(self.folder, plan.project, min(self.subjects, OF_AN_INSTITUTION * most))
-                self.supplied.add(content)
-        return next(iter(plan.experiments))
+            self.supplied[content] = next(iter(plan.experiments))
+        return self.supplied[content]
 
     def run(self, words: Sequence[str], command: Command, code: int = 0) -> str:
         """Run a program in the folder with the command's own environment; what it prints.
@@ -126,18 +124,20 @@ def _snakemake(place: Workplace, command: Command, *further: str, code: int = 0)
 def plan_jobs(place: Workplace, command: Command) -> None:
     """Plan all jobs, as training takes minutes to days.
 
-    The first command of a config and a profile plans them. Snakemake reads options and config of every further one, and
-    its targets are among those that Snakemake lists.
+    The jobs of a config and a profile are planned once for a command without targets, and once for one with targets.
+    Snakemake reads options and config of every further one, and its targets are among those that Snakemake lists.
     """
+    targets = set(_targets(command.words)) - {"NAME"}
     profile = [word for word in command.words if word.startswith("workflow/profiles/")]
     mine = (command.config or place.usual) if MINE in command.words else ""
-    config = " ".join([*profile, *_configs(command.words), mine])
-    if config not in place.planned:
+    plan = (" ".join([*profile, *_configs(command.words), mine]), bool(targets))
+    downloads = any(target.startswith("fetch_") for target in targets)
+    if downloads or plan not in place.planned:
         _snakemake(place, command, "-n")
-        place.planned.add(config)
+        place.planned |= set() if downloads else {plan}
         return
     listed = set(_snakemake(place, command, "--list-target-rules").split())
-    unknown = {target for target in _targets(command.words) if target != "NAME"} - listed
+    unknown = targets - listed
     assert not unknown, f"{_place(command)}: `{command.text}`: this config has no target {', '.join(sorted(unknown))}"
 
 

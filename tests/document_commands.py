@@ -32,6 +32,11 @@ class Command:
     in_block: bool = True
 
     @property
+    def place(self) -> str:
+        """Document and line, as an editor opens them."""
+        return f"{self.document}:{self.line}"
+
+    @property
     def words(self) -> list[str]:
         """The words that a shell would pass on, without assignments to environment variables."""
         words = shlex.split(self.text)

@@ -16,6 +16,8 @@ from freesurfer_project import REGIONS, write_table
 from tu_data_set import write_data_set
 
 VOLUMES = 60
+CLASSES = {"ENZYMES": 6, "IMDB-MULTI": 3, "COLLAB": 3}
+"""Number of labels of a public data set, where there are more than two."""
 
 
 def write_cohorts(folder: Path, project: ProjectSettings, subjects: int) -> None:
@@ -38,7 +40,7 @@ def write_cohorts(folder: Path, project: ProjectSettings, subjects: int) -> None
 def _write_graphs(folder: Path, cohort: CohortSettings, subjects: int) -> None:
     for name in cohort.tudataset.names:
         if not (folder / cohort.tudataset.folder / name).exists():
-            write_data_set(folder / cohort.tudataset.folder, name, subjects, labels=tuple(range(len(cohort.classes))))
+            write_data_set(folder / cohort.tudataset.folder, name, subjects, labels=tuple(range(CLASSES.get(name, 2))))
 
 
 def _write_derivative(folder: Path, cohort: CohortSettings, subjects: int) -> None:

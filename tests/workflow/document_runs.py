@@ -5,103 +5,16 @@ with the files that it names.
 """
 
 import re
-import shutil
-import subprocess
 import tomllib
 from collections.abc import Callable, Sequence
-from contextlib import chdir
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
 from benchmark_options import OPTION, unknown_options
-from brainfed.configuration.loading import load_plan, read_config
-from brainfed.runtime.errors import UserError
 from document_commands import Command
-from fake_cohorts import write_cohorts
-from forked_cli import PROGRAMS, ForkedCommands
+from workflow.document_workplace import CHECKED, MINE, Workplace, new_workplace
 from workflow.project import REPOSITORY
-
-PLANNED, CHECKED = 24, 240
-"""Most subjects of a cohort whose jobs are planned, and of one that is checked."""
-OF_AN_INSTITUTION = 24
-"""Subjects with which every fold of an institution has both classes."""
-MINE = "config/mystudy.yaml"
-"""The config that the documents call the reader's own."""
-BESIDE = ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock")
-
-
-@dataclass
-class Workplace:
-    """A checkout without results, with files of made-up subjects for every config that a command names.
-
-    Attributes:
-        folder: its folder.
-        commands: runs Snakemake and the check.
-        usual: content of config/mystudy.yaml for a document that shows none.
-        supplied: configs, by content, whose cohorts are written.
-        subjects: most of each made-up cohort; a check counts those of every institution and fold.
-        larger: the same with more subjects, for checks.
-        planned: profiles, and names and contents of configs, whose jobs were planned.
-    """
-
-    folder: Path
-    commands: ForkedCommands
-    usual: str
-    subjects: int
-    supplied: set[str] = field(default_factory=set)
-    larger: "Workplace | None" = None
-    planned: set[str] = field(default_factory=set)
-
-    def supply(self, command: Command, configs: Sequence[str]) -> str:
-        """Write the reader's config, and what the cohorts of these configs read; the name of an experiment."""
-        mine = self.folder / MINE
-        if not mine.exists() or mine.read_text(encoding="utf-8") != (command.config or self.usual):
-            mine.write_text(command.config or self.usual, encoding="utf-8")
-            # Documents name the same paths for tables of different columns.
-            self.supplied = {content for content in self.supplied if "project: mystudy" not in content}
-        paths = [Path(config) for config in configs or ["config/config.yaml"]]
-        with chdir(self.folder):
-            try:
-                plan = load_plan({"extends": [str(path) for path in paths]})
-            except UserError:
-                # The command meets the same mistake, and its own words are the better ones.
-                return "NAME"
-            content = yaml.safe_dump([dict(read_config(path)) for path in paths])
-            if content not in self.supplied:
-                most = max(experiment.split.count for experiment in plan.experiments.values())
-                write_cohorts(self.folder, plan.project, min(self.subjects, OF_AN_INSTITUTION * most))
-                self.supplied.add(content)
-        return next(iter(plan.experiments))
-
-    def run(self, words: Sequence[str], command: Command, code: int = 0) -> str:
-        """Run a program in the folder with the command's own environment; what it prints.
-
-        Raises:
-            AssertionError: it ends with another exit code.
-        """
-        if words[0] in PROGRAMS:
-            found, printed = self.commands.run(words, self.folder, command.environment)
-        else:
-            done = subprocess.run(words, cwd=self.folder, text=True, capture_output=True, timeout=300, check=False)
-            found, printed = done.returncode, done.stdout + done.stderr
-        assert found == code, f"{_place(command)}: `{command.text}` fails: {printed[-1500:]}"
-        return printed
-
-
-def new_workplace(folder: Path, commands: ForkedCommands, usual: str, subjects: int) -> Workplace:
-    """A copy of the configs and of the files beside them, with the workflow of this checkout."""
-    folder.mkdir()
-    (folder / "workflow").symlink_to(REPOSITORY / "workflow")
-    shutil.copytree(REPOSITORY / "config", folder / "config")
-    for name in BESIDE:
-        shutil.copy2(REPOSITORY / name, folder / name)
-    return Workplace(folder, commands, usual, subjects)
-
-
-def _place(command: Command) -> str:
-    return f"{command.document}:{command.line}"
 
 
 def _configs(words: Sequence[str]) -> list[str]:
@@ -116,7 +29,7 @@ def _snakemake(place: Workplace, command: Command, *further: str, code: int = 0)
     for name in command.environment:
         sources = (path.read_text(encoding="utf-8") for path in (REPOSITORY / "workflow").rglob("*.py"))
         read = any(f'"{name}"' in source for source in sources)
-        assert read, f"{_place(command)}: the workflow reads no environment variable {name}"
+        assert read, f"{command.place}: the workflow reads no environment variable {name}"
     words = command.words[1:]
     experiment = place.supply(command, _configs(words))
     words = [experiment if word == "NAME" else word for word in words]
@@ -126,19 +39,21 @@ def _snakemake(place: Workplace, command: Command, *further: str, code: int = 0)
 def plan_jobs(place: Workplace, command: Command) -> None:
     """Plan all jobs, as training takes minutes to days.
 
-    The first command of a config and a profile plans them. Snakemake reads options and config of every further one, and
-    its targets are among those that Snakemake lists.
+    The jobs of a config and a profile are planned once for a command without targets, and once for one with targets.
+    Snakemake reads options and config of every further one, and its targets are among those that Snakemake lists.
     """
+    targets = set(_targets(command.words)) - {"NAME"}
     profile = [word for word in command.words if word.startswith("workflow/profiles/")]
     mine = (command.config or place.usual) if MINE in command.words else ""
-    config = " ".join([*profile, *_configs(command.words), mine])
-    if config not in place.planned:
+    plan = (" ".join([*profile, *_configs(command.words), mine]), bool(targets))
+    downloads = any(target.startswith("fetch_") for target in targets)
+    if downloads or plan not in place.planned:
         _snakemake(place, command, "-n")
-        place.planned.add(config)
+        place.planned |= set() if downloads else {plan}
         return
     listed = set(_snakemake(place, command, "--list-target-rules").split())
-    unknown = {target for target in _targets(command.words) if target != "NAME"} - listed
-    assert not unknown, f"{_place(command)}: `{command.text}`: this config has no target {', '.join(sorted(unknown))}"
+    unknown = targets - listed
+    assert not unknown, f"{command.place}: `{command.text}`: this config has no target {', '.join(sorted(unknown))}"
 
 
 def _targets(words: Sequence[str]) -> list[str]:
@@ -159,7 +74,7 @@ def unlock(place: Workplace, command: Command) -> None:
 def report_on_nothing(place: Workplace, command: Command) -> None:
     """Ask for Snakemake's report of absent results; it names them once it has read options, config and plan."""
     printed = _snakemake(place, command, code=1)
-    assert "marked for report but does not exist" in printed, f"{_place(command)}: `{command.text}`: {printed[-1500:]}"
+    assert "marked for report but does not exist" in printed, f"{command.place}: `{command.text}`: {printed[-1500:]}"
 
 
 def check(place: Workplace, command: Command) -> None:
@@ -173,7 +88,7 @@ def check(place: Workplace, command: Command) -> None:
 
 def name_the_check(_: Workplace, command: Command) -> None:
     """Nothing: a sentence names the tool without a config."""
-    assert not command.in_block, f"{_place(command)}: `{command.text}` names no config"
+    assert not command.in_block, f"{command.place}: `{command.text}` names no config"
 
 
 def plan_make(place: Workplace, command: Command) -> None:
@@ -184,17 +99,17 @@ def plan_make(place: Workplace, command: Command) -> None:
 def compare_options(place: Workplace, command: Command) -> None:
     """Compare the options with those of the script's parser, as a measurement takes minutes."""
     script = REPOSITORY / command.words[1]
-    assert script.is_file(), f"{_place(command)}: there is no {command.words[1]}"
+    assert script.is_file(), f"{command.place}: there is no {command.words[1]}"
     compile(script.read_text(encoding="utf-8"), str(script), "exec")
     unknown = unknown_options(script, set(OPTION.findall(command.text)))
-    assert not unknown, f"{_place(command)}: {command.words[1]} has no {', '.join(sorted(unknown))}"
+    assert not unknown, f"{command.place}: {command.words[1]} has no {', '.join(sorted(unknown))}"
 
 
 def find_module(place: Workplace, command: Command) -> None:
     """Find the module, which writes into the checkout."""
     path = Path(*command.words[2].split("."))
     runs = [REPOSITORY / "workflow" / path / "__main__.py", REPOSITORY / "workflow" / path.with_suffix(".py")]
-    assert any(file.is_file() for file in runs), f"{_place(command)}: no module {command.words[2]} can be run"
+    assert any(file.is_file() for file in runs), f"{command.place}: no module {command.words[2]} can be run"
 
 
 def find_pins(place: Workplace, command: Command) -> None:
@@ -202,7 +117,7 @@ def find_pins(place: Workplace, command: Command) -> None:
     _, _, _, constraints, *packages = command.words
     pins = (place.folder / constraints).read_text(encoding="utf-8").lower()
     absent = [package for package in packages if not re.search(rf"^{re.escape(package)}==", pins, re.MULTILINE)]
-    assert packages and not absent, f"{_place(command)}: {constraints} pins no {', '.join(absent)}"
+    assert packages and not absent, f"{command.place}: {constraints} pins no {', '.join(absent)}"
 
 
 def find_package(place: Workplace, command: Command) -> None:
@@ -213,25 +128,25 @@ def find_package(place: Workplace, command: Command) -> None:
 def find_conda_file(place: Workplace, command: Command) -> None:
     """Read the file of the environment, as nothing is installed here."""
     path = place.folder / command.words[command.words.index("--file") + 1]
-    assert path.is_file(), f"{_place(command)}: there is no {path.relative_to(place.folder)}"
+    assert path.is_file(), f"{command.place}: there is no {path.relative_to(place.folder)}"
     assert "dependencies" in yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def compare_with_package(place: Workplace, command: Command) -> None:
     """Compare the name with the package's, which the repository and the environment of conda also have."""
     name = tomllib.loads((place.folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
-    assert command.words[-1] == name, f"{_place(command)}: expected {name}, found {command.words[-1]}"
+    assert command.words[-1] == name, f"{command.place}: expected {name}, found {command.words[-1]}"
 
 
 def find_environment(place: Workplace, command: Command) -> None:
     """Find the folder among the lines of the Makefile, as CI itself makes and activates it."""
     folder = command.words[1].removesuffix("/bin/activate")
-    assert f"VENV := {folder}\n" in (place.folder / "Makefile").read_text(encoding="utf-8"), _place(command)
+    assert f"VENV := {folder}\n" in (place.folder / "Makefile").read_text(encoding="utf-8"), command.place
 
 
 def leave(_: Workplace, command: Command) -> None:
     """Nothing: the address is the reader's, and tests have no network."""
-    assert command.words[2:], f"{_place(command)}: `{command.text}` names no repository"
+    assert command.words[2:], f"{command.place}: `{command.text}` names no repository"
 
 
 Way = Callable[[Workplace, Command], None]
@@ -265,7 +180,7 @@ def run_command(place: Workplace, command: Command) -> None:
     words = " ".join(command.words)
     way = next((way for pattern, way in WAYS.items() if re.fullmatch(pattern, words)), None)
     assert way is not None, (
-        f"{_place(command)}: no pattern of WAYS in tests/workflow/document_runs.py fits `{command.text}`; add one that "
+        f"{command.place}: no pattern of WAYS in tests/workflow/document_runs.py fits `{command.text}`; add one that "
         "runs it or proves it valid, or correct the command"
     )
     way(place, command)

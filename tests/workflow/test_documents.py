@@ -1,8 +1,6 @@
 """Every command of the documents works: typed into a shell as it is printed, it does what the document says."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -10,15 +8,19 @@ import pytest
 from benchmark_options import OPTION, SPAN, named_options, unknown_options
 from document_commands import Command, commands_of, documents
 from forked_cli import ForkedCommands
-from workflow.document_runs import PLANNED, Workplace, new_workplace, run_command
+from workflow.document_runs import run_command
+from workflow.document_workplace import PLANNED, Workplace, new_workplace
 from workflow.project import REPOSITORY
 
 pytestmark = pytest.mark.workflow
 
 DOCUMENTS = documents(REPOSITORY)
 ALL = [command for path in DOCUMENTS for command in commands_of(path, REPOSITORY)]
-COMMANDS = {(one.text, one.config if "mystudy" in one.text else "", one.in_block): one for one in reversed(ALL)}
-"""Commands that differ, each where it first stands."""
+COMMANDS = {
+    (command.text, command.config if "mystudy" in command.text else ""): command
+    for command in sorted(ALL, key=lambda one: one.in_block)
+}
+"""Commands that differ, where they stand in a block if they do so."""
 BENCHMARKS = REPOSITORY / "benchmarks"
 
 
@@ -31,20 +33,22 @@ def place(tmp_path_factory) -> Iterator[Workplace]:
     commands.close()
 
 
-@pytest.mark.parametrize("command", list(reversed(COMMANDS.values())), ids=lambda one: f"{one.document}: {one.text}")
+@pytest.mark.parametrize("command", list(COMMANDS.values()), ids=lambda one: f"{one.document}: {one.text}")
 def test_a_command_of_the_documents_works(place, command):
     run_command(place, command)
 
 
-def test_options_named_alone_are_snakemake_s():
-    done = subprocess.run([sys.executable, "-m", "snakemake", "--help"], text=True, capture_output=True, check=True)
-    known = set(OPTION.findall(done.stdout))
+def test_options_named_alone_are_those_of_the_programs(place):
+    helps = [
+        place.commands.run(words, place.folder, {})[1] for words in (["snakemake", "-h"], ["brainfed", "check", "-h"])
+    ]
+    known = set(OPTION.findall("".join(helps)))
     elsewhere = {"benchmarks/README.md", "ARCHITECTURE.md"}
     for path in DOCUMENTS:
         if path.relative_to(REPOSITORY).as_posix() not in elsewhere:
             spans = [span for span in SPAN.findall(path.read_text(encoding="utf-8")) if span.startswith("--")]
             unknown = {option for span in spans for option in OPTION.findall(span)} - known
-            assert not unknown, f"{path.relative_to(REPOSITORY)}: Snakemake has no {unknown}"
+            assert not unknown, f"{path.relative_to(REPOSITORY)}: no program has {unknown}"
 
 
 def test_benchmarks_have_the_options_that_their_document_names():

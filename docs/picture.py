@@ -19,11 +19,20 @@ REPORT = REPOSITORY / "results" / "reports" / "demo.html"
 DRAWN_BY = (
     "workflow/brainfed/reporting/templates/report.html.j2",
     "workflow/brainfed/reporting/templates/style.css",
+    "workflow/brainfed/reporting/templates/charts.js",
     "workflow/brainfed/reporting/text/first_screen.py",
+    "workflow/brainfed/reporting/text/tested_people.py",
+    "workflow/brainfed/reporting/text/answer.py",
+    "workflow/brainfed/reporting/panels/situation.py",
+    "workflow/brainfed/reporting/experiment_section.py",
+    "workflow/brainfed/reporting/intervals.py",
+    "workflow/brainfed/reporting/rounding.py",
+    "workflow/brainfed/reporting/variants.py",
     "workflow/brainfed/reporting/charts/scores.py",
     "workflow/brainfed/reporting/charts/intervals.py",
     "workflow/brainfed/reporting/charts/style.py",
     "workflow/report/headline.rst",
+    "config/config.yaml",
 )
 DIGEST = "drawn-by"
 """Key of the digest in the picture."""

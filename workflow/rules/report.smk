@@ -374,6 +374,7 @@ rule follow_subjects:
     params:
         given=named(
             code=code_of("scripts/follow_subjects.py"),
+            by_run=lambda wc: COHORTS[wc.cohort].averages_runs(),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             variants=lambda wc: [

@@ -14,4 +14,5 @@ with job(snakemake) as running:
         dict(zip(runs, files.predictions, strict=True)),
         class_words(params.target, params.classes),
         snakemake.output.subjects,
+        by_run=params.by_run,
     )

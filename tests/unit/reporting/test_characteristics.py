@@ -52,6 +52,11 @@ def test_equal_groups_have_a_difference_of_zero_which_is_not_notable():
     assert motion.difference == 0 and motion.shown == "0.00" and not motion.notable
 
 
+def test_groups_without_any_spread_are_infinitely_apart():
+    found = rows(people(sex=["female", "female", "male", "male"]))["female"]
+    assert found.shown == "\u221e" and found.notable
+
+
 def test_what_is_known_of_nobody_has_no_row():
     assert "temporal signal-to-noise ratio" not in rows(people())
 

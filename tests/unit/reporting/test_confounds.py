@@ -34,8 +34,8 @@ def test_no_paragraph_says_that_sites_do_not_differ_where_they_are_identified():
     for found, text in paragraphs():
         above = found.identified is not None and found.identified.above_chance
         identified += above
-        assert ("The site is identified from what the graph compares (a summary of connectivity):" in text) == above
-        assert ("is not identified" in text) == (found.identified is not None and not above)
+        assert ("A method can therefore learn the site in place of the diagnosis" in text) == above
+        assert ("no better than by naming the largest site" in text) == (found.identified is not None and not above)
         assert not re.search(r"\b(do|does) not differ|no difference|alike|the same at every site", text)
     assert identified > 100
 
@@ -45,7 +45,7 @@ def test_mean_connectivity_never_stands_alone():
     for found, text in paragraphs():
         if found.summary is not None and found.identified is not None and found.identified.above_chance:
             before, _, after = text.partition("mean connectivity")
-            assert "The site is identified" in before
+            assert "names the site from a summary of connectivity" in before
             assert "one number a subject, which can hide what many connections show together" in after
 
 
@@ -82,6 +82,6 @@ def test_the_paragraph_has_site_by_diagnosis_and_the_identification():
     )
     trace = SiteRow("over everybody", 0.84, 0.5, 0.84, 0.84, 1, "2", "60", 0, 60)
     text = " ".join(confound_sentences(find_confounds(kept, [trace], morphometry=False)))
-    assert text.startswith("Site and diagnosis: the more frequent diagnosis of each site is right for 75")
-    assert "84\u00a0% of the subjects at sites with 5 or more are assigned to their own site" in text
+    assert text.startswith("Site and diagnosis: guessing each site’s more frequent diagnosis is right for 75")
+    assert "for 84\u00a0% of the subjects at sites with 5 or more, where naming" in text
     assert "Motion and diagnosis: mean FD 0." in text

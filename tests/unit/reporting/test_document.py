@@ -59,10 +59,10 @@ def test_the_page_answers_a_reviewer(outline):
         "SHA-256 of their ids",
         "The papers’ test would call",
         "Can the site be identified from the embedding?",
-        "An interval that holds zero does not mean equal",
+        "Brackets hold 95 % intervals.",
         "The paper’s AUC equals its accuracy within .004 in every row. It is therefore probably computed from",
         "Holm’s correction takes all 32 tests of this section as one family",
-        "A fold tests 12 (10 to 12) people, 6 (5 to 6) of them in one institution; the scores are means over 8 runs.",
+        "Everybody is tested twice, by a model that did not train on them: 8 tests of 10 to 12 people, 5 to 6 in each",
     ):
         assert said in text
 
@@ -71,7 +71,7 @@ def test_the_page_answers_a_lab_about_its_data(outline):
     text = words(page_of(outline))
     for said in (
         "Motion and diagnosis: mean FD 0.",
-        "Site and diagnosis: the more frequent diagnosis of each site is right for 52",
+        "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 52",
         "Connectivity does not go with motion (QC-FC): none of 91 connections do",
         "The site explains",
         "The site is not identified from what the graph compares (a summary of connectivity) better than by "

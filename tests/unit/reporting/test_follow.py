@@ -81,7 +81,7 @@ def test_a_score_is_that_of_the_own_class_over_the_repeats_that_test_the_subject
 def test_somebody_without_a_scan_has_a_reason_and_no_picture(found):
     missing = found["subjects"][1]
     assert (missing["reason"], missing["connectivity"], missing["scores"]) == ("no usable series", "", [])
-    assert (missing["class"], missing["sex"], missing["age"]) == ("no label", "not known", "\u2013")
+    assert (missing["class"], missing["sex"], missing["age"]) == ("no label", "sex not known", "age not known")
 
 
 def test_without_series_there_are_no_pictures():

@@ -112,7 +112,7 @@ def test_the_page_says_it_of_graphs(page, sentence):
 
 
 def test_a_page_without_fedni_names_no_rows_of_it(page):
-    assert "FedNI stands beside" not in page
+    assert "FedNI is shown beside" not in page
     assert "FedNI beside what it is compared with" not in page
 
 

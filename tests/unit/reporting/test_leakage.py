@@ -143,7 +143,7 @@ def test_the_largest_epsilon_of_any_institution_is_shown(experiment, tmp_path):
     shown["privacy"] = [str(tmp_path / f"{repeat}.json") for repeat in range(2)]
     found = audited(experiment)
     cell = next(row for row in found.rows if row.variant.name == "ridge-local").cells[-1]
-    assert (cell.text, cell.note, found.private) == ("ε = 4.12", "δ = 1e-05", True)
+    assert (cell.text, cell.note, found.private) == ("ε = 4.13", "δ = 1e-05", True)
 
 
 def test_one_repeat_has_the_loss_threshold_alone(experiment, tmp_path):
@@ -212,7 +212,7 @@ def test_bytes_are_those_of_all_stages_both_ways(experiment):
 def test_the_page_shows_what_models_reveal(outline):
     page = page_of(outline)
     text = " ".join(re.sub("<[^>]+>", " ", page[page.index('<section id="leakage">') :]).split())
-    assert "What the models reveal of their training subjects" in text
+    assert "what the models reveal of their training subjects" in text
     assert "8 models of each method; up to 1 shadow model a subject." in text
     assert "have no guarantee for a subject, and none is offered" in text
     assert '<figure id="figure-leakage' in page and 'href="#leakage"' in page
@@ -226,4 +226,4 @@ def test_a_page_without_an_audit_has_no_such_section(outline, tmp_path):
     for experiment in outline["cohorts"][0]["experiments"]:
         experiment["tables"]["audit"] = str(empty)
     page = page_of(outline)
-    assert "What the models reveal" not in page and 'href="#leakage"' not in page
+    assert "what the models reveal" not in page and 'href="#leakage"' not in page

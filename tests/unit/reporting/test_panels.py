@@ -75,7 +75,7 @@ def test_a_page_without_families_has_the_parts_of_any_method(outline):
     page = render(read_outline(outline), CAPTIONS, [])
     for title in ("All scores", "Right and wrong predictions", "What crosses between institutions", "Cost of every"):
         assert title in page
-    for title in ("Beside the paper", "What the new nodes do", "stands beside what it is compared with"):
+    for title in ("Beside the paper", "What the new nodes do", "is shown beside the methods that its paper"):
         assert title in page_of(outline)
         assert title not in page
 
@@ -88,7 +88,7 @@ def test_a_note_on_privacy_is_printed_once_a_page(outline):
 
 def test_what_stands_beside_a_method_is_declared_by_its_family(outline):
     page = render(read_outline(outline, {"localgcn": ("fedgcn", "absent")}), CAPTIONS, [])
-    assert "LocalGCN stands beside what it is compared with." in page
+    assert "LocalGCN is shown beside the methods that its paper compares it with." in page
     assert re.search(r"LocalGCN, with an AUC of 0\.\d+ \(.*?\), differs by .*? from FedGCN\.", page)
 
 

@@ -139,6 +139,11 @@ def report(tmp_path_factory):
     return write_project(tmp_path_factory.mktemp("project"), sites=14)
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    return write_project(tmp_path_factory.mktemp("asked"), show_subjects=True)
+
+
 def chromium(profile, *arguments):
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
@@ -218,22 +223,20 @@ def test_a_click_sorts_a_table(report, tmp_path):
     assert values == sorted(values, reverse=True)
 
 
-def test_subject_ids_are_shown_only_on_request(report, tmp_path):
+def test_subject_ids_are_shown_only_on_request(report, asked, tmp_path):
     assert not any(subject in report.read_text(encoding="utf-8") for subject in subject_ids())
-    asked = write_project(tmp_path / "asked", show_subjects=True)
     seen = look(asked, tmp_path, 1280)
     assert "zq-0003" in seen["text"]
     assert "zq-0005" in asked.read_text(encoding="utf-8")
 
 
-def test_an_issue_leads_to_the_way_of_its_subject(tmp_path):
+def test_an_issue_leads_to_the_way_of_its_subject(asked, tmp_path):
     """A click on an id among the issues opens the subject: scan, connectivity and the scores of methods in front."""
-    asked = write_project(tmp_path / "asked", show_subjects=True)
     way = measured(asked, tmp_path, 1280, WAY, "data-way")
     assert way["subject"] == "zq-0003"
     assert way["open"]
     assert way["tables"] == ["Scan of zq-0003", "Scores of zq-0003"]
-    assert way["methods"] == ["FedGCN (no noise)", "Ridge (central)", "Ridge (local)"]
+    assert way["methods"] == ["FedNI", "Ridge (central)", "LocalGCN"]
     assert len(way["pictures"]) == 2 and all(width > 0 for width in way["pictures"])
 
 
@@ -248,7 +251,7 @@ def test_the_report_prints_on_at_most_eight_pages(report, tmp_path):
 def test_charts_answer_a_reader(report, tmp_path):
     """Every chart is drawn anew; the filter takes a method out of charts and tables; tooltips and downloads work."""
     used = measured(report, tmp_path, 1280, USE, "data-used", PATIENT, height=30_000)
-    assert used["charts"] == 17
+    assert used["charts"] == 21
     assert used["roles"] == 0
     assert used["after"] < used["before"]
     assert used["left"] == used["rows"] - 1

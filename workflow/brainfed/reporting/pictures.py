@@ -88,7 +88,7 @@ def _picture(name: str, path: str, caption: str, subject: str) -> Picture:
     finding = _metadata(content, "dc:title")
     alternative = f"{first} ({subject})" + (f": {finding}" if finding else "")
     anchor = "-".join(["figure", name, *re.findall(r"[\w.]+", subject.lower())])
-    specification = _metadata(content, SOURCE).replace("</", "<\\/")
+    specification = _metadata(content, SOURCE).replace("<", "\\u003c")
     drawing = Markup(inline(content, f"f{crc32(anchor.encode()):x}", alternative))
     return Picture(name, anchor, drawing, caption, alternative, finding, specification)
 

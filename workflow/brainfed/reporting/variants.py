@@ -1,17 +1,19 @@
-"""Display of a variant: its title, and one colour for each family of methods."""
+"""Display of a variant: its title, and one colour for each place of training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from brainfed.cohort.class_words import ClassWords
+from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.sweep_titles import label_in_words, without_sweep
 from brainfed.runtime.settings import flat_settings
 
 FAMILIES = ("baseline", "linear", "graph", "federated")
 """Families of methods in the order of tables and figures."""
-PLACES = {
+Groups = Mapping[str, tuple[str, str]]
+"""Key -> its words and colour."""
+PLACES: Groups = {
     "baseline": ("no {unread}", "#6b7280"),
     "local": ("alone", "#007a5a"),
     "central": ("pooled data", "#0072b2"),
@@ -19,12 +21,6 @@ PLACES = {
     "federated": ("federated", "#bf5300"),
 }
 """Place where a method trains -> its words and colour, in the order of legends."""
-TITLES = {
-    "baseline": "no imaging",
-    "linear": "linear models",
-    "graph": "networks, no federation",
-    "federated": "federated",
-}
 TITLES = {
     "fedprox-gin": "FedProx GIN",
     "fedavg-dp": "FedAvg + DP",
@@ -244,6 +240,12 @@ def by_family(variants: Sequence[ShownVariant]) -> list[ShownVariant]:
     return sorted(variants, key=lambda variant: FAMILIES.index(variant.family))
 
 
-def places(words: ClassWords) -> dict[str, tuple[str, str]]:
-    """Place where a method trains -> its words and colour."""
-    return {name: (title.format(unread=words.unread), colour) for name, (title, colour) in PLACES.items()}
+def places(words: ClassWords = DIAGNOSIS_WORDS, *, unseen: bool = False) -> Groups:
+    """Place where a method trains -> its words and colour.
+
+    Args:
+        words: nouns of the cohort.
+        unseen: whether a site is tested by models that never saw it, so that none of its own is alone there.
+    """
+    groups = {name: (title.format(unread=words.unread), colour) for name, (title, colour) in PLACES.items()}
+    return groups | ({"local": ("other sites\u2019 models, averaged", PLACES["local"][1])} if unseen else {})

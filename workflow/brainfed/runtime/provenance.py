@@ -13,7 +13,8 @@ PACKAGES = {
     "pyarrow": "pyarrow", "nibabel": "nibabel", "nilearn": "nilearn", "scikit-learn": "sklearn",
     "statsmodels": "statsmodels", "torch": "torch", "torch-geometric": "torch_geometric", "safetensors": "safetensors",
     "pydantic": "pydantic", "matplotlib": "matplotlib", "opacus": "opacus", "neuroHarmonize": "neuroHarmonize",
-    "neuroCombat": "neuroCombat", "networkx": "networkx",
+    "neuroCombat": "neuroCombat", "networkx": "networkx", "altair": "altair", "vl-convert-python": "vl_convert",
+    "pillow": "PIL",
 }  # fmt: skip
 """Package -> the module that it installs."""
 NOT_COMPUTING = frozenset({"brainfed", "snakemake", "pydantic"})

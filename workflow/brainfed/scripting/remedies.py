@@ -37,6 +37,7 @@ REMEDIES: Mapping[str, str] = {
     "score_institutions": "fewer variants in the experiment, or fewer `split.repeats`",
     "audit_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
     "draw_": "fewer variants in the experiment",
+    "follow_subjects": REGIONS + ", or fewer variants in the experiment",
     "write_report": "fewer experiments in the config",
 }
 """Rule (also with the package of its entry point), or the beginning of its name -> how to make its job smaller."""

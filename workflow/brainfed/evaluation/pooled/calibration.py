@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 CALIBRATION_COLUMNS = ("variant", "mean_score", "fraction_patients", "low", "high", "subjects")
 
 
-def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame:
+def calibration_curve(predictions: pd.DataFrame, bins: int = 10, rows: int = 1) -> pd.DataFrame:
     """Predicted against observed share of patients, in bins of equal width over [0, 1].
 
     A subject is predicted once a repeat, so the interval counts a bin's predictions divided by the repeats (Wilson,
@@ -18,6 +18,7 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame
         predictions: variant, repeat, score, kind, label; all repeats and folds together. Margins are not
             probabilities and are left out.
         bins: number of bins; empty bins have no row.
+        rows: rows that one prediction has, as of several classes against the rest: they count as one subject.
 
     Returns:
         `CALIBRATION_COLUMNS`: mean score and share of patients of each bin, bounds of the share, and the number of
@@ -31,7 +32,7 @@ def calibration_curve(predictions: pd.DataFrame, bins: int = 10) -> pd.DataFrame
         mean_score=("score", "mean"), fraction_patients=("label", "mean"), subjects=("label", "size")
     ).reset_index()
     repeats = scored.groupby("variant")["repeat"].nunique()
-    subjects = table["subjects"] / table["variant"].map(repeats)
+    subjects = table["subjects"] / table["variant"].map(repeats) / rows
     low, high = proportion_confint(table["fraction_patients"] * subjects, subjects, method="wilson")
     rank = {name: index for index, name in enumerate(scored["variant"].unique())}
     table = table.assign(low=low, high=high, subjects=subjects, rank=table["variant"].map(rank))

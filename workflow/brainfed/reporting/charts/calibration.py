@@ -12,7 +12,7 @@ from brainfed.evaluation.predictions import against_rest
 from brainfed.reporting.charts.curves import Curves, across, curves_chart, upwards
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 SQUARE = 400
 """Pixels of each side."""
@@ -23,6 +23,7 @@ def calibration_chart(
     variants: Sequence[ShownVariant],
     front: Sequence[ShownVariant],
     words: ClassWords = DIAGNOSIS_WORDS,
+    groups: Groups | None = None,
 ) -> alt.TopLevelMixin | None:
     """Share of patients (label 1) against predicted probability, with the Brier score; None without probabilities.
 
@@ -33,13 +34,14 @@ def calibration_chart(
         variants: all variants of the experiment.
         front: those in colour, with 95 % intervals.
         words: names of the classes.
+        groups: places of training; None: those of the words.
     """
     parts = [predictions] if words.count == 2 else [against_rest(predictions, code) for code in words.shown]
     brier = pd.concat([brier_scores(part) for part in parts]).groupby("variant")["brier"].mean()
     shown = [variant for variant in by_family(variants) if variant.name in brier.index]
     if not shown:
         return None
-    data = calibration_curve(pd.concat(parts)).rename(
+    data = calibration_curve(pd.concat(parts), rows=len(parts)).rename(
         columns={"mean_score": "x", "fraction_patients": "share", "low": "bottom", "high": "top"}
     )
     data = data[data["variant"].isin([one.name for one in shown])].round(3)
@@ -58,6 +60,6 @@ def calibration_chart(
     chart = curves_chart(
         Curves(table, "x", "share", ("method", "Brier", "bin", "people"), "bottom", "top", bars=True),
         shown, front, titles, SQUARE, across("x", f"predicted probability {one}"),
-        upwards("share", f"share that are {own}"),
+        upwards("share", f"share that are {own}"), groups or places(words),
     )  # fmt: skip
     return chart.add_params(shown_ones()[0])

@@ -7,7 +7,7 @@ import altair as alt
 import pandas as pd
 
 from brainfed.reporting.charts.style import Panel, shown_ones, tooltip
-from brainfed.reporting.variants import PLACES, ShownVariant
+from brainfed.reporting.variants import Groups, ShownVariant
 
 UNIT = alt.Scale(domain=[0, 1], nice=False)
 TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1]
@@ -54,11 +54,14 @@ def curves_chart(
     side: int,
     x: alt.X,
     y: alt.Y,
+    groups: Groups,
 ) -> Panel:
     """All curves in one square with its diagonal, of `side` pixels; the other arguments are those of `curve_layers`."""
     square = alt.Chart(pd.DataFrame({"x": [0, 1], "y": [0, 1]}))
     diagonal = square.mark_line(strokeDash=[2, 3], strokeWidth=1).encode(x="x:Q", y="y:Q")
-    return alt.layer(diagonal, *curve_layers(curves, shown, front, notes, x, y)).properties(width=side, height=side)
+    return alt.layer(diagonal, *curve_layers(curves, shown, front, notes, x, y, groups)).properties(
+        width=side, height=side
+    )
 
 
 def curve_layers(
@@ -68,6 +71,7 @@ def curve_layers(
     notes: Mapping[str, str],
     x: alt.X,
     y: alt.Y,
+    groups: Groups,
 ) -> list[alt.Chart]:
     """All curves: grey ones, those in colour with their intervals, and the one under the pointer.
 
@@ -78,10 +82,11 @@ def curve_layers(
         notes: variant -> words beside its name in the legend.
         x: horizontal axis.
         y: vertical axis.
+        groups: places of training.
     """
     coloured = [variant for variant in front if variant in shown]
     names = [variant.name for variant in coloured]
-    titles = {one.name: f"{PLACES[one.place][0]}: {one.title}, {notes[one.name]}" for one in coloured}
+    titles = {one.name: f"{groups[one.place][0]}: {one.title}, {notes[one.name]}" for one in coloured}
     _, kept = shown_ones()
     base = alt.Chart(curves.data).transform_filter(kept)
     pointed = alt.selection_point(on="pointerover", fields=["variant"], empty=False, clear="pointerout")

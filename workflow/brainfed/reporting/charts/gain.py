@@ -1,6 +1,6 @@
 """Gain of institutions from federation: a method minus its own twins, the same model alone and on pooled data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import numpy as np
@@ -31,15 +31,24 @@ def gain_chart(gain: pd.DataFrame, variants: Sequence[ShownVariant], scored: Sco
     shown = [variant for variant in by_family(variants) if (gain["variant"] == variant.name).any()]
     if not shown:
         return None
+    twins = {variant.name: variant.title for variant in variants}
     chosen = gain[gain["metric"] == METRIC].dropna(subset=["mean"])
-    panels = [_panel(chosen[chosen["against"] == side], side, shown, scored, named=not place)
+    panels = [_panel(chosen[chosen["against"] == side], side, shown, scored, twins, named=not place)
               for place, side in enumerate(SIDES)]  # fmt: skip
     return alt.hconcat(*panels, spacing=110).add_params(shown_ones()[0])
 
 
-def _panel(gain: pd.DataFrame, side: str, shown: Sequence[ShownVariant], scored: Scored, *, named: bool) -> Panel:
+def _panel(
+    gain: pd.DataFrame,
+    side: str,
+    shown: Sequence[ShownVariant],
+    scored: Scored,
+    twins: Mapping[str, str],
+    *,
+    named: bool,
+) -> Panel:
     titles = {variant.name: variant.title for variant in shown}
-    means = pd.DataFrame([_mean(gain, side, variant, scored) for variant in shown])
+    means = pd.DataFrame([_mean(gain, side, variant, scored, twins) for variant in shown])
     dots = gain[gain["variant"].isin(list(titles))]
     dots = pd.DataFrame(
         {
@@ -83,17 +92,19 @@ def _panel(gain: pd.DataFrame, side: str, shown: Sequence[ShownVariant], scored:
     return alt.layer(zero, reach, points, diamonds, *numbers, *heads).properties(width=PANEL, height=height)
 
 
-def _mean(gain: pd.DataFrame, side: str, variant: ShownVariant, scored: Scored) -> dict[str, object]:
+def _mean(
+    gain: pd.DataFrame, side: str, variant: ShownVariant, scored: Scored, twins: Mapping[str, str]
+) -> dict[str, object]:
     """The row of a method: the mean over institutions and runs, without one where it has no such twin."""
     values = gain.loc[gain["variant"] == variant.name, "mean"].to_numpy(dtype=np.float64)
     twin = variant.twin(side).name
     row: dict[str, object] = {"variant": variant.name, "method": variant.title}
     if not twin or not len(values):
-        return row | {"mean": None, "gained": "no twin", "share": ""}
+        return row | {"mean": None, "gained": "no AUC" if twin else "no twin", "share": ""}
     found = scored.difference(variant.name, twin, METRIC)
     better = int((values > 0).sum())
     return row | {
         "mean": round(found.mean, 4), "gained": signed(found.mean, found.digits), "share": f"{better}/{len(values)}",
-        "better off": f"{better} of {len(values)} institutions", "twin": twin, "runs": found.counted,
+        "better off": f"{better} of {len(values)} institutions", "twin": twins[twin], "runs": found.counted,
         "95 % interval": found.bounds if found.known else "unknown",
     }  # fmt: skip

@@ -26,8 +26,9 @@ from brainfed.reporting.people import read_cohort
 from brainfed.reporting.places import in_front, strongest_by_place
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import find_answer
+from brainfed.reporting.text.answer_words import verdict
 from brainfed.reporting.text.baselines import find_beside
-from brainfed.reporting.variants import ShownVariant
+from brainfed.reporting.variants import Groups, ShownVariant, places
 
 NOT_POOLED = "a class of one data set is not that of another, so their graphs are not pooled"
 TWO_CLASSES = "defined for two classes"
@@ -37,7 +38,7 @@ ABSENT = {
     "roc": "no run has all classes among its test subjects",
     "calibration": "no method of this experiment gives probabilities",
     "operating": "no run has both classes among its test subjects",
-    "subgroups": "no group of ten patients and ten controls was tested",
+    "subgroups": "no group of ten subjects of each class was tested",
     "traffic": "no method has an AUC",
     "gain": "no federated method has its local or pooled twin in this experiment",
     "learning": "no method of this experiment trains in rounds",
@@ -80,17 +81,20 @@ def draw_experiment(
     compared = PageTests(scored, variants, reference)
     answer = find_answer(compared)
     means = {variant.name: scored.interval(variant.name, "auc") for variant in variants}
+    groups, front = places(words, unseen=answer.unseen), in_front(answer) or strongest_by_place(runs, variants)
     charts: dict[str, alt.TopLevelMixin | None] = {
         "headline": headline_chart(answer, find_beside(compared), words),
-        "forest": forest_chart(scored, variants, reference, words),
-        "differences": differences_chart(tests, variants, words),
-        "traffic": traffic_chart(variants, means, in_front(answer), words),
+        "forest": forest_chart(scored, variants, reference, groups, words.count),
+        "differences": differences_chart(tests, variants, groups),
+        "traffic": traffic_chart(variants, means, in_front(answer), words, groups),
         "gain": gain_chart(gain, variants, scored),
-        "learning": learning_chart(history, variants, strongest_by_place(runs, _trained(history, variants))),
+        "learning": learning_chart(
+            history, variants, strongest_by_place(runs, _trained(history, variants)), groups, words.count
+        ),
     }
     if pooled:
         people = read_cohort(participants, included, quality)
-        charts |= _of_pooled_subjects(predictions, people, variants, scored, in_front(answer), words)
+        charts |= _of_pooled_subjects(predictions, people, variants, scored, front, words, groups)
     absent = ABSENT if pooled else ABSENT | dict.fromkeys(("roc", "calibration", "confusion"), NOT_POOLED)
     if words.count > 2 or not pooled:
         absent = absent | dict.fromkeys(("operating", "subgroups"), NOT_POOLED if not pooled else TWO_CLASSES)
@@ -100,7 +104,7 @@ def draw_experiment(
             if chart is None:
                 save_svg(note_figure(absent[name]), outputs[name])
             else:
-                save_chart(chart, outputs[name])
+                save_chart(chart, outputs[name], verdict(answer) if name == "headline" else "")
 
 
 def _trained(history: pd.DataFrame, variants: Sequence[ShownVariant]) -> list[ShownVariant]:
@@ -116,17 +120,20 @@ def _of_pooled_subjects(
     scored: Scored,
     front: Sequence[ShownVariant],
     words: ClassWords,
+    groups: Groups,
 ) -> dict[str, alt.TopLevelMixin | None]:
     """Charts of the test subjects of all institutions together."""
     probable = set(predictions.loc[predictions["kind"] == "probability", "variant"])
     calibrated = [variant for variant in variants if variant.name in probable]
     found: dict[str, alt.TopLevelMixin | None] = {
-        "roc": roc_chart(predictions, variants, front, words),
-        "calibration": calibration_chart(predictions, variants, strongest_by_place(scored.runs, calibrated), words),
+        "roc": roc_chart(predictions, variants, front, words, groups),
+        "calibration": calibration_chart(
+            predictions, variants, strongest_by_place(scored.runs, calibrated), words, groups
+        ),
         "confusion": confusion_chart(predictions, variants, words),
     }
     if words.count == 2:
         ahead = predictions[predictions["variant"].isin([variant.name for variant in front])]
-        found["operating"] = operating_chart(predictions, variants, scored.ratio, words)
-        found["subgroups"] = subgroups_chart(subgroup_scores(ahead, people), front, words)
+        found["operating"] = operating_chart(predictions, variants, scored.ratio, groups)
+        found["subgroups"] = subgroups_chart(subgroup_scores(ahead, people), front, words, groups)
     return found

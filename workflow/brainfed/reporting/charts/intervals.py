@@ -11,9 +11,6 @@ from brainfed.reporting.charts.style import Panel, height_of, shown_ones, toolti
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.variants import ShownVariant
 
-VALUES = 58
-"""Pixels of the values at the right."""
-
 
 @dataclass(frozen=True)
 class IntervalRow:

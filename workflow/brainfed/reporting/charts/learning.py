@@ -10,7 +10,7 @@ from brainfed.reporting.charts.curves import Curves, curve_layers
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.figures.histories import CURVES
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 WIDTH, HEIGHT = 330, 300
 """Pixels of a panel."""
@@ -18,12 +18,17 @@ STEEP = 30
 """Ratio of the largest to the smallest loss above which the axis is logarithmic."""
 MOST_POINTS = 60
 """Points of a curve; of more rounds, evenly chosen ones and the last are drawn."""
-CHANCE = 0.5
+DEFAULT = places()
+"""Words and colours of a cohort of patients and controls."""
 EPOCHS = "local epochs or rounds"
 
 
 def learning_chart(
-    history: pd.DataFrame, variants: Sequence[ShownVariant], front: Sequence[ShownVariant]
+    history: pd.DataFrame,
+    variants: Sequence[ShownVariant],
+    front: Sequence[ShownVariant],
+    groups: Groups = DEFAULT,
+    classes: int = 2,
 ) -> alt.TopLevelMixin | None:
     """Two panels of all methods, mean over runs and one standard deviation; None if no method trains in rounds.
 
@@ -31,6 +36,8 @@ def learning_chart(
         history: as `read_history` returns it.
         variants: in any order; those without curves are left out.
         front: those in colour; their training loss is dashed.
+        groups: places of training.
+        classes: their number; the dotted line is one over it.
     """
     shown = [variant for variant in by_family(variants) if (history["variant"] == variant.name).any()]
     if not shown:
@@ -51,6 +58,7 @@ def learning_chart(
     loss = curve_layers(
         Curves(table, "epochs", "test_loss", tip, "test_loss_low", "test_loss_high"), shown, coloured, notes, x,
         alt.Y("test_loss:Q", title="loss of test subjects (dashed: of training subjects)", scale=scale),
+        groups,
     )  # fmt: skip
     _, kept = shown_ones()
     mine = alt.Chart(table).transform_filter(kept).transform_filter(
@@ -61,9 +69,9 @@ def learning_chart(
     )
     accuracy = curve_layers(
         Curves(table, "epochs", "test_accuracy", tip, "test_accuracy_low", "test_accuracy_high"), shown, coloured,
-        notes, x, alt.Y("test_accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False)),
+        notes, x, alt.Y("test_accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False)), groups,
     )  # fmt: skip
-    chance = alt.Chart(pd.DataFrame({"at": [CHANCE]})).mark_rule(strokeDash=[2, 3], style="soft").encode(y="at:Q")
+    chance = alt.Chart(pd.DataFrame({"at": [1 / classes]})).mark_rule(strokeDash=[2, 3], style="soft").encode(y="at:Q")
     panels = [
         alt.layer(*layers).properties(width=WIDTH, height=HEIGHT) for layers in ([training, *loss], [chance, *accuracy])
     ]

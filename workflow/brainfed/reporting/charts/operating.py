@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.evaluation.pooled.roc import sensitivities
 from brainfed.reporting.charts.intervals import IntervalRow, interval_panel
-from brainfed.reporting.charts.scores import PANEL
+from brainfed.reporting.charts.scores import DEFAULT, PANEL
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.intervals import interval
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant, by_family, places
+from brainfed.reporting.variants import Groups, ShownVariant, by_family
 
 SPECIFICITIES = (0.8, 0.95)
 SPACING = 62
@@ -23,7 +22,7 @@ def operating_chart(
     predictions: pd.DataFrame,
     variants: Sequence[ShownVariant],
     ratio: float,
-    words: ClassWords = DIAGNOSIS_WORDS,
+    groups: Groups = DEFAULT,
 ) -> alt.TopLevelMixin | None:
     """Mean sensitivity at two specificities with corrected intervals; None without a run of both classes.
 
@@ -31,7 +30,7 @@ def operating_chart(
         predictions: variant, repeat, fold, score, label of two classes.
         variants: all variants of the experiment.
         ratio: n_test / n_train of a run.
-        words: nouns of the cohort.
+        groups: places of training.
     """
     panels = []
     for number, specificity in enumerate(SPECIFICITIES):
@@ -44,7 +43,7 @@ def operating_chart(
         chance = 1 - specificity
         panels.append(
             interval_panel(
-                rows, f"sensitivity at a specificity of {rounded(specificity, 2)}", places(words), width=PANEL,
+                rows, f"sensitivity at a specificity of {rounded(specificity, 2)}", groups, width=PANEL,
                 zero=chance, named=number == 0,
             )
         )  # fmt: skip

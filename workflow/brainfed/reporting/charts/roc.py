@@ -13,7 +13,7 @@ from brainfed.reporting.charts.curves import Curves, across, curves_chart, upwar
 from brainfed.reporting.charts.style import shown_ones
 from brainfed.reporting.figures.style import class_colours
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import ShownVariant, by_family
+from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 SQUARE = 400
 """Pixels of each side."""
@@ -27,6 +27,7 @@ def roc_chart(
     variants: Sequence[ShownVariant],
     front: Sequence[ShownVariant],
     words: ClassWords = DIAGNOSIS_WORDS,
+    groups: Groups | None = None,
 ) -> alt.TopLevelMixin | None:
     """Mean ROC curve of every variant, pooled over institutions; of classes beyond two, the mean against the rest.
 
@@ -35,6 +36,7 @@ def roc_chart(
         variants: all variants of the experiment.
         front: those in colour, with one standard deviation over runs.
         words: names of the classes.
+        groups: places of training; None: those of the words.
     """
     found = {
         variant.name: _curves(predictions[predictions["variant"] == variant.name], words)
@@ -48,7 +50,7 @@ def roc_chart(
     data = pd.concat([_points(one, means[one.name], titles[one.name]) for one in shown], ignore_index=True)
     curves = curves_chart(
         Curves(data, "fpr", "tpr", ("method", "score"), "low", "high"), shown, front, titles, SQUARE,
-        across("fpr", FPR), upwards("tpr", TPR),
+        across("fpr", FPR), upwards("tpr", TPR), groups or places(words),
     )  # fmt: skip
     if words.count > 2 and front and front[0] in shown:
         beside = alt.hconcat(curves, _by_class(front[0], found[front[0].name], words), spacing=40)

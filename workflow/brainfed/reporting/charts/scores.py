@@ -15,9 +15,11 @@ from brainfed.reporting.rounding import SIGNIFICANT, signed
 from brainfed.reporting.scored import Scored
 from brainfed.reporting.text.answer import Answer
 from brainfed.reporting.text.baselines import MethodBeside
-from brainfed.reporting.variants import ShownVariant, by_family, places
+from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 CHANCE = 0.5
+DEFAULT = places()
+"""Words and colours of a cohort of patients and controls."""
 NAMED, PANEL = 700, 330
 """Pixels of the axis of the one panel of the answer, and of each of two panels."""
 
@@ -35,9 +37,7 @@ def headline_chart(
     scores = _headline_rows(answer, beside)
     if not scores:
         return None
-    groups = places(words)
-    if answer.unseen:
-        groups["local"] = ("other sites\u2019 models, averaged", groups["local"][1])
+    groups = places(words, unseen=answer.unseen)
     rows = [
         IntervalRow(variant, score, variant.place, score.text, title=f"{groups[variant.place][0]}: {variant.title}")
         for variant, score in scores
@@ -48,9 +48,17 @@ def headline_chart(
 
 
 def forest_chart(
-    scored: Scored, variants: Sequence[ShownVariant], reference: str, words: ClassWords = DIAGNOSIS_WORDS
+    scored: Scored, variants: Sequence[ShownVariant], reference: str, groups: Groups = DEFAULT, classes: int = 2
 ) -> alt.TopLevelMixin:
-    """Mean AUC and accuracy of every variant with corrected intervals, by family."""
+    """Mean AUC and accuracy of every variant with corrected intervals, by family.
+
+    Args:
+        scored: the runs.
+        variants: in any order.
+        reference: reference variant of the tests.
+        groups: places of training.
+        classes: their number; the dotted line of the accuracy is one over it.
+    """
     shown = by_family(variants)
     panels = []
     for number, metric in enumerate(SHOWN_METRICS):
@@ -60,9 +68,9 @@ def forest_chart(
             interval_panel(
                 [IntervalRow(one, scores[one.name], one.place, scores[one.name].text) for one in shown],
                 f"{METRIC_TITLES[metric]} (mean of {runs} runs)",
-                places(words),
+                groups,
                 width=PANEL,
-                zero=CHANCE,
+                zero=CHANCE if metric == "auc" else 1 / classes,
                 reference=scores[reference].mean if reference in scores else None,
                 named=number == 0,
             )
@@ -71,14 +79,14 @@ def forest_chart(
 
 
 def differences_chart(
-    tests: pd.DataFrame, variants: Sequence[ShownVariant], words: ClassWords = DIAGNOSIS_WORDS
+    tests: pd.DataFrame, variants: Sequence[ShownVariant], groups: Groups = DEFAULT
 ) -> alt.TopLevelMixin | None:
     """Every variant minus the reference, AUC and accuracy, with corrected intervals; None for one method alone.
 
     Args:
         tests: variant, metric, scope, difference, ci_low, ci_high, p_holm.
         variants: in any order; the reference has no row.
-        words: nouns of the cohort.
+        groups: places of training.
     """
     chosen = tests[tests["scope"] == INSTITUTION]
     shown = [variant for variant in by_family(variants) if (chosen["variant"] == variant.name).any()]
@@ -95,7 +103,7 @@ def differences_chart(
             text = signed(found.mean, found.digits) + (" *" if holds else "")
             rows.append(IntervalRow(variant, found, variant.place, text, hollow=not holds))
         title = f"difference in {METRIC_TITLES[metric]}"
-        panels.append(interval_panel(rows, title, places(words), width=PANEL, zero=0, named=number == 0))
+        panels.append(interval_panel(rows, title, groups, width=PANEL, zero=0, named=number == 0))
     return _beside(panels)
 
 

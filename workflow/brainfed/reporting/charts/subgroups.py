@@ -8,7 +8,7 @@ import pandas as pd
 from brainfed.cohort.class_words import DIAGNOSIS_WORDS, ClassWords
 from brainfed.reporting.charts.style import shown_ones, tooltip
 from brainfed.reporting.rounding import rounded
-from brainfed.reporting.variants import PLACES, ShownVariant
+from brainfed.reporting.variants import Groups, ShownVariant, places
 
 PANEL, STEP = 640, 13
 """Pixels of the axis, and of one dot of a row."""
@@ -18,7 +18,10 @@ TITLE = "AUC within the group, with its 95 % interval over subjects"
 
 
 def subgroups_chart(
-    scores: pd.DataFrame, front: Sequence[ShownVariant], words: ClassWords = DIAGNOSIS_WORDS
+    scores: pd.DataFrame,
+    front: Sequence[ShownVariant],
+    words: ClassWords = DIAGNOSIS_WORDS,
+    groups: Groups | None = None,
 ) -> alt.TopLevelMixin | None:
     """One row a group, one dot a method; None without a group that is large enough.
 
@@ -26,11 +29,13 @@ def subgroups_chart(
         scores: `subgroups.SUBGROUP_COLUMNS`.
         front: the methods, the first one first.
         words: nouns of the cohort.
+        groups: places of training; None: those of the words.
     """
     shown = [variant for variant in front if (scores["variant"] == variant.name).any()]
     if not shown:
         return None
-    titles = {variant.name: f"{PLACES[variant.place][0]}: {variant.title}" for variant in shown}
+    named = groups or places(words)
+    titles = {variant.name: f"{named[variant.place][0]}: {variant.title}" for variant in shown}
     table = scores[scores["variant"].isin(list(titles))].rename(columns={"low": "bottom", "high": "top"})
     table = table.assign(
         method=table["variant"].map(titles),

@@ -11,7 +11,7 @@ from brainfed.reporting.charts.style import shown_ones, tooltip
 from brainfed.reporting.figures.labels import Box, label_places, text_size
 from brainfed.reporting.intervals import Interval
 from brainfed.reporting.tables.exchanges import crossings_of, readable_bytes
-from brainfed.reporting.variants import ShownVariant, by_family, places
+from brainfed.reporting.variants import Groups, ShownVariant, by_family, places
 
 WIDTH, HEIGHT = 700, 380
 NOTHING = 100
@@ -31,6 +31,7 @@ def traffic_chart(
     scores: Mapping[str, Interval],
     front: Sequence[ShownVariant],
     words: ClassWords = DIAGNOSIS_WORDS,
+    named: Groups | None = None,
 ) -> alt.TopLevelMixin | None:
     """Every method at the bytes of one run, both ways, and at its mean AUC; None if no method has an AUC.
 
@@ -39,6 +40,7 @@ def traffic_chart(
         scores: variant -> mean AUC over institutions and runs.
         front: methods whose name is written beside the mark.
         words: nouns of the cohort.
+        named: places of training; None: those of the words.
     """
     rows = []
     for variant in by_family(variants):
@@ -57,7 +59,7 @@ def traffic_chart(
     if not rows:
         return None
     table = pd.DataFrame(rows)
-    named = places(words)
+    named = named or places(words)
     held = [group for group in named if group in set(table["group"])]
     shapes = [leaves.format(subjects=words.subjects) for leaves in SHAPES]
     _, kept = shown_ones()

@@ -5,8 +5,11 @@ import pandas as pd
 from brainfed.evaluation.scores import INSTITUTION
 from brainfed.reporting.panels.known import Known
 from brainfed.reporting.people import read_cohort, used
+from brainfed.reporting.scored import read_splits
 from brainfed.reporting.tables.audit import read_leaks, spent
+from brainfed.reporting.tables.exchanges import crossings_of
 from brainfed.reporting.text.first_screen import Situation
+from brainfed.reporting.variants import ShownVariant
 
 GROUPS = ("recall", "specificity")
 
@@ -29,17 +32,26 @@ def situation(known: Known) -> Situation:
         found=_found(known, chosen.name) if chosen is not None and known.words.count == 2 else None,
         leak=leak,
         guaranteed=bool(chosen is not None and spent(chosen)),
+        leaves=_leaves(chosen) if chosen is not None else (),
     )
 
 
+def _leaves(chosen: ShownVariant) -> tuple[str, ...]:
+    """Tensors with an axis of subjects that the method sends, each once."""
+    return tuple(dict.fromkeys(crossing.name for crossing in crossings_of(chosen) if crossing.patient_level))
+
+
 def _subjects(known: Known) -> str:
-    """`1,035 people of 20 sites (505 patients, 530 controls)`."""
+    """`1,035 people of 20 sites (505 patients, 530 controls)`: those that a fold tests."""
     cohort, words = known.cohort, known.words
-    kept = used(read_cohort(cohort.participants, cohort.included, cohort.measures))
+    analysed = used(read_cohort(cohort.participants, cohort.included, cohort.measures))
+    tested = set(read_splits(known.outline)["subject"])
+    kept = analysed[analysed["subject"].isin(tested) & (analysed["diagnosis"] >= 0)]
     counts = ", ".join(f"{(kept['diagnosis'] == code).sum():,} {words.many[code]}" for code in words.shown)
     noun = "simulated people" if cohort.source == "simulate" else known.tested.noun
+    many = f"{len(kept):,}" if len(kept) == len(analysed) else f"{len(kept):,} of {len(analysed):,} analysed"
     sites = kept["site"].nunique()
-    return f"{len(kept):,} {noun} of {sites} {words.site}{'' if sites == 1 else 's'} ({counts})"
+    return f"{many} {noun} of {sites} {words.site}{'' if sites == 1 else 's'} ({counts})"
 
 
 def _found(known: Known, variant: str) -> tuple[float, float] | None:

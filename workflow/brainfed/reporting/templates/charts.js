@@ -43,10 +43,15 @@ const seen = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "200px" });
 for (const chart of charts) seen.observe(chart.frame);
-const redraw = () => charts.filter((chart) => chart.view).forEach(showChart);
+const redraw = () => charts.filter((chart) => chart.view).forEach((chart) => {
+  if (chart.frame.clientWidth) return showChart(chart);
+  showStill(chart);
+  seen.observe(chart.frame);
+});
 dark.addEventListener("change", redraw);
 matchMedia("(max-width: 860px)").addEventListener("change", redraw);
-addEventListener("beforeprint", () => charts.filter((chart) => !hiddenIn.get(chart.results)?.length).forEach(showStill));
+const onPaper = (chart) => dark.matches || !hiddenIn.get(chart.results)?.length;
+addEventListener("beforeprint", () => charts.filter(onPaper).forEach(showStill));
 addEventListener("afterprint", () => charts.filter((chart) => chart.place).forEach((chart) => chart.frame.replaceChildren(chart.place)));
 
 for (const filter of document.querySelectorAll("details.methods")) {

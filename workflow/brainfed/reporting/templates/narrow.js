@@ -1,5 +1,6 @@
 const WIDE_ENOUGH = 700;
 const LABELS = 140;
+const LINES = "indexof(datum.label, ': ') > 0 ? split(datum.label, ': ') : split(replace(datum.label, / \\((?=[a-z])/, ': ('), ': ')";
 const SLIM = { labels: 10.5, axis: 62 };
 const partsOf = (chart) => chart.hconcat ?? chart.vconcat ?? [chart.spec ?? chart];
 const marksOf = (part) => part.layer ?? [part];
@@ -17,7 +18,7 @@ function slim(part, room) {
     if (encoding.x && "axis" in encoding.x) Object.assign(encoding.x.axis ?? {}, { tickCount: 4, labelOverlap: true });
     if (encoding.y?.type === "nominal") {
       encoding.y.axis = { ...encoding.y.axis, labels: true, labelLimit: LABELS, labelFontSize: SLIM.labels,
-        labelExpr: "split(replace(datum.label, / \\((?=[a-z])/, ': ('), ': ')", labelPadding: 6 };
+        labelExpr: LINES, labelPadding: 6 };
     }
     for (const channel of ["color", "stroke", "fill", "shape"]) {
       if (encoding[channel]?.legend) {

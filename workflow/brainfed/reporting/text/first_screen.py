@@ -23,7 +23,8 @@ from brainfed.reporting.variants import ShownVariant
 NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 DATA = {"connectivity": "brain scans", "morphometry": "measures of brain anatomy", "graphs": "graphs"}
 """Kind of a cohort -> what its institutions hold."""
-CHANCE = 0.5
+CHANCE, NEAR_CHANCE = 0.5, 0.6
+"""AUC of an attack by chance, and one below which little is found."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Situation:
             two classes.
         leak: AUC of the stronger attack on the chosen method's training subjects, with its bounds; None: not attacked.
         guaranteed: whether the chosen method has a privacy guarantee.
+        leaves: data of single subjects that the chosen method sends, by the names of its ledger.
     """
 
     kind: str
@@ -78,6 +80,7 @@ class Situation:
     found: tuple[float, float] | None = None
     leak: tuple[float, float, float] | None = None
     guaranteed: bool = False
+    leaves: tuple[str, ...] = ()
 
 
 def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> FirstScreen | None:
@@ -95,7 +98,7 @@ def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> Fir
     facts = [_whom(situation, words), _sure(answer, pooled, alone), *_use(answer, situation, words)]
     return FirstScreen(
         question(words, situation.kind, situation.institutions, unseen=answer.unseen),
-        _answer(answer, pooled, alone, words.modality or DATA[situation.kind]),
+        _answer(answer, pooled, alone, shares=bool(situation.leaves)),
         (*facts, *_privacy(situation)),
     )
 
@@ -106,6 +109,8 @@ def question(words: ClassWords, kind: str, institutions: int, *, unseen: bool) -
     asked = f"{_predicted(words)} from {words.modality or DATA[kind]}"
     if unseen:
         return f"Can models of other {words.site}s {asked} at a {words.site} that took no part?"
+    if institutions == 1:
+        return f"Can one institution {asked}?"
     return f"Can {count} {'data sets' if words.site == 'data set' else 'institutions'} {asked} without sharing them?"
 
 
@@ -123,7 +128,7 @@ def _first(answer: Answer, *roles: str) -> Comparison | None:
     return next((found for role in roles if (found := answer.against(role)) is not None), None)
 
 
-def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, data: str) -> str:
+def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, *, shares: bool) -> str:
     """One sentence of three AUCs."""
     assert answer.chosen is not None and answer.score is not None
     others = "from the other sites\u2019 own models" if answer.unseen else "in each institution alone"
@@ -131,8 +136,8 @@ def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None,
     for found, side, where in ((pooled, "pooled", "on pooled data"), (alone, "alone", others)):
         if found is not None:
             parts.append(f"{_model(found, answer.chosen, side)}{_shown(found.score)} {where}")
-    shared = data.split()[-1]
-    said = f"Without sharing {shared}, {answer.chosen.title} reaches an AUC of {_shown(answer.score)}"
+    without = "" if shares else "Without sharing them, "
+    said = f"{without}{answer.chosen.title} reaches an AUC of {_shown(answer.score)}"
     return f"{said}; {', '.join(parts)}." if parts else f"{said}."
 
 
@@ -151,7 +156,9 @@ def _whom(situation: Situation, words: ClassWords) -> Fact:
     """The subjects, and what of the institutions is made up."""
     dealt = {
         "random": f", dealt at random into {situation.institutions} institutions, which are therefore alike; real ones "
-        "differ more",
+        "differ more"
+        if situation.institutions > 1
+        else ", in one institution",
         "consecutive": f", in {situation.institutions} institutions",
         "sites": f"; every {words.site} is an institution",
         "site_groups": f"; an institution is a group of {words.site}s",
@@ -160,7 +167,8 @@ def _whom(situation: Situation, words: ClassWords) -> Fact:
 
 
 def _sure(answer: Answer, pooled: Comparison | None, alone: Comparison | None) -> Fact:
-    said = ["Brackets hold 95 % intervals."]
+    bracketed = answer.score is not None and answer.score.known and not answer.score.few
+    said = ["Brackets hold 95 % intervals."] if bracketed else []
     said += [
         f"Federated minus {beside}: {_range(found.difference)}."
         for found, beside in ((alone, "alone"), (pooled, "pooled"))
@@ -192,6 +200,14 @@ def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:
 
 
 def _privacy(situation: Situation) -> list[Fact]:
+    said = []
+    if situation.leaves:
+        said.append(f"Data of single subjects leave their institution: {', '.join(situation.leaves)}.")
+    return [Fact("How private", " ".join([*said, *_leak(situation)]))] if said or situation.leak else []
+
+
+def _leak(situation: Situation) -> list[str]:
+    """What an attack finds in the trained model, and what is guaranteed."""
     if situation.leak is None:
         return []
     auc, low, high = situation.leak
@@ -201,16 +217,18 @@ def _privacy(situation: Situation) -> list[Fact]:
             "The trained model gives away who was in its training data: an attack that knows somebody\u2019s data and "
             f"label reaches an AUC of {shown}."
         )
-    else:
+    elif high < NEAR_CHANCE:
         said = f"An attack that asks who was in the training data is near chance, with an AUC of {shown}."
-    end = "" if situation.guaranteed else " The method has no formal privacy guarantee."
-    return [Fact("How private", f"{said}{end}")]
+    else:
+        said = f"Too few subjects show what an attack finds of the training data: its AUC is {shown}."
+    return [said, *([] if situation.guaranteed else ["The method has no formal privacy guarantee."])]
 
 
 def _range(found: Interval) -> str:
     """A difference with its interval in words."""
     if found.few or not found.known:
-        return f"{signed(found.mean, found.digits)} ({found.runs} tests, too few for an interval)"
+        tests = f"{found.runs} test{'' if found.runs == 1 else 's'}"
+        return f"{signed(found.mean, found.digits)} ({tests}, too few for an interval)"
     if found.constant:
         zero = not round(found.mean, EXACT)
         return f"{'equal' if zero else signed(found.mean, found.digits)} in all {found.runs} tests"

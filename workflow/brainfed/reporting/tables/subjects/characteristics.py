@@ -42,7 +42,7 @@ class Characteristic:
     @property
     def shown(self) -> str:
         """The difference with two decimals."""
-        return rounded(self.difference, 2)
+        return "\u221e" if np.isinf(self.difference) else rounded(self.difference, 2)
 
 
 @dataclass(frozen=True)
@@ -100,16 +100,22 @@ def _row(measured: Measured, groups: list[NDArray[np.bool_]]) -> Characteristic:
         known.append(held[np.isfinite(held)])
         cells.append((show(known[-1]), int(len(held) - len(known[-1]))))
     differences = [standardised_difference(one, other, spread) for one, other in combinations(known[1:], 2)]
-    finite = [value for value in differences if np.isfinite(value)]
-    return Characteristic(measured.title, tuple(cells), max(finite, default=np.nan))
+    known_ones = [value for value in differences if not np.isnan(value)]
+    return Characteristic(measured.title, tuple(cells), max(known_ones, default=np.nan))
 
 
 def standardised_difference(one: Values, other: Values, spread: Callable[[Values], float]) -> float:
-    """|difference of means| over the root of the mean variance; NaN for a group without values, or without spread."""
+    """|difference of means| over the root of the mean variance; NaN for a group without values or with one.
+
+    Groups that differ without any spread, as all women and all men, are infinitely far apart.
+    """
     if not len(one) or not len(other):
         return float("nan")
     pooled = float(np.sqrt((spread(one) + spread(other)) / 2))
-    return abs(float(one.mean() - other.mean())) / pooled if pooled > 0 else float("nan")
+    apart = abs(float(one.mean() - other.mean()))
+    if pooled > 0 or np.isnan(pooled):
+        return apart / pooled
+    return float("inf") if apart > 0 else 0.0
 
 
 def _spread_of_mean(values: Values) -> float:

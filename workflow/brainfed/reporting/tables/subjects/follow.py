@@ -9,7 +9,7 @@ import pandas as pd
 from brainfed.cohort.class_words import ClassWords
 from brainfed.evaluation.predictions import class_scores, predicted, read_predictions
 from brainfed.imaging.connectivity import connectivity, to_matrices
-from brainfed.imaging.series.files import load_series
+from brainfed.imaging.series.files import load_runs, load_series
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.reporting.people import read_cohort, used
 from brainfed.reporting.rounding import rounded
@@ -32,6 +32,8 @@ def write_followed(
     predictions: Mapping[tuple[str, int], str],
     words: ClassWords,
     path: str,
+    *,
+    by_run: bool = False,
 ) -> None:
     """Follow the subjects of a cohort's issues, and write them as JSON.
 
@@ -41,11 +43,14 @@ def write_followed(
         predictions: (variant, repeat) -> table.
         words: names of the classes.
         path: the output.
+        by_run: whether a subject's connectivity is the mean over its runs.
     """
     people = read_cohort(cohort["participants"], cohort["included"], cohort["measures"])
     issues = pd.read_csv(cohort["issues"], sep="\t", dtype=str, keep_default_na=False)
     scored = read_predictions(list(predictions), list(predictions.values()))
-    write_text(path, canonical_json(follow_subjects(people, issues, series, scored, words)) + "\n")
+    runs = load_runs(series) if by_run else {}
+    found = follow_subjects(people, issues, series, scored, words, runs)
+    write_text(path, canonical_json(found) + "\n")
 
 
 def follow_subjects(
@@ -54,6 +59,7 @@ def follow_subjects(
     series: Sequence[str],
     predictions: pd.DataFrame,
     words: ClassWords,
+    runs: Mapping[str, Sequence[int]] | None = None,
 ) -> dict[str, Any]:
     """What is known of every subject that an issue names, in ascending order of id.
 
@@ -63,6 +69,7 @@ def follow_subjects(
         series: the region series of all parts; empty without any.
         predictions: of all variants, as `evaluation.predictions.read_predictions` reads them.
         words: names of the classes.
+        runs: subject -> lengths of its runs, for connectivity that is the mean over runs.
 
     Returns:
         `mean`: a picture of the mean connectivity of the analysed subjects, or empty; `subjects`: a dictionary each, of
@@ -70,7 +77,7 @@ def follow_subjects(
     """
     named = sorted(set(issues["subject"]) & set(people["subject"]))
     kept = used(people)
-    pictures, mean = _pictures(people, named, series)
+    pictures, mean = _pictures(people, named, series, runs or {})
     rows = people.set_index("subject")
     scores = _scores(predictions[predictions["subject"].isin(named)], words)
     return {
@@ -93,8 +100,8 @@ def _person(row: "pd.Series[Any]", words: ClassWords) -> dict[str, str]:
     known = pd.notna(row["diagnosis"])
     return {
         "site": str(row["site"]),
-        "age": rounded(float(row["age"]), 1),
-        "sex": str(row["sex"]) if pd.notna(row["sex"]) else "not known",
+        "age": f"{rounded(float(row['age']), 1)} years" if pd.notna(row["age"]) else "age not known",
+        "sex": "" if words.target == "sex" else str(row["sex"]) if pd.notna(row["sex"]) else "sex not known",
         "class": words.one[int(row["diagnosis"])] if known else "no label",
         "reason": str(row["reason"]),
     }
@@ -117,13 +124,15 @@ def _quality(row: "pd.Series[Any]", kept: pd.DataFrame) -> list[dict[str, str]]:
     return found
 
 
-def _pictures(people: pd.DataFrame, named: Sequence[str], series: Sequence[str]) -> tuple[dict[str, str], str]:
+def _pictures(
+    people: pd.DataFrame, named: Sequence[str], series: Sequence[str], runs: Mapping[str, Sequence[int]]
+) -> tuple[dict[str, str], str]:
     usable = people[people["has_series"] & people["timepoints"].notna()]
     chosen = usable[usable["included"] | usable["subject"].isin(named)]
     if not series or chosen.empty:
         return {}, ""
     held, _ = load_series(series, sorted(chosen["subject"]))
-    features = dict(zip(sorted(held), connectivity(held, FeatureSettings()), strict=True))
+    features = dict(zip(sorted(held), connectivity(held, FeatureSettings(), runs), strict=True))
     mean = np.mean([features[subject] for subject in chosen.loc[chosen["included"], "subject"]], axis=0)
     pictures = {subject: thumbnail(to_matrices(row)) for subject, row in features.items() if subject in set(named)}
     return pictures, thumbnail(to_matrices(mean))

@@ -74,8 +74,8 @@ def test_the_page_answers_a_lab_about_its_data(outline):
         "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 52",
         "Connectivity does not go with motion (QC-FC): none of 91 connections do",
         "The site explains",
-        "The site is not identified from what the graph compares (a summary of connectivity) better than by "
-        "naming the largest site",
+        "Site and connectivity: a model names the site from a summary of connectivity no better than by naming the "
+        "largest site",
         "connectivity unlike the others\u2019 (robust z below \u22123.5)",
         "Not measured: temporal signal-to-noise ratio.",
         "site SITE_1: mean FD 0.31 mm, elsewhere 0.12 mm",

@@ -44,20 +44,20 @@ def fact(found, title):
 
 def test_the_answer_is_one_sentence_of_at_most_25_words_with_three_intervals():
     answer = screen().answer
-    assert answer.startswith("Without sharing them, FedTangent reaches an AUC of 0.7")
+    assert answer.startswith("Without sharing them (federated), FedTangent reaches an AUC of 0.7")
     assert answer.count("[") == 3
-    assert " on pooled data, 0." in answer and answer.endswith("] in each institution alone.")
+    assert "]; pooled data 0." in answer and ", each institution alone 0." in answer and answer.endswith("].")
     assert len(answer.split()) <= 25
 
 
 def test_the_facts_say_on_whom():
     assert fact(screen(), "On whom") == (
-        "1,035 people of 20 sites (505 patients, 530 controls), dealt at random into 5 institutions, which are "
-        "therefore alike; real ones differ more. Everybody is tested 5 times, by a model that did not train on them: "
+        "1,035 people of 20 sites (505 patients, 530 controls), dealt at random into 5 made-up institutions, which are "
+        "alike; real ones differ more. Everybody is tested 5 times, by a model that did not train on them: "
         "25 tests of 207 people, 40 to 42 in each institution."
     )
     sites = fact(screen(situation=replace(SITUATION, drawn="sites")), "On whom")
-    assert "; every site is an institution." in sites and "alike" not in sites
+    assert "; every site is an institution." in sites and "made-up" not in sites
 
 
 def test_the_facts_say_how_sure():
@@ -71,7 +71,7 @@ def test_the_facts_say_how_sure():
 
 def test_what_leaves_an_institution_is_no_unshared_scan():
     found = screen(situation=replace(SITUATION, leaves=("features",)))
-    assert found.answer.startswith("FedTangent reaches an AUC of 0.7")
+    assert found.answer.startswith("Federated, FedTangent reaches an AUC of 0.7")
     assert fact(found, "How private") == "Data of single subjects leave their institution: features."
 
 
@@ -94,13 +94,13 @@ def test_the_facts_say_how_useful_the_method_is():
     assert useful.startswith(
         "At its usual cut-off it recognises 66\u00a0% of the patients and 78\u00a0% of the controls."
     )
-    assert " Without imaging, Motion reaches an AUC of 0.6" in useful
+    assert " The baseline Motion, which reads no imaging, reaches an AUC of 0.6" in useful
 
 
 @pytest.mark.parametrize(
     ("leak", "guaranteed", "said", "end"),
     [
-        ((0.96, 0.95, 0.97), False, "The trained model gives away who was in its training data", "guarantee."),
+        ((0.96, 0.95, 0.97), False, "The trained model gives its training subjects away", "guarantee."),
         ((0.52, 0.49, 0.55), False, "An attack that asks who was in the training data is near chance", "guarantee."),
         ((0.52, 0.49, 0.55), True, "near chance", "with an AUC of 0.52 [0.49, 0.55]."),
     ],
@@ -121,10 +121,10 @@ def test_a_method_that_was_chosen_among_several_is_said_to_be():
 
 def test_another_model_than_its_twin_has_its_own_name():
     found = screen((replace(FEDERATED, twins={}), ALONE, POOLED))
-    assert "; Tangent space (central) 0.7" in found.answer
-    assert ", Tangent space (local) 0." in found.answer
+    assert "; pooled data Tangent space (central) 0.7" in found.answer
+    assert ", each institution alone Tangent space (local) 0." in found.answer
     near = {side: replace(twin, other_model="another network") for side, twin in TWINS.items()}
-    assert "; Tangent space (central) 0.7" in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
+    assert "; pooled data Tangent space (central) 0.7" in screen((replace(FEDERATED, twins=near), ALONE, POOLED)).answer
 
 
 def test_public_subjects_alone_are_no_pooled_data():

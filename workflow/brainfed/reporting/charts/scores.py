@@ -42,7 +42,7 @@ def headline_chart(
         IntervalRow(variant, score, variant.place, score.text, title=f"{groups[variant.place][0]}: {variant.title}")
         for variant, score in scores
     ]
-    title = "AUC, mean over institutions and runs, with its corrected 95 % interval"
+    title = "AUC, mean over institutions and tests, with its corrected 95 % interval"
     panel = interval_panel(rows, title, groups, width=NAMED, zero=CHANCE, zero_title="chance", named=True, legend=False)
     return panel.add_params(shown_ones()[0])
 

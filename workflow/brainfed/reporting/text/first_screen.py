@@ -131,12 +131,12 @@ def _first(answer: Answer, *roles: str) -> Comparison | None:
 def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, *, shares: bool) -> str:
     """One sentence of three AUCs."""
     assert answer.chosen is not None and answer.score is not None
-    others = "from the other sites\u2019 own models" if answer.unseen else "in each institution alone"
+    others = "the other sites\u2019 own models" if answer.unseen else "each institution alone"
     parts: list[str] = []
-    for found, side, where in ((pooled, "pooled", "on pooled data"), (alone, "alone", others)):
+    for found, side, where in ((pooled, "pooled", "pooled data"), (alone, "alone", others)):
         if found is not None:
-            parts.append(f"{_model(found, answer.chosen, side)}{_shown(found.score)} {where}")
-    without = "" if shares else "Without sharing them, "
+            parts.append(f"{where} {_model(found, answer.chosen, side)}{_shown(found.score)}")
+    without = "Federated, " if shares else "Without sharing them (federated), "
     said = f"{without}{answer.chosen.title} reaches an AUC of {_shown(answer.score)}"
     return f"{said}; {', '.join(parts)}." if parts else f"{said}."
 
@@ -155,7 +155,7 @@ def _shown(score: Interval) -> str:
 def _whom(situation: Situation, words: ClassWords) -> Fact:
     """The subjects, and what of the institutions is made up."""
     dealt = {
-        "random": f", dealt at random into {situation.institutions} institutions, which are therefore alike; real ones "
+        "random": f", dealt at random into {situation.institutions} made-up institutions, which are alike; real ones "
         "differ more"
         if situation.institutions > 1
         else ", in one institution",
@@ -195,7 +195,9 @@ def _use(answer: Answer, situation: Situation, words: ClassWords) -> list[Fact]:
         )
     plain = answer.against(NO_IMAGING)
     if plain is not None and np.isfinite(plain.score.mean):
-        said.append(f"Without {words.unread}, {plain.other.title} reaches an AUC of {_shown(plain.score)}.")
+        said.append(
+            f"The baseline {plain.other.title}, which reads no {words.unread}, reaches an AUC of {_shown(plain.score)}."
+        )
     return [Fact("How useful", " ".join(said))] if said else []
 
 
@@ -214,8 +216,8 @@ def _leak(situation: Situation) -> list[str]:
     shown = f"{rounded(auc, 2)} [{rounded(low, 2)}, {rounded(high, 2)}]"
     if low > CHANCE:
         said = (
-            "The trained model gives away who was in its training data: an attack that knows somebody\u2019s data and "
-            f"label reaches an AUC of {shown}."
+            "The trained model gives its training subjects away: an attack that holds a subject\u2019s data and class "
+            f"finds out whether it was among them, with an AUC of {shown}, where 0.5 is guessing."
         )
     elif high < NEAR_CHANCE:
         said = f"An attack that asks who was in the training data is near chance, with an AUC of {shown}."

@@ -132,7 +132,7 @@ def scores():
 CHARTS = {
     "headline": lambda: headline_chart(answer()),
     "forest": lambda: forest_chart(scored(), VARIANTS, "ridge-central"),
-    "differences": lambda: differences_chart(comparisons(), VARIANTS),
+    "differences": lambda: differences_chart(comparisons(), VARIANTS, 10),
     "roc": lambda: roc_chart(predictions(), VARIANTS, FRONT),
     "roc-of-three": lambda: roc_chart(predictions(3), VARIANTS, FRONT, THREE),
     "calibration": lambda: calibration_chart(predictions(), VARIANTS, FRONT),
@@ -273,13 +273,18 @@ def test_a_filled_dot_is_significant():
     assert table.loc["fedgcn", "hollow"]
 
 
+def test_few_runs_have_no_interval():
+    assert set(rows_of(differences_chart(comparisons(), VARIANTS, 4))["95 % interval"]) == {"unknown"}
+    assert "unknown" not in set(rows_of(differences_chart(comparisons(), VARIANTS, 5))["95 % interval"])
+
+
 def test_what_has_no_data_has_no_chart():
     one_class = predictions().assign(label=1)
     assert roc_chart(one_class, VARIANTS, FRONT) is None
     assert operating_chart(one_class, VARIANTS, 0.5) is None
     assert calibration_chart(predictions().assign(kind="margin"), VARIANTS, FRONT) is None
     assert subgroups_chart(groups().head(0), FRONT) is None
-    assert differences_chart(comparisons().head(0), VARIANTS) is None
+    assert differences_chart(comparisons().head(0), VARIANTS, 10) is None
     assert gain_chart(gain().head(0), VARIANTS, scored()) is None
     assert learning_chart(history().head(0), VARIANTS, FRONT) is None
 

@@ -78,7 +78,7 @@ def test_the_tests_table_has_both_tests_and_counts_significant_differences():
         columns=["variant", "metric", "scope", "difference", "ci_low", "ci_high", "effect_size", "p_paper",
                  "p_corrected", "p_holm"],
     )  # fmt: skip
-    rows = difference_rows(tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution")
+    rows = difference_rows(tests, [RIDGE, FEDGCN, SHUFFLED], "auc", "institution", 10)
     assert [cell.text for cell in rows[0].cells] == ["−0.02", "−0.40", ".030", ".200", ".400"]
     assert rows[0].cells[0].note == "[−0.05, +0.01]"
     assert [cell.marked for cell in rows[0].cells] == [False, False, True, False, False]

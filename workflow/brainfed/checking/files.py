@@ -45,7 +45,7 @@ def _absent(name: str, listed: Sequence[ListedSubject], settings: CohortSettings
             place,
             f"Cohort {name!r}: expected the {kind} file {getattr(without[0], kind)} of subject {subjects[0]}, found "
             f"{found} ({len(without)} of {len(listed)} are absent: {named(subjects)}); bring the files, fix `{kind}`, "
-            "or take the rows out of the table.",
+            f"or {'set `on_invalid: drop`' if settings.on_invalid == 'error' else 'take the rows out of the table'}.",
             subjects,
         )
 

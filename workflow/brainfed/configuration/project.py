@@ -70,7 +70,11 @@ class ReportSettings:
     """The content of the report."""
 
     title: str = setting("", "Title of the report; empty: the project's name.")
-    show_subjects: bool = setting(False, "Print subject ids.")
+    show_subjects: bool = setting(
+        False,
+        "Print subject ids, and of every subject that an issue names its diagnosis, sex, age, site, scores and "
+        "a picture of its connectivity.",
+    )
 
 
 @dataclass(frozen=True)

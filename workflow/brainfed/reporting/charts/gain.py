@@ -15,7 +15,7 @@ METRIC = "auc"
 SIDES = {"alone": "minus its twin alone", "pooled": "minus its twin on pooled data"}
 PANEL, NUMBERS = 300, (8, 58)
 """Pixels of the axis, and from its end to the two columns of numbers."""
-SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+.2~f')"
+SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+.3~f')"
 LEAST_RANGE = 0.01
 """The axis reaches this AUC on both sides: a model that equals its twin differs by rounding alone."""
 

@@ -85,7 +85,9 @@ def draw_experiment(
     charts: dict[str, alt.TopLevelMixin | None] = {
         "headline": headline_chart(answer, find_beside(compared), words),
         "forest": forest_chart(scored, variants, reference, groups, words.count),
-        "differences": differences_chart(tests, variants, groups),
+        "differences": differences_chart(
+            tests, variants, len(predictions[["repeat", "fold"]].drop_duplicates()), groups
+        ),
         "traffic": traffic_chart(variants, means, in_front(answer), words, groups),
         "gain": gain_chart(gain, variants, scored),
         "learning": learning_chart(

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from brainfed.reporting.charts.style import Panel, height_of, shown_ones, tooltip
@@ -41,17 +40,22 @@ def table_of(rows: Sequence[IntervalRow]) -> pd.DataFrame:
                 "variant": row.variant.name,
                 "method": row.title or row.variant.title,
                 "mean": round(row.found.mean, 4),
-                "low": round(row.found.low if np.isfinite(row.found.low) else row.found.mean, 4),
-                "high": round(row.found.high if np.isfinite(row.found.high) else row.found.mean, 4),
+                "low": round(row.found.low if _known(row.found) else row.found.mean, 4),
+                "high": round(row.found.high if _known(row.found) else row.found.mean, 4),
                 "group": row.group,
                 "shown": row.shown,
                 "hollow": row.hollow,
-                "95 % interval": row.found.bounds if np.isfinite(row.found.low) else "unknown",
+                "95 % interval": row.found.bounds if _known(row.found) else "unknown",
                 "runs": row.found.counted,
             }
             for row in rows
         ]
     )
+
+
+def _known(found: Interval) -> bool:
+    """Whether an interval is drawn: that of few runs hardly has a meaning."""
+    return found.known and not found.few
 
 
 def interval_panel(

@@ -79,13 +79,14 @@ def forest_chart(
 
 
 def differences_chart(
-    tests: pd.DataFrame, variants: Sequence[ShownVariant], groups: Groups = DEFAULT
+    tests: pd.DataFrame, variants: Sequence[ShownVariant], runs: int, groups: Groups = DEFAULT
 ) -> alt.TopLevelMixin | None:
     """Every variant minus the reference, AUC and accuracy, with corrected intervals; None for one method alone.
 
     Args:
         tests: variant, metric, scope, difference, ci_low, ci_high, p_holm.
         variants: in any order; the reference has no row.
+        runs: number of test folds over all repeats.
         groups: places of training.
     """
     chosen = tests[tests["scope"] == INSTITUTION]
@@ -98,7 +99,7 @@ def differences_chart(
         rows = []
         for variant in shown:
             test = held[variant.name]
-            found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
+            found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
             holds = float(test["p_holm"]) < SIGNIFICANT
             text = signed(found.mean, found.digits) + (" *" if holds else "")
             rows.append(IntervalRow(variant, found, variant.place, text, hollow=not holds))

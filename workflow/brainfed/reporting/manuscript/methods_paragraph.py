@@ -7,7 +7,7 @@ from brainfed.reporting.experiment_section import ExperimentSection
 from brainfed.reporting.text.baselines import listed
 
 FEATURES = {
-    "connectivity": "region series ({atlas}, {regions} regions)",
+    "connectivity": "region series ({atlas}{regions} regions)",
     "morphometry": "FreeSurfer measures ({regions})",
     "graphs": "graphs",
 }
@@ -43,10 +43,12 @@ def _cohort(cohort: CohortSection) -> str:
     left = cohort.attrition.left_out
     reasons = left[0][0] if len(left) == 1 else listed([f"{count} {reason}" for reason, count in left], "and")
     total = sum(count for _, count in left)
-    excluded = (
-        f" Of {cohort.attrition.listed} subjects in the table, {total} were left out ({reasons})." if left else ""
+    verb = "was" if total == 1 else "were"
+    listing = f"{cohort.attrition.listed} {cohort.subjects} in the table"
+    excluded = f" Of {listing}, {total} {verb} left out ({reasons})." if left else ""
+    read = FEATURES[cohort.kind].format(
+        atlas="" if cohort.atlas == "atlas" else f"{cohort.atlas}, ", regions=cohort.connectivity.get("regions", "")
     )
-    read = FEATURES[cohort.kind].format(atlas=cohort.atlas, regions=cohort.connectivity.get("regions", ""))
     made = "simulated cohort" if cohort.simulated else "cohort"
     return (
         f"We analysed {read} of {cohort.analysed} {cohort.subjects} ({cohort.classes}) from {cohort.sites} "

@@ -96,19 +96,22 @@ def undefined_count(summary: pd.DataFrame) -> int:
     return int(rows["undefined"].max()) if len(rows) else 0
 
 
-def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str) -> list[Row]:
-    """Difference with its interval, effect size, the paper's p, corrected p, Holm's p."""
+def difference_rows(
+    tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
+) -> list[Row]:
+    """Difference with its interval, effect size, the paper's p, corrected p, Holm's p; few runs have no interval."""
     held = tests[(tests["metric"] == metric) & (tests["scope"] == scope)].set_index("variant").to_dict("index")
     rows = []
     for variant in by_family([variant for variant in variants if variant.name in held]):
         test = held[variant.name]
-        found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), 0)
+        found = Interval(float(test["difference"]), float(test["ci_low"]), float(test["ci_high"]), runs)
+        bounds = found.bounds if found.known and not found.few else ""
         effect = float(test["effect_size"])
         rows.append(
             Row(
                 variant,
                 (
-                    Cell(signed(found.mean, found.digits), found.mean, found.bounds if found.known else ""),
+                    Cell(signed(found.mean, found.digits), found.mean, bounds),
                     Cell(signed(effect, 2), effect),
                     *(_p_cell(float(test[name])) for name in ("p_paper", "p_corrected", "p_holm")),
                 ),
@@ -118,11 +121,11 @@ def difference_rows(tests: pd.DataFrame, variants: Sequence[ShownVariant], metri
 
 
 def difference_table(
-    title: str, tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str
+    title: str, tests: pd.DataFrame, variants: Sequence[ShownVariant], metric: str, scope: str, runs: int
 ) -> DifferenceTable:
     """The differences of one metric and scope, and the number of significant ones."""
     counts = significant_counts(tests, metric, scope)
-    return DifferenceTable(title, difference_rows(tests, variants, metric, scope), *counts)
+    return DifferenceTable(title, difference_rows(tests, variants, metric, scope, runs), *counts)
 
 
 def significant_counts(tests: pd.DataFrame, metric: str, scope: str) -> tuple[int, int, int]:

@@ -27,7 +27,7 @@ class Tests:
 def _content(known: Known) -> Tests:
     variants, table = known.outline.variants, known.differences
     tables = [
-        difference_table(f"{METRIC_TITLES[metric]}, {title}", table, variants, metric, scope)
+        difference_table(f"{METRIC_TITLES[metric]}, {title}", table, variants, metric, scope, known.runs)
         for scope, title in known.scopes.items()
         for metric in SHOWN_METRICS
     ]

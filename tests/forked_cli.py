@@ -1,14 +1,17 @@
 """Command lines in processes that are forked from one, which has imported their libraries: each start costs no imports.
 
 Nothing is shared but the imports: each command has its own process, folder, environment and arguments. As a script this
-module is the process that forks: it reads one request a line from its input and answers each with an exit code.
+module is the process that forks: its arguments are the modules to import, it reads one request a line from its input
+and answers each with an exit code.
 """
 
+import atexit
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -16,14 +19,9 @@ from typing import Any
 
 PROGRAMS = {"snakemake": "snakemake.cli", "brainfed": "brainfed.__main__"}
 """Name of a command -> the module whose function `main` it calls."""
-IMPORTED = (
-    *PROGRAMS.values(),
-    "snakemake.workflow",
-    "snakemake.dag",
-    "brainfed.configuration.layout.layout",
-    "brainfed.configuration.outline.report",
-    "pandas",
-)
+LIBRARIES = ("snakemake.cli", "snakemake.workflow", "snakemake.dag", "pandas", "pydantic")
+"""What a start imports that is not of this project: a project under test may have its own copy of the workflow."""
+OURS = ("brainfed.__main__", "brainfed.configuration.layout.layout", "brainfed.configuration.outline.report")
 SECONDS = 300
 """After which a command is ended, as by `timeout`."""
 
@@ -31,20 +29,36 @@ SECONDS = 300
 class ForkedCommands:
     """Runs `snakemake` and `brainfed` with any arguments; `close` ends the process that forks."""
 
-    def __init__(self) -> None:
-        """Start it; it imports while the first request waits."""
-        self._server = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, imported: Sequence[str] = (*LIBRARIES, *OURS)) -> None:
+        """Start it; it imports these modules while the first request waits."""
+        command = [sys.executable, __file__, *imported]
+        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
         """Exit code and all printed text of a command in `folder`, with additions to the environment."""
         printed = folder / "printed.txt"
+        printed.unlink(missing_ok=True)
+        return self._ask(words, folder, environment, printed, printed), printed.read_text(encoding="utf-8")
+
+    def run_apart(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> "subprocess.CompletedProcess[str]":
+        """The same with output and errors apart; `folder` holds nothing new afterwards."""
+        with tempfile.TemporaryDirectory() as texts:
+            output, errors = Path(texts) / "output", Path(texts) / "errors"
+            code = self._ask(words, folder, environment, output, errors)
+            return subprocess.CompletedProcess([*words], code, output.read_text("utf-8"), errors.read_text("utf-8"))
+
+    def _ask(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], output: Path, errors: Path
+    ) -> int:
         own = dict(os.environ) | dict(environment)
-        request = {"words": [*words], "folder": str(folder), "environment": own, "printed": str(printed)}
+        files = {"output": str(output), "errors": str(errors)}
+        request = {"words": [*words], "folder": str(folder), "environment": own} | files
         assert self._server.stdin is not None and self._server.stdout is not None
         self._server.stdin.write(json.dumps(request).encode() + b"\n")
         self._server.stdin.flush()
-        code = int(self._server.stdout.readline())
-        return code, printed.read_text(encoding="utf-8")
+        return int(self._server.stdout.readline())
 
     def close(self) -> None:
         """End the process."""
@@ -55,7 +69,7 @@ class ForkedCommands:
 
 def serve() -> None:
     """Answer requests until the input ends."""
-    for name in IMPORTED:
+    for name in sys.argv[1:]:
         import_module(name)
     for line in sys.stdin:
         child = os.fork()
@@ -66,14 +80,14 @@ def serve() -> None:
 
 def _become(request: Mapping[str, Any]) -> None:
     """Run the command in this process, and end it."""
-    file = os.open(request["printed"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
+    for stream, path in ((1, request["output"]), (2, request["errors"])):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     signal.alarm(SECONDS)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    sys.path[:0] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     program, *arguments = request["words"]
     sys.argv = [program, *arguments]
     code: Any = 1
@@ -84,6 +98,8 @@ def _become(request: Mapping[str, Any]) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
+        # What a process prints or writes at its end.
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(int(code or 0))

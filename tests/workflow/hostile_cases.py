@@ -125,7 +125,7 @@ CASES = [
          below("extract_series:0", "extract_series:1", "extract_series:2")),
     Case("another name of the atlas", lab(atlas="other"), EXTRACTED),
     Case("a title of the report", config(report={"title": "Hostile"}), REPORT),
-    Case("ids of subjects in the report", config(report={"show_subjects": True}), REPORT),
+    Case("ids of subjects in the report", config(report={"show_subjects": True}), REPORT + Counter(follow_subjects=2)),
     Case("a title of an experiment", config(experiments={"methods": {"title": "Three methods"}}), REPORT),
     Case("a variant less", config(experiments={"methods": {"variants": ["ridge-central", "quick"]}}), COMPARED),
     Case("a variant more", config(variants={"slow": {"method": "fedgcn", **QUICK, "rounds": 3}}, experiments={

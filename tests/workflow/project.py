@@ -9,10 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import yaml
+
+from forked_cli import LIBRARIES, ForkedCommands
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITES = ("alpha", "beta")
@@ -34,6 +37,10 @@ CONFIG = {
     "variants": {"quick": {"method": "fedgcn", "rounds": 2, "local_epochs": 2}},
     "experiments": {"methods": {"variants": ["ridge-central", "fedmlp", "quick"], "reference": "ridge-central"}},
 }
+
+ALONE = {"PYTHONDONTWRITEBYTECODE": "1", "SLURM_CONF": os.devnull}
+"""Environment of every run: Snakemake's SLURM plugin asks at each start for a controller, and here finds none at once,
+whatever a machine's own configuration names."""
 
 SIMULATE = {
     "subjects": 24,
@@ -102,17 +109,24 @@ class Project:
     def snakemake(
         self, *arguments: str, check: bool = True, environment: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
-        """Run snakemake on the project's copy of the workflow, with additions to the environment."""
-        own = {"PYTHONPATH": str(self.folder / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments, "--configfile", "config.yaml"],
-            cwd=self.folder,
-            env=os.environ | own | dict(environment or {}),
-            text=True,
-            capture_output=True,
-            timeout=900,
-            check=False,
-        )
+        """Run snakemake on the project's copy of the workflow, with additions to the environment.
+
+        A dry run is forked from a process that has imported Snakemake.
+        """
+        own = ALONE | {"PYTHONPATH": str(self.folder / "workflow")} | dict(environment or {})
+        words = [*arguments, "--configfile", "config.yaml"]
+        if "-n" in arguments:
+            done = _forked().run_apart(["snakemake", *words], self.folder, own)
+        else:
+            done = subprocess.run(
+                [sys.executable, "-m", "snakemake", *words],
+                cwd=self.folder,
+                env=os.environ | own,
+                text=True,
+                capture_output=True,
+                timeout=900,
+                check=False,
+            )
         if check and done.returncode:
             raise AssertionError(done.stdout + done.stderr)
         return done
@@ -132,6 +146,12 @@ class Project:
         """The project as it stands, results and times of change included, somewhere else."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True, symlinks=True)
         return Project(folder)
+
+
+@cache
+def _forked() -> ForkedCommands:
+    """The process that forks dry runs; it ends with this one, whose end closes its input."""
+    return ForkedCommands(LIBRARIES)
 
 
 def copy_workflow(folder: Path) -> None:

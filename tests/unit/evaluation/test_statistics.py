@@ -9,7 +9,6 @@ from brainfed.evaluation.statistics import (
     TEST_COLUMNS,
     compare,
     corrected_t_test,
-    holm,
     paired_difference,
     paired_effect_size,
     two_sample_t_test,
@@ -87,16 +86,6 @@ def test_two_sample_t_by_hand():
 def test_effect_size_by_hand():
     assert paired_effect_size(np.array([1.0, 2.0, 3.0])) == 2
     assert paired_effect_size(np.array([-1.0, 1.0])) == 0
-
-
-def test_holm_by_hand():
-    # Sorted .01 .02 .04 by 3, 2, 1: .03 .04 .04; the undefined one does not make the family larger.
-    np.testing.assert_allclose(holm(np.array([0.04, 0.01, np.nan, 0.02])), [0.04, 0.03, np.nan, 0.04])
-
-
-def test_holm_of_nothing():
-    assert np.isnan(holm(np.array([np.nan]))).all()
-    assert len(holm(np.zeros(0))) == 0
 
 
 def runs(**values):

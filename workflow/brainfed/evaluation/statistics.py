@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
+from brainfed.evaluation.holm import holm
 from brainfed.runtime.errors import UserError
 
 CONFIDENCE = 0.95
@@ -195,12 +195,3 @@ def _row(
     effect = paired_effect_size(values - baseline)
     measured = (test.difference, test.ci_low, test.ci_high, effect, t_paper, p_paper, test.t, test.p)
     return (variant, reference, metric, *measured)
-
-
-def holm(p: FloatVector) -> FloatVector:
-    """Holm's adjusted p (m,); a NaN stays NaN and does not belong to the family."""
-    adjusted = np.full(len(p), np.nan)
-    defined = np.isfinite(p)
-    if defined.any():
-        adjusted[defined] = multipletests(p[defined], method="holm")[1]
-    return adjusted

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -105,7 +106,7 @@ def render(
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),
-        vega=Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION)),
+        vega=_vega(),
         chart_styles=Markup(json.dumps({"light": config(), "dark": config(dark=True)})),
         machine=machine(),
         methods=[
@@ -139,6 +140,12 @@ def _cited(outline: ReportOutline, papers: Sequence[Paper], *, audited: bool) ->
         audited=audited,
         poisoned=any(variant.is_poisoned or variant.is_defended for variant in variants),
     )
+
+
+@cache
+def _vega() -> Markup:
+    """The script that draws charts anew."""
+    return Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION))
 
 
 def _once(shown: Sequence[ShownPanel], place: Place) -> list[ShownPanel]:

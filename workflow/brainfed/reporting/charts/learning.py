@@ -57,7 +57,7 @@ def learning_chart(
     x = alt.X("epochs:Q", axis=alt.Axis(title=EPOCHS, tickCount=5), scale=alt.Scale(nice=False))
     loss = curve_layers(
         Curves(table, "epochs", "test_loss", tip, "test_loss_low", "test_loss_high"), shown, coloured, notes, x,
-        alt.Y("test_loss:Q", title="loss of test subjects (dashed: of training subjects)", scale=scale),
+        alt.Y("test_loss:Q", title="test loss (dashed: training loss)", scale=scale),
         groups,
     )  # fmt: skip
     _, kept = shown_ones()

@@ -1,6 +1,6 @@
 """AUC within groups of subjects: one sex, a third of the ages, one site."""
 
-from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -96,16 +96,26 @@ class _Pairs:
             return counts, (np.nan, np.nan, np.nan)
         tail = (1 - LEVEL) / 2
         with np.errstate(invalid="ignore"):
-            drawn = np.array([(p @ right @ c) / (p @ together @ c) for p, c in _draws(*counts)])
+            drawn = _sums(right, *_draws(*counts)) / _sums(together, *_draws(*counts))
         low, high = np.nanquantile(drawn, [tail, 1 - tail])
         return counts, (float(right.sum() / together.sum()), float(low), float(high))
 
 
-def _draws(patients: int, controls: int) -> Iterator[tuple[Float64, Float64]]:
-    """How often each patient and each control is drawn in every replicate."""
+def _sums(pairs: Float64, patients: Float64, controls: Float64) -> Float64:
+    """Sum of the pairs of every replicate, from how often it has each patient and each control."""
+    return np.asarray(((patients @ pairs) * controls).sum(axis=1))
+
+
+@cache
+def _draws(patients: int, controls: int) -> tuple[Float64, Float64]:
+    """How often each patient (replicates, patients) and each control (replicates, controls) is drawn."""
     rng = np.random.default_rng(SEED)
-    for _ in range(REPLICATES):
-        yield (
-            rng.multinomial(patients, np.full(patients, 1 / patients)).astype(np.float64),
-            rng.multinomial(controls, np.full(controls, 1 / controls)).astype(np.float64),
+    drawn = [
+        (
+            rng.multinomial(patients, np.full(patients, 1 / patients)),
+            rng.multinomial(controls, np.full(controls, 1 / controls)),
         )
+        for _ in range(REPLICATES)
+    ]
+    of_patients, of_controls = zip(*drawn, strict=True)
+    return np.array(of_patients, dtype=np.float64), np.array(of_controls, dtype=np.float64)

@@ -21,7 +21,7 @@ run: install
 	. $(BIN)/activate && snakemake --cores all
 
 test: $(VENV)/.installed-dev
-	. $(BIN)/activate && pytest --numprocesses logical --maxprocesses 4 --dist loadfile
+	. $(BIN)/activate && pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Style, types, import contracts, workflow lint.
 lint: $(VENV)/.installed-dev

@@ -38,9 +38,9 @@ CONFIG = {
     "experiments": {"methods": {"variants": ["ridge-central", "fedmlp", "quick"], "reference": "ridge-central"}},
 }
 
-ALONE = {"PYTHONDONTWRITEBYTECODE": "1", "SLURM_CONF": os.devnull}
-"""Environment of every run: Snakemake's SLURM plugin asks at each start for a controller, and here finds none at once,
-whatever a machine's own configuration names."""
+ALONE = {"PYTHONDONTWRITEBYTECODE": "", "SLURM_CONF": os.devnull}
+"""Environment of every run. The project's modules are compiled once, as on a user's machine. At each start Snakemake's
+SLURM plugin asks for a controller, and here finds none at once, whatever the machine's own configuration names."""
 
 SIMULATE = {
     "subjects": 24,

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workflow.project import SIMULATE, Project, new_project
+from workflow.project import ALONE, SIMULATE, Project, new_project
 
 SHORT = {"rounds": 30, "local_epochs": 3}
 SETTINGS = {
@@ -139,9 +139,8 @@ def _hear_interrupts() -> None:
 
 def environment(project: Project) -> dict[str, str]:
     """What a run of the project needs: its own copy of the package, its own locks, no GPU."""
-    return {
+    return ALONE | {
         "PYTHONPATH": str(project.folder / "workflow"),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "CUDA_VISIBLE_DEVICES": "",
         "TMPDIR": str(temporary_files(project)),
     }

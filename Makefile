@@ -20,6 +20,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 run: install
 	. $(BIN)/activate && snakemake --cores all
 
+# In the order of the files: sorted by their numbers of tests, the longest single test would come last, beside an idle core.
 test: $(VENV)/.installed-dev
 	. $(BIN)/activate && pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from workflow.project import REPOSITORY, copy_workflow
+from workflow.project import ALONE, REPOSITORY, copy_workflow
 
 pytestmark = pytest.mark.workflow
 
@@ -25,7 +25,7 @@ def test_the_jobs_of_the_default_config_are_those_of_the_tutorial(tmp_path):
     copy_workflow(tmp_path)
     shutil.copytree(REPOSITORY / "config", tmp_path / "config")
     command = [sys.executable, "-m", "snakemake", "-n", "--quiet", "rules"]
-    environment = {"PYTHONPATH": str(tmp_path / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = ALONE | {"PYTHONPATH": str(tmp_path / "workflow")}
     done = subprocess.run(
         command, cwd=tmp_path, env=os.environ | environment, text=True, capture_output=True, check=False
     )

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from brainfed.cohort.quality.measures import measure
+from brainfed.cohort.quality.without_scan import coverage_without_scan, quality_without_scan
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.exclusion import ExclusionSettings
 from brainfed.imaging.series.read_shard import read_shard
@@ -63,6 +64,13 @@ COVERAGE = pd.DataFrame({"subject": ["s3", "s3"], "region": ["V1", "M1"], "cover
 
 def reasons(included):
     return dict(zip(included["subject"], included["reason"], strict=True))
+
+
+def test_regions_without_signal_are_unknown_of_data_that_are_no_series():
+    series = measure(participants(), quality(empty_regions=2), COVERAGE, 0.5)
+    assert series["silent_regions"].tolist() == [2.0] * 6
+    found = quality_without_scan([f"s{number}" for number in range(6)], {}, {})
+    assert measure(participants(), found, coverage_without_scan(), 0.5)["silent_regions"].isna().all()
 
 
 def test_a_clean_cohort_is_included_and_raises_no_issue():

@@ -29,11 +29,6 @@ def test_the_first_rows_count_subjects_and_sites_of_all_and_of_each_class():
     assert [text for text, _ in found["sites"].cells] == ["2", "1", "1"]
 
 
-def test_regions_without_signal_have_a_row_only_where_somebody_has_any():
-    assert rows(people())["with regions without signal"].cells[0][0] == "1 (25\u00a0%)"
-    assert "with regions without signal" not in rows(people(silent_regions=[0.0] * 4))
-
-
 def test_means_have_deviations_and_count_what_is_not_known():
     age = rows(people())["age (years)"]
     assert age.cells == (("14.0 (5.3)", 1), ("11.0 (1.4)", 0), ("20.0 (\u2013)", 1))

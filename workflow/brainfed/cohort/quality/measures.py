@@ -44,7 +44,8 @@ def measure(
     table["timepoints"], table["tr"], table["tsnr"] = scans["timepoints"], scans["tr"], scans["tsnr"]
     table["kept_share"] = table["timepoints"] / table["volumes"]
     table["kept_seconds"] = table["timepoints"] * table["tr"]
-    table["silent_regions"] = scans["constant_regions"] + scans["empty_regions"]
+    # Data that are no series have no signal to lack.
+    table["silent_regions"] = (scans["constant_regions"] + scans["empty_regions"]).where(scans["timepoints"].notna())
     table = table.merge(_covered(coverage, min_coverage), on="subject", how="left", validate="one_to_one")
     if connectivity is None:
         connectivity = pd.DataFrame(columns=["subject", *OF_CONNECTIVITY, "alike"])

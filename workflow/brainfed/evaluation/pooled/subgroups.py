@@ -94,9 +94,9 @@ class _Pairs:
         counts = int(rows.sum()), int(columns.sum())
         if not together.sum():
             return counts, (np.nan, np.nan, np.nan)
-        tail = (1 - LEVEL) / 2
+        tail, sampled = (1 - LEVEL) / 2, _draws(*counts)
         with np.errstate(invalid="ignore"):
-            drawn = _sums(right, *_draws(*counts)) / _sums(together, *_draws(*counts))
+            drawn = _sums(right, *sampled) / _sums(together, *sampled)
         low, high = np.nanquantile(drawn, [tail, 1 - tail])
         return counts, (float(right.sum() / together.sum()), float(low), float(high))
 

@@ -63,8 +63,7 @@ class Measured:
 
 
 def characteristics(kept: pd.DataFrame, words: ClassWords) -> list[Characteristic]:
-    """Rows of the table; a measure that is known of nobody has none, nor have regions without signal where
-    nobody has any.
+    """Rows of the table; a measure that is known of nobody has none.
 
     Args:
         kept: the analysed subjects with site, age, sex, diagnosis (-1 without one), mean_fd, kept_seconds, tsnr and
@@ -87,10 +86,8 @@ def _measures(kept: pd.DataFrame, words: ClassWords) -> list[Measured]:
         Measured("mean framewise displacement (mm)", kept["mean_fd"].astype("float64"), digits=3),
         Measured("scan length (min)", kept["kept_seconds"].astype("float64") / 60, digits=2),
         Measured("temporal signal-to-noise ratio", kept["tsnr"].astype("float64")),
+        Measured("with regions without signal", (silent > 0).astype("float64").where(silent.notna()), share=True),
     ]
-    if (silent > 0).any():
-        has_silent = (silent > 0).astype("float64").where(silent.notna())
-        found.append(Measured("with regions without signal", has_silent, share=True))
     return [measured for measured in found if words.target != "sex" or measured.title != "female"]
 
 

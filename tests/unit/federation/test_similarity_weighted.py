@@ -188,7 +188,7 @@ def test_the_order_of_institutions_and_a_rotation_of_the_weights_change_no_share
 
 
 def test_those_that_are_not_drawn_weigh_nothing():
-    server = server_of(4, np.zeros((1, 1)), choose=lambda number: (number, 3))
+    server = server_of(4, np.zeros((1, 1)), selection=lambda number: (number, 3))
     every = replies_of([[[1.0]], [[2.0]], [[4.0]], [[8.0]]])
     for number in range(3):
         assert server.choose(number) == (number, 3)

@@ -16,7 +16,7 @@ from brainfed.inpainting.fedni.clients import InpaintingClients
 from brainfed.inpainting.fedni.count_scale import count_scale, warn_of_sites
 from brainfed.inpainting.fedni.institution import institution_of, mask_of_epoch, normalised
 from brainfed.inpainting.fedni.masking import draw_mask
-from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
+from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
 from brainfed.inpainting.fedni.starts import new_generator
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.runtime.artefacts import ArrayFile, canonical_json
@@ -97,9 +97,9 @@ def test_only_tensors_that_the_strategy_declares_cross(strategy):
     names = {row["name"] for row in result.crossings}
     generators = set(GENERATOR_TENSORS) if strategy in ("generator", "both") else set()
     discriminators = set(DISCRIMINATOR_TENSORS) if strategy in ("discriminator", "both") else set()
-    assert names == generators | discriminators
+    assert names == {*SIZE_TENSORS} | generators | discriminators
     assert all("subjects" not in row["axes"] for row in result.crossings)
-    assert all(row["tensors"] == 3 * 2 for row in result.crossings)
+    assert all(row["tensors"] == (3 if row["name"] in SIZE_TENSORS else 3 * 2) for row in result.crossings)
 
 
 def test_noise_is_added_to_weights_and_not_to_running_moments():
@@ -286,7 +286,7 @@ def test_an_institution_without_training_subjects_takes_no_part():
     inputs = inpainting_inputs(fitted=fitted, part="fold-1")
     result = trained(inputs)
     assert set(result.history["institution"]) == {"site-0", "site-2"}
-    assert all(row["tensors"] == 2 * 2 for row in result.crossings)
+    assert all(row["tensors"] == (2 if row["name"] in SIZE_TENSORS else 2 * 2) for row in result.crossings)
     generator = loaded(inputs, result)
     assert (generator.counts()[~fitted] == 0).all()
 

@@ -17,7 +17,7 @@ from brainfed.methods.logistic_federated import train as federated
 from brainfed.methods.logistic_federated.clients import LogisticClients
 from brainfed.methods.logistic_federated.design import designs
 from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
-from brainfed.methods.logistic_federated.patterns import haufe_patterns, margin_sums
+from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patterns, margin_sums
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
@@ -168,8 +168,10 @@ def test_the_pattern_is_haufe_s_of_features_that_are_centred_at_home():
     inputs = replace(inputs, features=(features,))
     made = designs(inputs, 1, "institution", DOUBLE, Ledger(METHOD.shared_tensors, {"features": 8, "models": 1}))
     weight = torch.from_numpy(np.random.default_rng(4).standard_normal((1, 8)))
-    sums = [margin_sums(design, weight) for design in made]
-    found = haufe_patterns(sums, int(inputs.training(1).sum()), [1])
+    parts = zip(*(margin_sums(design, weight) for design in made), strict=True)
+    sums = {name: torch.stack(each).sum(dim=0).numpy() for name, each in zip(MARGIN_SUMS, parts, strict=True)}
+    sums |= {"training-subjects": np.array(inputs.training(1).sum()), "class-counts": np.ones(1)}
+    found = haufe_patterns(sums)
     centred, margins = [], []
     for design in made:
         own = features[design.nodes[design.training]].astype(float)

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.federation.link import TOGETHER, Link
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.settings import GraphSettings
 from brainfed.runtime.streams import Streams
@@ -32,6 +33,7 @@ class InpaintingInputs:
         selected: the features by which the graph compares subjects under the embedding `rfe`, one list a part of the
             graph (see `PopulationGraph.selected`).
         correlations: whether the features are of a kind between -1 and 1, as their settings decide.
+        link: to institutions whose subjects are not here; in a simulation all are.
     """
 
     subjects: tuple[str, ...]
@@ -48,6 +50,7 @@ class InpaintingInputs:
     streams: Streams
     selected: tuple[IntArray, ...] = ()
     correlations: bool = True
+    link: Link = TOGETHER
 
     def members(self, institution: int) -> IntArray:
         """Positions of the institution's training subjects."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.federation.link import TOGETHER, Link
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.streams import Streams
 
@@ -40,6 +41,7 @@ class LabelledSubjects:
             never has the label of a subject that it scores.
         streams: the repeat's random streams.
         classes: number of classes C; of two, 1 is the patient.
+        link: to institutions whose subjects are not here; in a simulation all are.
 
     Raises:
         ValueError: a label of a tested subject is not hidden.
@@ -53,6 +55,7 @@ class LabelledSubjects:
     labels: IntArray
     streams: Streams
     classes: int = 2
+    link: Link = TOGETHER
 
     def __post_init__(self) -> None:
         """Reject a label that would leak."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.federation.link import TOGETHER, Link
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs
 from brainfed.samples.views import View
 
@@ -112,7 +113,9 @@ class Scaling:
         return np.concatenate([own.of_subjects(inputs, fold) for own in self.views], axis=1)
 
 
-def fit_scaling(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Scaling:
+def fit_scaling(
+    inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False, link: Link = TOGETHER
+) -> Scaling:
     """Fit the scaling of all views of a fold.
 
     Features of one view are centred by the mean of all, and divided by the root of their mean squared norm.
@@ -122,6 +125,7 @@ def fit_scaling(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: boo
         fold: the fold.
         rows: (n,) mask of the training subjects that fit it: all, or those of one institution.
         standardise: z-score the columns of features of one view; views have a setting of their own.
+        link: to other institutions whose subjects fit it.
 
     Raises:
         ValueError: a row is no training subject of the fold, or there is no row.
@@ -129,7 +133,13 @@ def fit_scaling(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: boo
     if not rows.any() or (rows & ~inputs.training(fold)).any():
         raise ValueError("expected training subjects of the fold for its scaling, found none, or others")
     views = inputs.views or (_only_view(inputs, fold, standardise=standardise),)
-    return Scaling(tuple(_fit(inputs, fold, rows, view) for view in views))
+    fitted: list[ViewScaling] = []
+    subjects = 0.0
+    for view in views:
+        own, count = _fit(inputs, fold, rows, view, link, subjects)
+        subjects = subjects or count
+        fitted.append(own)
+    return Scaling(tuple(fitted))
 
 
 def scaled(inputs: MethodInputs, fold: int, rows: Mask, *, standardise: bool = False) -> Float64:
@@ -146,24 +156,33 @@ def _only_view(inputs: MethodInputs, fold: int, *, standardise: bool) -> View:
     return View("features", slice(0, columns), 1.0, "all", "own", standardise, None, everybody)
 
 
-def _fit(inputs: MethodInputs, fold: int, rows: Mask, view: View) -> ViewScaling:
-    """Three sums over institutions: of the columns, of their squared deviations, of the squared norms."""
+def _fit(
+    inputs: MethodInputs, fold: int, rows: Mask, view: View, link: Link, subjects: float
+) -> tuple[ViewScaling, float]:
+    """Three sums over institutions: of the columns, of their squared deviations, of the squared norms.
+
+    `subjects` is the number of training subjects of all, 0 for the first view, which counts them: no subject lacks it.
+    """
     features, site = inputs.fold_features(fold)[:, view.columns], inputs.phenotypes.site
     sites = int(site.max()) + 1 if view.centre == "site" else 0
     parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
     sums = [site_sums(*part, sites) for part in parts]
-    summed = sum(sums[1:], sums[0])
+    here = sum(sums[1:], sums[0])
+    total = link.total({"view-counts": here.count, "feature-sums": here.total})
+    summed = SiteSums(total["view-counts"], total["feature-sums"])
+    fitted = subjects or float(summed.count.sum())
     means = summed.means()
     deviation = np.ones(features.shape[1])
     if view.standardise:
-        squares = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
-        deviation = np.sqrt(squares / max(int((rows & view.present).sum()), 1))
+        own = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
+        squares = link.total({"squared-deviations": own})["squared-deviations"]
+        deviation = np.sqrt(squares / max(float(summed.count.sum()), 1.0))
         deviation[deviation <= SMALLEST * np.abs(means).max(axis=0)] = np.inf
-    tau = sum(squared_norm(*part, means, deviation, view.clip) for part in parts) / int(rows.sum())
+    norms = np.array(sum(squared_norm(*part, means, deviation, view.clip) for part in parts))
+    tau = float(link.total({"squared-norms": norms})["squared-norms"]) / fitted
     nothing = 0.0 if view.standardise else float(np.square(SMALLEST * means).sum(axis=1).max())
-    return ViewScaling(
-        view, means, summed.known, deviation, float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0
-    )
+    scale = float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0
+    return ViewScaling(view, means, summed.known, deviation, scale), fitted
 
 
 def site_sums(features: FloatArray, site: IntArray, sites: int) -> SiteSums:

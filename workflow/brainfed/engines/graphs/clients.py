@@ -117,7 +117,8 @@ class GraphClients:
         """Record every institution's probabilities of its graphs without a training label."""
         parts = [part for part in self._parts if len(self.hidden[part])]
         self.side_by_side.map(lambda trainer, part: self._score(trainer, number, part), parts)
-        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+        losses = self.curves.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "nobody here was drawn"
 
     def network(self, place: int) -> list[tuple[str, Tensor]]:
         """Names and (F, ...) views of all parameters of an institution."""

@@ -62,7 +62,7 @@ class GraphTraining:
     def clients(self) -> tuple[GraphClients, list[IntArray]]:
         """The untrained institutions, and the positions (M) of their subjects."""
         inputs, folds = self.inputs, tuple(range(self.inputs.folds))
-        members = [np.flatnonzero(self.pools == pool) for pool in range(int(self.pools.max()) + 1)]
+        members = [np.flatnonzero(self.pools == pool) for pool in range(len(self._shapes))]
         cohort = GraphCohort.of(inputs.graphs, inputs.labels, members, folds, inputs.classes, self._widths)
         modules = [[self._module(fold, place) for fold in folds] for place in range(len(members))]
         shared = [wire_name(name) for name, _ in modules[0][0].named_parameters() if name.startswith(SHARED)]
@@ -109,7 +109,9 @@ def train_graphs(training: GraphTraining) -> Outcome:
     ledger = Ledger(training.shared_tensors, sizes)
     if training.topology == "central" and len(inputs.institutions) > 1:
         _record_pooling(inputs, ledger)
-    server = training.server(clients.institutions, clients.start()) if training.server else Alone(clients.institutions)
+    server: Strategy = Alone(clients.institutions)
+    if training.server:
+        server = inputs.link.server(training.server(clients.institutions, clients.start()), schedule.rounds)
     reported = {place: count for place, count in enumerate(clients.samples[:, 0].tolist()) if count and training.server}
     noise = WeightNoise(schedule.noise, inputs.streams, tuple(range(inputs.folds)))
     wire = Wire(ledger, {place: len(own) for place, own in enumerate(members)}, noise, reported)
@@ -166,7 +168,7 @@ def _trained(clients: GraphClients) -> NDArray[np.bool_]:
 def _record_help(clients: GraphClients, members: list[IntArray], ledger: Ledger) -> None:
     """Record the whole networks that score an institution without training graphs, in the first fold."""
     trained = _trained(clients)[:, 0]
-    sizes = {place: len(own) for place, own in enumerate(members)}
+    sizes = {place: len(own) for place, own in enumerate(members) if len(own)}
     network = {wire_name(name): (tuple(stack.shape[1:]), stack.element_size()) for name, stack in clients.network(0)}
     helpers = {place: size for place, size in sizes.items() if trained[place]}
     record_help(ledger, helpers, {place: size for place, size in sizes.items() if not trained[place]}, network)

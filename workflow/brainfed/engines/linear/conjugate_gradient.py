@@ -1,8 +1,13 @@
 """One fold of a ridge regression by conjugate gradients, equal to the solution of the pooled data."""
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from brainfed.engines.linear.clients import KrylovClients
 from brainfed.engines.linear.design import LinearDesign
@@ -17,26 +22,45 @@ logger = logging.getLogger(__name__)
 
 
 def solve(fold: FoldTask, design: LinearDesign) -> Curves:
-    """Scores after each direction have the penalties chosen at the end; patterns are in units of the design."""
+    """Scores after each direction have the penalties chosen at the end; patterns are in units of the design.
+
+    Of institutions that are apart, the last scores alone are known.
+    """
     task = fold.task
     clients = KrylovClients(design, task.rounds, fold.members)
-    server = Krylov(clients.institutions, design.models, task.alphas, task.rounds, task.tolerance)
+    link, most = fold.inputs.link, task.rounds + 2
+    krylov = Krylov(clients.institutions, design.models, task.alphas, task.rounds, task.tolerance)
+    server = link.ending_server(krylov, most)
     wire = Wire(fold.ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)))
     part = fold.run.checkpoint.part(f"fold-{fold.fold}")
-    federate(clients, server, wire, task.rounds + 2, part, fold.progress, finished=server.finished)
-    penalties, spaces = server.own_penalties(), server.spaces
-    if (error := spaces.error(penalties)) > task.tolerance:
+    federate(clients, server, wire, most, part, fold.progress, finished=server.finished)
+    found = server.published()
+    if (error := float(found["error"])) > task.tolerance:
         logger.warning(
             "fold %d: %d directions leave an error of up to %.1e in a score, expected %.1e; raise `rounds`",
             fold.fold + 1,
-            spaces.size,
+            int(found["directions"]),
             error,
             task.tolerance,
         )
-    every = [clients.scores(*spaces.solution(penalties, size))[:, 0] for size in range(1, spaces.size + 1)]
+    every = [_last_scores(design, found)] if link.apart else _all_scores(clients, krylov)
     return Curves(
         np.stack([margins(scores) for scores in every]),
         np.stack([training_losses(design, fold.members, scores) for scores in every]),
-        spaces.patterns(penalties)[:, 0].cpu().numpy(),
-        spaces.weights(penalties)[:, 0].cpu().numpy(),
+        found["patterns"],
+        found["weights"],
     )
+
+
+def _all_scores(clients: KrylovClients, server: Krylov) -> list[Tensor]:
+    """(C, n) scores after each direction, with the penalties chosen at the end."""
+    penalties, spaces = server.own_penalties(), server.spaces
+    return [clients.scores(*spaces.solution(penalties, size))[:, 0] for size in range(1, spaces.size + 1)]
+
+
+def _last_scores(design: LinearDesign, found: Mapping[str, NDArray[Any]]) -> Tensor:
+    """(C, n) scores by the published models: the coordinator keeps what the scores after fewer directions need."""
+    weights, intercepts = (
+        torch.from_numpy(found[name].copy()).to(design.features) for name in ("weights", "intercepts")
+    )
+    return weights @ design.features.T + intercepts[:, None]

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.engines.stacked.crossings import sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.runtime.jobs.run import Run
@@ -69,8 +70,8 @@ class FoldTask:
 
     @property
     def sizes(self) -> dict[int, int]:
-        """Institution -> number of subjects."""
-        return {code: len(self.inputs.members(code)) for code in range(len(self.inputs.institutions))}
+        """Institution -> number of subjects, of those that are here."""
+        return sizes_of(self.inputs.institution)
 
     @property
     def members(self) -> NDArray[np.bool_]:

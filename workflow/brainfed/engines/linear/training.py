@@ -37,7 +37,8 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
     ledger, curves = Ledger(task.shared_tensors), []
     parts = np.full((len(inputs.subjects), _models(inputs), len(inputs.views)), np.nan)
     for fold in range(inputs.folds):
-        scaling = fit_scaling(inputs, fold, require_training_subjects(inputs, fold), standardise=task.zscore)
+        rows = require_training_subjects(inputs, fold)
+        scaling = fit_scaling(inputs, fold, rows, standardise=task.zscore, link=inputs.link)
         if fold == 0:
             ledger = Ledger(task.shared_tensors, _axes(task, inputs, scaling))
         book = ledger if fold == 0 else ledger.blank()

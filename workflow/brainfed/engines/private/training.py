@@ -109,7 +109,9 @@ def train_private(training: PrivateTraining) -> Outcome:
     ledger = Ledger(training.shared_tensors, training.axes)
     if training.record_data and len(inputs.institutions) > 1:
         training.record_data(ledger)
-    server = training.server(clients.institutions, clients.start()) if federated else Alone(clients.institutions)
+    server: Strategy = Alone(clients.institutions)
+    if federated:
+        server = inputs.link.server(training.server(clients.institutions, clients.start()), schedule.rounds)
     wire = Wire(
         ledger,
         {place: len(own) for place, own in enumerate(members)},
@@ -158,7 +160,7 @@ def _score_unseen(
 def _record_help(clients: PrivateClients, members: Sequence[IntArray], ledger: Ledger, *, shared: bool) -> None:
     """Record the networks that score institutions without training subjects, in the first fold."""
     trained = clients.samples[:, 0].tolist()
-    sizes = {place: len(own) for place, own in enumerate(members)}
+    sizes = {place: len(own) for place, own in enumerate(members) if len(own)}
     helped = {place: size for place, size in sizes.items() if not trained[place]}
     named = parameters_by_wire_name(clients.modules[0][0])
     network = {name: (tuple(each.shape), each.element_size()) for name, each in named.items()}

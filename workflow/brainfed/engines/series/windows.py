@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.private.poisson import Moment
+from brainfed.federation.link import TOGETHER, Link
 from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
 from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
@@ -67,10 +68,11 @@ class SeriesWindows:
         return (training_offset(self.inputs.streams, timepoints, self.length, *key),)
 
 
-def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray]) -> Float32:
+def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], link: Link = TOGETHER) -> Float32:
     """(k F, R, R) normalised mean correlations of the training subjects of k pools in every fold, folds innermost.
 
-    A pool without training subjects in a fold has the mean of all training subjects.
+    A pool without training subjects in a fold has the mean of all training subjects. Over a `link` to other
+    institutions, sums and numbers of subjects cross, and a pool spans all institutions.
     """
     matrices = [positive_correlations(inputs.subject(each)) for each in range(len(inputs.subjects))]
     found = []
@@ -79,5 +81,8 @@ def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray]) -> Float32
             everybody = np.flatnonzero(inputs.training(fold))
             trained = np.intersect1d(own, everybody)
             chosen = trained if len(trained) else everybody
-            found.append(normalised(np.mean([matrices[each] for each in chosen], axis=0)))
+            here = np.sum([matrices[each] for each in chosen], axis=0)
+            sums = {"adjacency-sum": here.astype(np.float64), "training-subjects": np.array(len(chosen))}
+            total = link.total(sums)
+            found.append(normalised(total["adjacency-sum"].astype(here.dtype) / int(total["training-subjects"])))
     return np.stack(found)

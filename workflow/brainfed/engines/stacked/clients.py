@@ -27,13 +27,16 @@ class StackedClients:
         settings: settings of the federation.
         shares: names on the wire of the tensors that leave an institution; all others stay local. If empty, every
             institution trains alone and its optimiser is never reset.
+        largest: number of subjects of the largest institution that is not here.
     """
 
-    def __init__(self, network: StackedNetwork, settings: FederationSettings, shares: Collection[str]) -> None:
+    def __init__(
+        self, network: StackedNetwork, settings: FederationSettings, shares: Collection[str], largest: int = 0
+    ) -> None:
         stack = network.stack
         self.network, self.settings, self.shares = network, settings, frozenset(shares)
         self.labels, self.subjects = stack.labels, stack.subjects
-        self.batches = Batches(settings.batch, stack.subjects, stack.folds, network.streams)
+        self.batches = Batches(settings.batch, (*stack.subjects, largest), stack.folds, network.streams)
         self.samples = (self.labels >= 0).sum(dim=2).cpu()
         self.keeps = settings.optimiser_state == "keep" or not shares
         self.optimiser = Adam(network.parameters(), settings.learning_rate, settings.weight_decay)
@@ -83,7 +86,8 @@ class StackedClients:
     def score(self, number: int) -> str:
         """Record every institution's probabilities."""
         self.curves.probabilities[number] = self.network.probabilities().cpu().numpy()
-        return f"loss {np.nanmean(self.curves.losses[number]):.4f}"
+        losses = self.curves.losses[number]
+        return f"loss {np.nanmean(losses):.4f}" if np.isfinite(losses).any() else "nobody here was drawn"
 
     def state(self, number: int) -> Arrays:
         """The curves, the models (once if all are equal), and Adam's moments where later rounds need them."""

@@ -40,8 +40,8 @@ def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger:
     models are not `shared`, the models of all others score them. `weights` has (M, F, ...) tensors by name.
     """
     seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
-    sizes = {index: len(member.nodes) for index, member in enumerate(stack.members)}
-    first = stack.members[0]
+    sizes = {index: len(member.nodes) for index, member in enumerate(stack.members) if len(member.nodes)}
+    first = stack.members[next(iter(sizes))]
     sent = {"feature-mean": first.mean, "feature-sd": first.sd}
     content = {name: (moment.shape[1:], moment.itemsize) for name, moment in sent.items() if moment is not None}
     model = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}

@@ -30,7 +30,7 @@ from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.schedule import FederationSettings, Topology
-from brainfed.federation.selection import choose
+from brainfed.federation.selection import Selection
 from brainfed.federation.strategies.alone import Alone
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.strategy import Strategy
@@ -40,7 +40,7 @@ from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.precision import Precision
 from brainfed.samples.inputs import MethodInputs, Outcome
 
-Server = Callable[[tuple[int, ...], Mapping[str, Tensor], Weighting, Callable[[int], tuple[int, ...]]], Strategy]
+Server = Callable[[tuple[int, ...], Mapping[str, Tensor], Weighting, Selection], Strategy]
 """Institutions, the model that they start from, weighting, round -> those that train: as `FedAvg` takes them."""
 
 
@@ -159,10 +159,10 @@ def _federated(
 ) -> Curves:
     """Train one stack in place and return its curves."""
     folds = network.stack.folds
-    clients = StackedClients(network, training.schedule, training.shares)
+    clients = StackedClients(network, training.schedule, training.shares, _largest(training, network))
     federate(
         clients,
-        _strategy(clients, training) if training.shares else Alone(clients.institutions),
+        _server(clients, training) if training.shares else Alone(clients.institutions),
         _wire(clients, training, ledger),
         training.schedule.rounds,
         training.run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"),
@@ -171,14 +171,21 @@ def _federated(
     return clients.curves
 
 
-def _strategy(clients: StackedClients, training: Training) -> Strategy:
-    schedule, streams, count = training.schedule, training.inputs.streams, len(clients.institutions)
-    return training.server(
+def _largest(training: Training, network: StackedNetwork) -> int:
+    """Subjects of the largest institution, on which the number of local steps depends."""
+    largest, link = max(network.stack.subjects), training.inputs.link
+    return link.largest(largest) if training.shares and training.schedule.batch else largest
+
+
+def _server(clients: StackedClients, training: Training) -> Strategy:
+    schedule = training.schedule
+    strategy = training.server(
         clients.institutions,
         clients.start(),
         schedule.weighting,
-        lambda number: choose(count, schedule.fraction, streams, number),
+        Selection(len(clients.institutions), schedule.fraction, training.inputs.streams),
     )
+    return training.inputs.link.server(strategy, schedule.rounds)
 
 
 def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:

@@ -1,6 +1,6 @@
 """Federated averaging (McMahan et al. 2017, Algorithm 1; FedNI Algorithm 1, lines 9 and 15)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 from brainfed.federation.aggregation import Weighting, average, institution_weights
 from brainfed.federation.defences.defence import Defence
 from brainfed.federation.message import Message
+from brainfed.federation.selection import Selection
 
 
 class FedAvg:
@@ -19,7 +20,7 @@ class FedAvg:
         institutions: codes.
         start: shared tensors of the initial model, name -> (F, ...).
         weighting: `equal` is FedNI's 1/M, `subjects` the original's n_m / n.
-        choose: round number -> institutions that train in it; by default all.
+        selection: of the institutions that train in a round; by default all.
         defence: in place of the mean.
     """
 
@@ -28,16 +29,16 @@ class FedAvg:
         institutions: tuple[int, ...],
         start: Mapping[str, Tensor],
         weighting: Weighting = "equal",
-        choose: Callable[[int], tuple[int, ...]] | None = None,
+        selection: Selection | None = None,
         defence: Defence | None = None,
     ) -> None:
         self.institutions, self.weighting = institutions, weighting
         self.tensors = {name: tensor.clone() for name, tensor in start.items()}
-        self._choose, self._defence = choose, defence
+        self.selection, self.defence = selection, defence
 
     def choose(self, number: int) -> tuple[int, ...]:
         """The institutions drawn for this round."""
-        return self.institutions if self._choose is None else self._choose(number)
+        return self.institutions if self.selection is None else self.selection(number)
 
     def aggregate(self, _number: int, replies: Mapping[int, Message]) -> None:
         """Average the replies, or defend against them; a fold without contributions keeps its model."""
@@ -45,7 +46,7 @@ class FedAvg:
         counts = torch.stack([reply.samples for reply in ordered])
         weights = institution_weights(counts, self.weighting)
         every = [reply.tensors for reply in ordered]
-        means = average(every, weights) if self._defence is None else self._defence(every, weights, self.tensors)
+        means = average(every, weights) if self.defence is None else self.defence(every, weights, self.tensors)
         for position in torch.nonzero(weights.sum(dim=0) == 0)[:, 0].tolist():
             for name, mean in means.items():
                 mean[position] = self.tensors[name][position]

@@ -54,7 +54,7 @@ class GCFL:
         self.institutions, self.similarity = institutions, similarity
         self.eps1, self.eps2, self.first_round, self.weighting = eps1, eps2, first_round, weighting
         self.tensors = {name: torch.stack([tensor] * len(institutions)) for name, tensor in start.items()}
-        self._cut, self._folds = CUTS[clustering], len(next(iter(start.values())))
+        self.clustering, self._cut, self._folds = clustering, CUTS[clustering], len(next(iter(start.values())))
         self._clusters: list[IntArray] = []
 
     @property

@@ -97,6 +97,18 @@ class Krylov:
             return {}
         return dict.fromkeys(self.institutions, Message({name: tensor[None] for name, tensor in tensors.items()}))
 
+    def published(self) -> dict[str, NDArray[Any]]:
+        """Weights (C, d), intercepts (C,) and patterns (C, d) of the models; bound of a score's error; directions."""
+        penalties, spaces = self.own_penalties(), self.spaces
+        tensors = {
+            "weights": spaces.weights(penalties)[:, 0],
+            "intercepts": spaces.solution(penalties)[1][:, 0],
+            "patterns": spaces.patterns(penalties)[:, 0],
+            "error": torch.tensor(spaces.error(penalties), dtype=torch.float64),
+            "directions": torch.tensor(spaces.size),
+        }
+        return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
+
     def state(self) -> dict[str, NDArray[Any]]:
         """The spaces, the chosen penalties and the phase."""
         spaces = {} if self._spaces is None else self._spaces.arrays()

@@ -58,10 +58,6 @@ class PenaltyPath:
         """Whether every group has its penalty."""
         return bool(self.ended.all())
 
-    def chosen(self) -> list[float]:
-        """The cost of each group."""
-        return [float(cost) for cost in self.costs[self.best]]
-
     def aggregate(self, number: int, replies: Mapping[int, Message]) -> None:
         """A round of all models; a group that has converged goes on to its next penalty or ends.
 
@@ -89,6 +85,10 @@ class PenaltyPath:
     def broadcast(self, number: int) -> Mapping[int, Message]:
         """The next points of all models."""
         return self.server.broadcast(number)
+
+    def published(self) -> dict[str, NDArray[Any]]:
+        """Cost of each group, and number of rounds."""
+        return {"chosen": self.costs[self.best].cpu().numpy(), **self.server.published()}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The models and the place on the path."""

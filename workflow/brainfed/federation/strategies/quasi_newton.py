@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -154,6 +155,10 @@ class QuasiNewton:
         trial, prefix = self.held["trial"].to(self.objective.dtype)[None], self.objective.prefix
         tensors = {f"{prefix}weight": trial[..., :-1].contiguous(), f"{prefix}bias": trial[..., -1].contiguous()}
         return dict.fromkeys(self.institutions, Message(tensors))
+
+    def published(self) -> dict[str, NDArray[Any]]:
+        """Number of rounds."""
+        return {"rounds": np.array(self.rounds)}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The points, the gradients, the penalties and the memory."""

@@ -10,7 +10,7 @@ The analysis is not centred: centred vectors sum to zero, so that the institutio
 ones, and most cosines are clipped to zero. With all components the cosines are those of the updates themselves.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from brainfed.federation.aggregation import average
 from brainfed.federation.message import Message
+from brainfed.federation.selection import Selection
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.errors import UserError
 
@@ -40,7 +41,7 @@ class SimilarityWeighted(FedAvg):
         tau: of the softmax; at 0 all weigh the same, the larger the more the most similar one.
         components: of the principal component analysis, the largest first; None: all.
         literal: whether the formula holds as it is printed, with centred weights in place of updates.
-        choose: round number -> institutions that train in it; by default all.
+        selection: of the institutions that train in a round; by default all.
     """
 
     def __init__(
@@ -51,11 +52,11 @@ class SimilarityWeighted(FedAvg):
         components: int | None = None,
         *,
         literal: bool = False,
-        choose: Callable[[int], tuple[int, ...]] | None = None,
+        selection: Selection | None = None,
     ) -> None:
         if components is not None and components < 1:
             raise ValueError(f"expected at least one component, found {components=}")
-        super().__init__(institutions, start, choose=choose)
+        super().__init__(institutions, start, selection=selection)
         self.tau, self.components, self.literal = tau, components, literal
         self.previous = {name: tensor.clone() for name, tensor in start.items()}
         """The model a round before."""

@@ -28,3 +28,13 @@ class Strategy(Protocol):
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a `state`."""
+
+
+class EndingStrategy(Strategy, Protocol):
+    """A server that ends when it has converged, with a result."""
+
+    def finished(self) -> bool:
+        """Whether no further round is needed."""
+
+    def published(self) -> dict[str, NDArray[Any]]:
+        """What every institution learns of the result beside the last messages."""

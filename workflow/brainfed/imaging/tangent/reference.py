@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.link import TOGETHER, Link
 from brainfed.federation.sharing import EVERY, record_downloads, record_help, record_uploads
 from brainfed.imaging.tangent.symmetric import from_triangles, spectral
 
@@ -57,6 +58,12 @@ def log_sum(logarithms: Triangles) -> LogSum:
     return LogSum(logarithms.sum(axis=0, dtype=np.float64), len(logarithms))
 
 
+def total_of(found: LogSum, link: Link) -> LogSum:
+    """The sum over the subjects of all institutions that `link` reaches."""
+    total = link.total({"log-covariance-sum": found.total, "summed-subjects": np.array(found.subjects)})
+    return LogSum(total["log-covariance-sum"], int(total["summed-subjects"]))
+
+
 def tangent_ledger(regions: int) -> Ledger:
     """Empty ledger for references of this number of regions."""
     return Ledger(CROSSES, {"regions": regions, "other-regions": regions}, "features")
@@ -68,6 +75,7 @@ def whitening_of_fold(
     training: BoolArray,
     reference: Literal["institution", "training"],
     ledger: Ledger,
+    link: Link = TOGETHER,
 ) -> dict[str, Float64]:
     """(R, R) inverse square root of the reference of every institution, fitted on training subjects.
 
@@ -80,6 +88,7 @@ def whitening_of_fold(
         training: (n,) mask.
         reference: the group whose mean an institution uses.
         ledger: of `tangent_ledger`; takes the crossings.
+        link: to institutions whose subjects are not here.
 
     Raises:
         ValueError: there is no training subject.
@@ -99,7 +108,7 @@ def whitening_of_fold(
     else:
         helped = {code: size for code, size in sizes.items() if code not in fitted}
         record_help(ledger, fitted, helped, _sum_content(ledger))
-    together = _total(sums).whitening
+    together = (total_of(_total(sums), link) if reference == "training" else _total(sums)).whitening
     own = sums if reference == "institution" else {}
     return {name: own[name].whitening if name in own else together for name in names.tolist()}
 

@@ -11,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.link import TOGETHER, Link
 from brainfed.imaging.tangent.covariances import Covariances
-from brainfed.imaging.tangent.reference import log_sum, whitening_of_fold
+from brainfed.imaging.tangent.reference import log_sum, total_of, whitening_of_fold
 from brainfed.imaging.tangent.symmetric import from_triangles, in_blocks, spectral, to_triangles
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 
-def tangent_of_all(found: Covariances, threads: int = 1) -> Float32:
-    """Tangent features (n, R (R + 1) / 2) at the reference of all subjects."""
-    return _rows(found.covariance, [(np.arange(len(found.subjects)), log_sum(found.logarithm).whitening)], threads)
+def tangent_of_all(found: Covariances, threads: int = 1, link: Link = TOGETHER) -> Float32:
+    """Tangent features (n, R (R + 1) / 2) at the reference of all subjects, also of those that `link` reaches."""
+    whitening = total_of(log_sum(found.logarithm), link).whitening
+    return _rows(found.covariance, [(np.arange(len(found.subjects)), whitening)], threads)
 
 
 def tangent_at_identity(found: Covariances) -> Float32:
@@ -37,6 +39,7 @@ def tangent_of_fold(
     reference: Literal["institution", "training"],
     ledger: Ledger,
     threads: int = 1,
+    link: Link = TOGETHER,
 ) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at references that the training subjects of one fold fit.
 
@@ -47,12 +50,13 @@ def tangent_of_fold(
         reference: the group of the reference: the training subjects of the own institution, or of all.
         ledger: of `tangent_ledger`; takes the crossings.
         threads: subjects that are computed side by side.
+        link: to institutions whose subjects are not here.
 
     Raises:
         ValueError: there is no training subject.
     """
     where = np.asarray(institution)
-    whitening = whitening_of_fold(found.logarithm, institution, training, reference, ledger)
+    whitening = whitening_of_fold(found.logarithm, institution, training, reference, ledger, link)
     return _rows(
         found.covariance, [(np.flatnonzero(where == name), matrix) for name, matrix in whitening.items()], threads
     )

@@ -21,7 +21,8 @@ MASKS = 32
 
 def foreign_subjects(inputs: InpaintingInputs, institution: int) -> int:
     """Number of training subjects of the other institutions."""
-    return int(inputs.fitted.sum()) - len(inputs.members(institution))
+    everybody = inputs.link.total({"training-subjects": inputs.fitted.sum()})["training-subjects"]
+    return int(everybody) - len(inputs.members(institution))
 
 
 def hidden_and_visible(row: IntArray, column: IntArray, is_visible: NDArray[np.bool_]) -> NDArray[np.int64]:

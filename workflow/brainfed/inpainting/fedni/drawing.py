@@ -81,7 +81,7 @@ class TrainedFedNI:
                 continue
             place = np.searchsorted(institution.members, parents[own])
             rows = embedding[torch.from_numpy(place).to(embedding.device)]
-            made = generator.generate(rows, self._noise(parents[own]).to(rows))
+            made = generator.generate(rows, self._noise(institution.number, place).to(rows))
             features[own] = institution.scaling.undo(made.double().cpu().numpy())
             if generator.predicts_phenotypes:
                 predicted = generator.phenotypes(made).double().cpu().numpy()
@@ -91,12 +91,15 @@ class TrainedFedNI:
                     age[own] = predicted[:, -1] * institution.age_sd + institution.age_mean
         return Generated(features, sex, age)
 
-    def _noise(self, parents: IntArray) -> Tensor:
-        """(g, 4) from one stream a parent, so that the number of one parent's nodes changes no other's."""
+    def _noise(self, institution: int, places: IntArray) -> Tensor:
+        """(g, 4) for parents at these places (g,) of an institution.
+
+        From one stream a parent, so that the number of one parent's nodes changes no other's.
+        """
         drawn = [
-            normal(self._inputs.streams, (int(count), NOISE), "drawn-nodes", self._inputs.part, int(parent))
-            for parent, count in zip(*np.unique(parents, return_counts=True), strict=True)
+            normal(self._inputs.streams, (int(count), NOISE), "drawn-nodes", self._inputs.part, institution, int(place))
+            for place, count in zip(*np.unique(places, return_counts=True), strict=True)
         ]
-        noise = torch.empty(len(parents), NOISE)
-        noise[torch.from_numpy(np.argsort(parents, kind="stable"))] = torch.cat(drawn)
+        noise = torch.empty(len(places), NOISE)
+        noise[torch.from_numpy(np.argsort(places, kind="stable"))] = torch.cat(drawn)
         return noise

@@ -15,6 +15,8 @@ def _normal(name: str, axis: str) -> dict[str, tuple[str, ...]]:
     return {f"{name}.{part}": (axis,) for part in ("weight", "bias", "running_mean", "running_var")}
 
 
+SIZE_TENSORS: Mapping[str, tuple[str, ...]] = {"training-subjects": ()}
+"""Sizes of institutions: no subject has more missing neighbours than there are foreign subjects."""
 GENERATOR_TENSORS: Mapping[str, tuple[str, ...]] = {
     **_layer("encoder_0", "features", "encoder-0"),
     **_layer("encoder_1", "encoder-0", "encoder-1"),
@@ -40,7 +42,7 @@ def shared_tensors(settings: InpaintingSettings) -> dict[str, tuple[str, ...]]:
     """Tensors that may cross under these settings (FedNI Fig. 3): name -> axes."""
     generator = GENERATOR_TENSORS if settings.federated in ("generator", "both") else {}
     discriminator = DISCRIMINATOR_TENSORS if settings.federated in ("discriminator", "both") else {}
-    return {**generator, **discriminator}
+    return {**SIZE_TENSORS, **generator, **discriminator}
 
 
 def wire_name(name: str) -> str:

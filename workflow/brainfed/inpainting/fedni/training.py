@@ -36,7 +36,7 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
     """
     clients = InpaintingClients(inputs, settings, run)
     wire = wire_of(clients, inputs)
-    strategy = FedAvg(clients.institutions, clients.start())
+    strategy = inputs.link.server(FedAvg(clients.institutions, clients.start()), settings.rounds)
     federate(
         clients,
         strategy,
@@ -68,11 +68,9 @@ def wire_of(clients: InpaintingClients, inputs: InpaintingInputs) -> Wire:
     """The wire of the settings' shared tensors, with noise on weights."""
     fold = -1 if inputs.part == "all" else int(inputs.part.removeprefix("fold-"))
     axes = _axes(inputs.features.shape[1], clients.generators.modules[0])
-    return Wire(
-        Ledger(shared_tensors(clients.settings), axes, "inpainting"),
-        {institution.number: len(institution.members) for institution in clients.members},
-        WeightNoise(clients.settings.noise, inputs.streams, (fold,)),
-    )
+    sizes = {institution.number: len(institution.members) for institution in clients.members}
+    noise = WeightNoise(clients.settings.noise, inputs.streams, (fold,))
+    return Wire(Ledger(shared_tensors(clients.settings), axes, "inpainting"), sizes, noise, reported=sizes)
 
 
 def _axes(features: int, generator: Generator) -> dict[str, int]:

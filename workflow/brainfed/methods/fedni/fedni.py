@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS
-from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS
+from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import CHOICE_TENSORS, MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
 from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings
@@ -21,7 +21,7 @@ FEDNI = Inpainter(
     settings=InpaintingSettings,
     train="brainfed.inpainting.fedni.training:train",
     load="brainfed.inpainting.fedni.drawing:load",
-    shared_tensors={**GENERATOR_TENSORS, **DISCRIMINATOR_TENSORS},
+    shared_tensors={**SIZE_TENSORS, **GENERATOR_TENSORS, **DISCRIMINATOR_TENSORS},
 )
 
 METHOD = Method(

@@ -11,6 +11,7 @@ from torch import Tensor
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.engines.private.training import PrivateTraining, Server, train_private
 from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
+from brainfed.engines.stacked.crossings import sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.sharing import record_downloads, record_help, record_pools, record_uploads
@@ -119,7 +120,7 @@ class SeriesTraining:
                 pools = [np.arange(len(self.inputs.subjects))]
             else:
                 means += self.inputs.folds * np.arange(len(members))[:, None]
-            adjacencies = mean_adjacencies(self.inputs, pools)
+            adjacencies = mean_adjacencies(self.inputs, pools, self.inputs.link)
             windows = SeriesWindows(self.inputs, members, self.settings.window, means, adjacencies)
         return PrivateCohort.of(self.inputs, members, windows.arguments, windows.windows_of)
 
@@ -138,7 +139,7 @@ class SeriesTraining:
 
     def record_crossings(self, ledger: Ledger) -> None:
         """Record the series of a pooled training, and the sums of a shared adjacency, in the first fold."""
-        sizes = dict(enumerate(np.bincount(self.inputs.institution).tolist()))
+        sizes = sizes_of(self.inputs.institution)
         if self.method.topology == "central":
             lengths = np.bincount(self.inputs.institution, self.inputs.lengths).astype(int)
             series, entry = self.inputs.regions, self.inputs.series.itemsize

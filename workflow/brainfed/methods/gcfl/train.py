@@ -6,7 +6,7 @@ from functools import partial
 from torch import Tensor
 
 from brainfed.engines.graphs.training import GraphTraining, Server, train_graphs
-from brainfed.federation.selection import choose
+from brainfed.federation.selection import Selection
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.federation.strategies.gcfl import GCFL
 from brainfed.federation.strategies.similarity import GradientNorms, Similarity, UpdateCosine
@@ -33,9 +33,8 @@ def train_fedavg(inputs: GraphInputs, settings: FedAvgGINSettings, run: Run) -> 
     """Average the convolutions of all institutions."""
 
     def server(institutions: tuple[int, ...], start: Mapping[str, Tensor]) -> FedAvg:
-        count, streams = len(institutions), inputs.streams
-        drawn = partial(choose, count, settings.fraction, streams)
-        return FedAvg(institutions, start, settings.weighting, drawn)
+        selection = Selection(len(institutions), settings.fraction, inputs.streams)
+        return FedAvg(institutions, start, settings.weighting, selection)
 
     return train_graphs(_training(FEDAVG_GIN, inputs, settings, run, server))
 

@@ -60,14 +60,19 @@ def designs(
         rows.append(own)
         masks.append(inputs.training(fold)[member.nodes])
     seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
-    subjects = {code: len(member.nodes) for code, member in enumerate(found)}
+    subjects = {code: len(member.nodes) for code, member in enumerate(found) if len(member.nodes)}
     _record(ledger, {code: subjects[code] for code in seen}, subjects, features.shape[1], standardise)
-    count = sum(seen.values())
+    own_sums = {"training-subjects": np.array(sum(seen.values()))}
     if standardise == "none":
-        mean = torch.stack([rows[code][masks[code]].double().sum(dim=0) for code in seen]).sum(dim=0) / count
+        sums = [rows[code][masks[code]].double().sum(dim=0) for code in seen]
+        own_sums["feature-sum"] = torch.stack(sums).sum(dim=0).cpu().numpy()
+    total = inputs.link.total(own_sums)
+    count = int(total["training-subjects"])
+    if standardise == "none":
+        mean = torch.from_numpy(total["feature-sum"] / count)
         rows = [own - mean.to(own) for own in rows]
-    squares = sum(float(rows[code][masks[code]].double().square().sum()) for code in seen)
-    norm = (squares / count) ** 0.5 or 1.0
+    squares = np.array(sum(float(rows[code][masks[code]].double().square().sum()) for code in seen))
+    norm = (float(inputs.link.total({"squared-norm": squares})["squared-norm"]) / count) ** 0.5 or 1.0
     parts = zip(found, masks, rows, units, strict=True)
     return tuple(Design(member.nodes, mask, own / norm, norm * unit) for member, mask, own, unit in parts)
 

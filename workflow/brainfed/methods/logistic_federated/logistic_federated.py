@@ -56,6 +56,7 @@ SUMS_TENSORS = {
     "margin-sum": ("models",),
     "squared-margin-sum": ("models",),
     "feature-margin-sum": ("models", "features"),
+    "class-counts": ("models",),
     "inner-count": ("inner-models",),
     "inner-weight": ("inner-models", "features"),
     "inner-bias": ("inner-models",),

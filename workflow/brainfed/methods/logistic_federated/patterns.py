@@ -1,14 +1,15 @@
 """Patterns of federated logistic regression (Haufe et al. 2014, eq. 6), from one more sum over institutions.
 
 The rows x of the training subjects have mean 0 over all institutions. Of the scores m = x'w an institution sends the
-sums of m and m^2, and that of m x in the units of its own features. With the totals over N subjects
+sums of m and m^2, that of m x in the units of its own features, and its numbers of subjects by class. With the totals
+over N subjects
 
     A = sum m x / (N sd(m)),        sd(m)^2 = sum m^2 / N - (sum m / N)^2
 
 is the change of every feature, without differences between institutions, for one standard deviation of the score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -36,18 +37,15 @@ def margin_sums(design: Design, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]
     return scores.sum(dim=0), scores.square().sum(dim=0), (scores.T @ rows) * design.unit
 
 
-def haufe_patterns(
-    sums: Sequence[tuple[Tensor, Tensor, Tensor]], count: int, positives: Sequence[int]
-) -> NDArray[np.float64]:
+def haufe_patterns(sums: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Patterns (P, d) from the sums of all institutions; 0 of a model without two classes to separate.
 
     Args:
-        sums: of every institution with training subjects.
-        count: number of training subjects.
-        positives: (P,) how many of them have the class of each model. Where none or all have it, what is left of the
-            score is the optimiser's last step.
+        sums: those of `MARGIN_SUMS`; `training-subjects`, a number; `class-counts` (P,), how many have the class of
+            each model. Where none or all have it, what is left of the score is the optimiser's last step.
     """
-    total, squares, products = (torch.stack(parts).sum(dim=0).cpu().numpy() for parts in zip(*sums, strict=True))
+    count, positives = float(sums["training-subjects"]), sums["class-counts"]
+    total, squares, products = (sums[name] for name in MARGIN_SUMS)
     deviation = np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0))
-    learnt = (np.array(positives) > 0) & (np.array(positives) < count) & (deviation > 0)
+    learnt = (positives > 0) & (positives < count) & (deviation > 0)
     return np.where(learnt[:, None], products / (count * np.where(learnt, deviation, 1.0)[:, None]), 0.0)

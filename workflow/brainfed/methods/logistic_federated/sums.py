@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.federation.ledger import Ledger
+from brainfed.federation.link import Arrays
 from brainfed.federation.loop import federate
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.sharing import record_downloads, record_uploads
@@ -59,7 +60,7 @@ class Fitting:
     @property
     def sizes(self) -> dict[int, int]:
         """Institution -> number of its subjects."""
-        return {code: len(design.nodes) for code, design in enumerate(self.designs)}
+        return {code: len(design.nodes) for code, design in enumerate(self.designs) if len(design.nodes)}
 
     @property
     def taking(self) -> tuple[int, ...]:
@@ -70,19 +71,22 @@ class Fitting:
         """Of the models that the members fit; every institution sends its numbers of subjects in their sums."""
         own = {code: self.sizes[code] for code in self.taking}
         record_uploads(self.ledger, own, {f"{prefix}count": ((members[0].kept.shape[1],), 8)})
-        counts = torch.stack([member.kept.double().sum(dim=0) for member in members]).sum(dim=0)
+        here = torch.stack([member.kept.double().sum(dim=0) for member in members]).sum(dim=0)
+        total = self.inputs.link.total({"count": here.cpu().numpy()})["count"]
+        counts = torch.from_numpy(np.array(total)).to(here)
         rows, rounds = members[0].rows, self.settings.max_rounds
         return Objective(counts, rows.shape[1], CURVATURE, tolerance, rounds, rows.dtype, prefix)
 
-    def run_rounds(self, clients: LogisticClients, server: QuasiNewton | PenaltyPath) -> int:
-        """Run rounds until the server has finished; their number."""
+    def run_rounds(self, clients: LogisticClients, strategy: QuasiNewton | PenaltyPath) -> Arrays:
+        """Run rounds until the server has finished; what it publishes."""
+        server = self.inputs.link.ending_server(strategy, self.settings.max_rounds)
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
         checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
         most = self.settings.max_rounds
         federate(clients, server, wire, most, checkpoint, lambda *_: None, finished=server.finished)
         if not server.finished():
             logger.warning("fold %d: not converged after %d rounds; raise `max_rounds`", self.fold + 1, most)
-        return server.rounds
+        return server.published()
 
 
 def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: Run) -> Outcome:
@@ -127,7 +131,7 @@ def _choose(fitting: Fitting) -> tuple[list[float], int]:
     """The cost of each class, and the number of rounds; the first cost with too few subjects for inner folds."""
     costs, classes = fitting.settings.costs, fitting.classes
     parts = [_inner_folds(fitting, code) for code in range(len(fitting.designs))]
-    count = max(int(part.max(initial=0)) for part in parts) + 1
+    count = fitting.inputs.link.largest(max(int(part.max(initial=0)) for part in parts)) + 1
     if len(costs) == 1 or count == 1:
         return [costs[0]] * len(classes), 0
     groups, held_out = (grid.ravel() for grid in np.meshgrid(range(len(classes)), range(count), indexing="ij"))
@@ -136,8 +140,8 @@ def _choose(fitting: Fitting) -> tuple[list[float], int]:
     members = [_member(fitting, code, target, part[:, None] == held_out) for code, part in enumerate(parts)]
     objective = fitting.objective(members, INNER_TOLERANCE, INNER)
     path = PenaltyPath(fitting.taking, objective, costs, torch.from_numpy(groups).to(members[0].rows.device))
-    rounds = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
-    return path.chosen(), rounds
+    found = fitting.run_rounds(LogisticClients(members, fitting.taking, INNER), path)
+    return found["chosen"].tolist(), int(found["rounds"])
 
 
 def _inner_folds(fitting: Fitting, code: int) -> IntArray:
@@ -160,7 +164,7 @@ def _fit(fitting: Fitting, costs: Sequence[float]) -> tuple[LogisticClients, int
     objective = fitting.objective(members, fitting.settings.tolerance, "")
     penalties = 1 / (torch.tensor(costs).to(objective.counts) * objective.counts.clamp(min=1))
     clients = LogisticClients(members, fitting.taking)
-    rounds = fitting.run_rounds(clients, QuasiNewton(fitting.taking, objective, penalties))
+    rounds = int(fitting.run_rounds(clients, QuasiNewton(fitting.taking, objective, penalties))["rounds"])
     unseen = {code: size for code, size in fitting.sizes.items() if code not in fitting.taking}
     itemsize, shape = clients.weight.element_size(), tuple(clients.weight.shape)
     record_downloads(ledger, unseen, {"weight": (shape, itemsize), "bias": (shape[:1], itemsize)})
@@ -181,15 +185,18 @@ def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bo
 
 @torch.no_grad()
 def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]:
-    """(P, d) patterns of the models, from one message of every institution with training subjects.
-
-    The first gradient of the bias, -sum(target - 1/2), gave the server the number of subjects of each class.
-    """
-    sums = [margin_sums(fitting.designs[code], clients.weight) for code in fitting.taking]
-    content = {name: (tuple(part.shape), 8) for name, part in zip(MARGIN_SUMS, sums[0], strict=True)}
-    record_uploads(fitting.ledger, {code: fitting.sizes[code] for code in fitting.taking}, content)
+    """(P, d) patterns of the models, from one message of every institution with training subjects."""
+    parts = [margin_sums(fitting.designs[code], clients.weight) for code in fitting.taking]
     labels = fitting.inputs.labels[fitting.fold, fitting.inputs.training(fitting.fold)]
-    return haufe_patterns(sums, len(labels), [int((labels == code).sum()) for code in fitting.classes])
+    here = {
+        name: torch.stack(sums).sum(dim=0).cpu().numpy()
+        for name, sums in zip(MARGIN_SUMS, zip(*parts, strict=True), strict=True)
+    }
+    here |= {"class-counts": np.array([(labels == code).sum() for code in fitting.classes], dtype=np.float64)}
+    here |= {"training-subjects": np.array(len(labels), dtype=np.float64)}
+    content = {name: (part.shape, 8) for name, part in here.items() if name != "training-subjects"}
+    record_uploads(fitting.ledger, {code: fitting.sizes[code] for code in fitting.taking}, content)
+    return haufe_patterns(fitting.inputs.link.total(here))
 
 
 @torch.no_grad()

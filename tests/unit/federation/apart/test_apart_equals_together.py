@@ -1,0 +1,159 @@
+"""Institutions that are apart find what a simulation finds: the same scores, and the same ledger."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from apart_sites import only_graphs, only_nodes, only_series, trained_apart
+from brainfed.federation.link import TOGETHER
+from brainfed.imaging.tangent.covariances import Covariances
+from brainfed.imaging.tangent.reference import tangent_ledger
+from brainfed.imaging.tangent.vectors import tangent_of_all, tangent_of_fold
+from brainfed.inpainting.fedni import drawing
+from brainfed.inpainting.fedni import training as generator_training
+from brainfed.inpainting.fusing.fuse import fuse
+from brainfed.inpainting.settings import FusingSettings, InpaintingSettings
+from brainfed.methods.fedni.fedni import FedNISettings
+from brainfed.methods.fedni.train import train as train_fedni
+from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.train import train_fedtangent, train_ridge_federated
+from brainfed.methods.fglbc.fglbc import FGLBCSettings
+from brainfed.methods.fglbc.train import train_fglbc
+from brainfed.methods.gcfl.gcfl import GCFLSettings
+from brainfed.methods.gcfl.train import train_gcfl
+from brainfed.methods.gcn.fedgcn import FedGCNSettings
+from brainfed.methods.gcn.train import train_fedgcn
+from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.logistic_federated.train import train as train_logistic
+from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
+from brainfed.runtime.jobs.run import Run
+from brainfed.samples.reading.people import Phenotypes
+from graph_cohort import graph_inputs
+from inpainting_inputs import inpainting_inputs
+from method_inputs import method_inputs
+from series_cohort import series_inputs, tiny
+
+TOLERANCE = 1e-6
+CLUSTERS = {"rounds": 5, "first_cut": 2, "eps1": 10.0, "eps2": 0.0}
+NODES = {
+    "fedmlp": (train_fedmlp, FedMLPSettings(rounds=3)),
+    "fedmlp in batches": (train_fedmlp, FedMLPSettings(rounds=3, batch=4, weighting="subjects")),
+    "fedmlp, some sites": (train_fedmlp, FedMLPSettings(rounds=4, fraction=0.6)),
+    "fedgcn": (train_fedgcn, FedGCNSettings(rounds=3)),
+    "ridge-federated": (train_ridge_federated, FederatedRidgeSettings()),
+    "ridge-federated, one penalty": (train_ridge_federated, FederatedRidgeSettings(alphas=(1.0,))),
+    "fedtangent": (train_fedtangent, FederatedRidgeSettings(zscore=False)),
+    "logistic-federated": (train_logistic, FederatedLogisticSettings()),
+    "logistic-federated, raw": (train_logistic, FederatedLogisticSettings(standardise="none")),
+}
+GRAPHS = {
+    "gcfl": GCFLSettings(**CLUSTERS),
+    "gcfl+": GCFLSettings(**CLUSTERS, similarity="gradient_norms", sequence=2),
+}
+SERIES = {
+    "fglbc": FGLBCSettings(**tiny(FGLBCSettings), rounds=2),
+    "fglbc, one graph": FGLBCSettings(**tiny(FGLBCSettings), rounds=2, adjacency="cohort_mean", privacy="none"),
+}
+
+
+def check(train, inputs, only):
+    """Scores, patterns and ledgers of sites apart against those of the simulation; the sites' outcomes."""
+    expected = train(inputs)
+    found, threads = trained_apart(train, inputs, only)
+    for code, outcome in found.items():
+        own = inputs.members(code)
+        np.testing.assert_allclose(outcome.scores, expected.scores[:, own], rtol=0, atol=TOLERANCE)
+        if expected.patterns is not None:
+            np.testing.assert_allclose(outcome.patterns, expected.patterns, rtol=0, atol=TOLERANCE)
+    assert added([outcome.crossings for outcome in found.values()]) == added([expected.crossings])
+    return expected, found, threads
+
+
+def added(ledgers):
+    """(name, direction) -> tensors and bytes of several ledgers."""
+    sums = {}
+    for row in (row for rows in ledgers for row in rows):
+        held = sums.setdefault((row["name"], row["direction"]), np.zeros(2, dtype=np.int64))
+        held += [row["tensors"], row["bytes"]]
+    return {key: tuple(held.tolist()) for key, held in sums.items()}
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", NODES)
+def test_methods_on_features_and_population_graphs(name, precision):
+    train, settings = NODES[name]
+    inputs = method_inputs(60, 30, folds=3)
+    check(lambda held: train(held, settings, Run(precision=precision)), inputs, only_nodes)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_clusters_of_sites(name):
+    check(lambda held: train_gcfl(held, GRAPHS[name], Run()), graph_inputs(folds=3), only_graphs)
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_private_training_on_series_spends_the_same(name):
+    inputs = series_inputs(folds=3)
+    expected, found, _ = check(lambda held: train_fglbc(held, SERIES[name], Run()), inputs, only_series)
+    spent = [row for outcome in found.values() for row in outcome.privacy]
+    assert sorted(spent, key=lambda row: (row["institution"], row["fold"])) == list(expected.privacy)
+
+
+def test_a_generator_its_nodes_and_the_classifier_on_them():
+    """FedNI needs every step: federated generator, nodes drawn at home, fused graphs, federated classifier."""
+    generated = inpainting_inputs(dimensions=30)
+    held = method_inputs(60, 30, folds=3)
+    people = {name: getattr(generated, name) for name in ("sex", "age")}
+    known = Phenotypes(site=generated.institution, mean_fd=held.phenotypes.mean_fd, **people)
+    inputs = replace(held, features=(generated.features,), graphs=(generated.graph,), phenotypes=known)
+
+    def train(held):
+        own = np.array([generated.subjects.index(subject) for subject in held.subjects])
+        arrays = {name: getattr(generated, name)[own] for name in ("features", "site", "sex", "age", "fitted")}
+        shared = {name: getattr(held, name) for name in ("subjects", "institutions", "institution", "link")}
+        nodes = replace(generated, graph=held.graphs[0], **arrays, **shared)
+        settings = InpaintingSettings(rounds=2, local_epochs=2)
+        trained = generator_training.train(nodes, settings, Run())
+        loaded = drawing.load(nodes, settings, SimpleNamespace(arrays=trained.arrays), Run())
+        fused = fuse(nodes, loaded, FusingSettings(), 3)
+        outcome = train_fedni(replace(held, fused=(fused,)), FedNISettings(rounds=2), Run())
+        return replace(outcome, crossings=(*trained.crossings, *outcome.crossings))
+
+    check(train, inputs, only_nodes)
+
+
+@pytest.mark.parametrize("reference", ["all", "training"])
+def test_tangent_features_at_a_reference_of_all_sites(reference):
+    inputs = method_inputs(30, 5)
+    drawn = np.random.default_rng(3).standard_normal((30, 40, 4))
+    covariance = np.array([np.cov(each.T)[np.triu_indices(4)] for each in drawn], dtype=np.float32)
+    everybody = Covariances(inputs.subjects, tuple("abcd"), covariance, covariance / 7)
+
+    def features(held):
+        own = np.array([inputs.subjects.index(subject) for subject in held.subjects])
+        parts = {name: getattr(everybody, name)[own] for name in ("covariance", "logarithm")}
+        found = replace(everybody, subjects=held.subjects, **parts)
+        if reference == "all":
+            return tangent_of_all(found, link=held.link)
+        names = [held.institutions[code] for code in held.institution]
+        return tangent_of_fold(found, names, held.training(0), "training", tangent_ledger(4), link=held.link)
+
+    assert inputs.link is TOGETHER
+    expected = features(inputs)
+    found, _ = trained_apart(features, inputs, only_nodes)
+    for code, rows in found.items():
+        np.testing.assert_allclose(rows, expected[inputs.members(code)], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_all_that_leaves_a_site_is_declared(name):
+    train, settings = NODES[name]
+    expected, _, threads = check(lambda held: train(held, settings, Run()), method_inputs(60, 30, folds=3), only_nodes)
+    declared = {row["name"] for row in expected.crossings}
+    sent = {
+        tensor for asked in threads.asked.values() for each in asked if each.kind != "open" for tensor in each.tensors
+    }
+    assert sent and sent <= declared

@@ -1,0 +1,200 @@
+"""The coordinator: it waits until all institutions ask the same, and answers.
+
+It needs no data, no networks and no code of a method. All that it keeps is in `state`, so that one that was killed goes
+on; what an institution asks a second time has the same answer.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.federation.apart.exchange import ANSWER, LARGEST, LEAVE, OPEN, REPLY, TOTAL
+from brainfed.federation.apart.packet import Packet, arrays_digest
+from brainfed.federation.apart.recipes import Recipe
+from brainfed.federation.apart.session import Arrays, Session
+from brainfed.runtime.errors import UserError
+
+STATED = ("strategy", "settings", "tensors", "rounds")
+"""What all institutions must state alike when they open a training."""
+
+
+class Coordinator:
+    """Answers the requests of all institutions.
+
+    Args:
+        names: institution -> name.
+        least: fewest institutions of a round, where the strategy can do without some.
+
+    Attributes:
+        rounds: number of rounds and sums that have ended.
+    """
+
+    def __init__(self, names: Mapping[int, str], least: int | None = None) -> None:
+        self.names, self.least = dict(names), len(names) if least is None else least
+        self.sessions: dict[str, Session] = {}
+        self.totals: dict[str, Arrays] = {}
+        self.numbers: dict[str, int] = {}
+        self.rounds = 0
+
+    def answers(self, requests: Mapping[int, Packet], *, late: bool = False) -> dict[int, Packet]:
+        """Answers to those requests that can be answered now; the others wait.
+
+        Args:
+            requests: institution -> what it waits for.
+            late: whether the time for the others has passed.
+
+        Raises:
+            UserError: institutions ask different things, or send what cannot be aggregated.
+        """
+        found = {code: self._again(code, request) for code, request in requests.items()}
+        answered = {code: packet for code, packet in found.items() if packet is not None}
+        waiting = {code: request for code, request in requests.items() if code not in answered}
+        if answered or not waiting:
+            return answered
+        if len(waiting) == len(self.names):
+            self._require_one_key(waiting)
+            return self._together(waiting)
+        return self._without_some(waiting) if late else {}
+
+    def missing(self, requests: Mapping[int, Packet]) -> list[str]:
+        """Names of the institutions without a request."""
+        return [name for code, name in self.names.items() if code not in requests]
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """JSON values and arrays, for `load`."""
+        about: dict[str, Any] = {"numbers": self.numbers, "rounds": self.rounds, "sessions": {}}
+        arrays: Arrays = {}
+        for key, session in self.sessions.items():
+            about["sessions"][key], held = session.state()
+            arrays |= {f"session/{key}//{name}": array for name, array in held.items()}
+        for key, total in self.totals.items():
+            arrays |= {f"total/{key}//{name}": array for name, array in total.items()}
+        return about, arrays
+
+    def load(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Copy a `state`."""
+        self.numbers, self.rounds = dict(about["numbers"]), about["rounds"]
+        parts: dict[str, dict[str, Arrays]] = {"session": {}, "total": {}}
+        for name, array in arrays.items():
+            kind, _, rest = name.partition("/")
+            key, _, own = rest.partition("//")
+            parts[kind].setdefault(key, {})[own] = array
+        self.totals = parts["total"]
+        held = parts["session"]
+        self.sessions = {key: Session.restored(each, held.get(key, {})) for key, each in about["sessions"].items()}
+
+    def _again(self, code: int, request: Packet) -> Packet | None:
+        """The answer to a request that no other institution is needed for; None if it must wait."""
+        key = request.about.get("key", "")
+        if request.kind == LEAVE:
+            return Packet(ANSWER)
+        if request.kind == TOTAL and key in self.totals:
+            return Packet(ANSWER, {}, self.totals[key])
+        if request.kind == LARGEST and key in self.numbers:
+            return Packet(ANSWER, {"number": self.numbers[key]})
+        if request.kind not in (OPEN, REPLY) or key not in self.sessions:
+            return None
+        session = self.sessions[key]
+        self._require_member(session, code)
+        if request.kind == OPEN:
+            return session.answer(code, int(request.about["round"]))
+        if session.over or int(request.about["round"]) < session.number:
+            return session.answer(code, -1)
+        return None
+
+    def _together(self, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+        first = next(iter(requests.values()))
+        key = first.about["key"]
+        self.rounds += 1
+        if first.kind == TOTAL:
+            self.totals[key] = _added(requests, self.names)
+            return dict.fromkeys(requests, Packet(ANSWER, {}, self.totals[key]))
+        if first.kind == LARGEST:
+            self.numbers[key] = max(int(request.about["number"]) for request in requests.values())
+            return dict.fromkeys(requests, Packet(ANSWER, {"number": self.numbers[key]}))
+        if first.kind == OPEN:
+            return self._open(key, requests)
+        return self._end_round(self.sessions[key], requests)
+
+    def _open(self, key: str, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+        lead, *others = sorted(requests)
+        stated = {name: requests[lead].about[name] for name in STATED}
+        for code in others:
+            for name in STATED:
+                if requests[code].about[name] != stated[name]:
+                    raise UserError(
+                        f"site {self.names[code]!r}: expected the same {name} as site {self.names[lead]!r}, found "
+                        f"another for {key}; run the same study with the same version of brainfed at all sites."
+                    )
+        tensors = requests[lead].tensors
+        if arrays_digest(tensors) != stated["tensors"]:
+            raise UserError(f"site {self.names[lead]!r}: expected the initial tensors that it states, found others.")
+        recipe = Recipe(stated["strategy"], stated["settings"], tensors)
+        self.sessions[key] = Session(recipe, tuple(sorted(requests)), int(stated["rounds"]))
+        return {
+            code: self.sessions[key].answer(code, int(request.about["round"])) for code, request in requests.items()
+        }
+
+    def _end_round(self, session: Session, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+        session.aggregate(requests, self.names)
+        return {code: session.answer(code, -1) for code in requests}
+
+    def _without_some(self, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+        """End a round without the institutions that are late, where the strategy allows it.
+
+        Raises:
+            UserError: all are needed, or too few have answered.
+        """
+        self._require_one_key(requests)
+        first = next(iter(requests.values()))
+        absent = ", ".join(map(repr, self.missing(requests)))
+        session = self.sessions.get(first.about["key"]) if first.kind == REPLY else None
+        if session is None or session.needs_all:
+            raise UserError(
+                f"{first.about['key']}: expected every site, as this step adds up numbers of all, found none of "
+                f"{absent} in time; start the coordinator again when they are back, it goes on from here."
+            )
+        if len(requests) < self.least:
+            raise UserError(
+                f"{first.about['key']}, round {session.number + 1}: expected at least {self.least} sites in time, "
+                f"found {len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on "
+                "from here."
+            )
+        self.rounds += 1
+        return self._end_round(session, requests)
+
+    def _require_one_key(self, requests: Mapping[int, Packet]) -> None:
+        asked = {code: (request.kind, request.about["key"]) for code, request in requests.items()}
+        if len(set(asked.values())) > 1:
+            stated = "; ".join(f"{self.names[code]!r} at {key} ({kind})" for code, (kind, key) in sorted(asked.items()))
+            raise UserError(
+                f"expected all sites at the same step, found {stated}; the sites' settings or versions differ, or one "
+                "has results of another study: run `brainfed join` anew there with `--fresh`."
+            )
+
+    def _require_member(self, session: Session, code: int) -> None:
+        if code not in session.institutions:
+            raise UserError(
+                f"site {self.names[code]!r}: expected it from the start of the training; it began without it."
+            )
+
+
+def _added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
+    """Sums by name, in the order of the institutions."""
+    found: Arrays = {}
+    for code, request in sorted(requests.items()):
+        for name, array in request.tensors.items():
+            if not np.isfinite(array).all():
+                raise UserError(
+                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
+                    "site's features."
+                )
+            if name in found and found[name].shape != array.shape:
+                raise UserError(
+                    f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
+                    f"{array.shape}; compare the site's atlas and settings with those of the study."
+                )
+            found[name] = found[name] + array if name in found else np.array(array)
+    return found

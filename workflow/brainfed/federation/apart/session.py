@@ -1,0 +1,163 @@
+"""One training at the coordinator: a strategy, the round it waits for, and its last messages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from brainfed.federation.apart.exchange import ANSWER
+from brainfed.federation.apart.home import PUBLISHED, TENSOR
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.recipes import Recipe, made_by
+from brainfed.federation.message import Message
+from brainfed.runtime.errors import UserError
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass
+class Session:
+    """A training between institutions.
+
+    Attributes:
+        recipe: of the strategy.
+        institutions: their codes, ascending.
+        rounds: largest number of rounds.
+        number: the round whose replies come next.
+        replied: institution -> last round in which it replied; -1 before.
+        shapes: name -> shape and type of a reply's tensors, from the first reply.
+    """
+
+    recipe: Recipe
+    institutions: tuple[int, ...]
+    rounds: int
+    number: int = 0
+    replied: dict[int, int] = field(default_factory=dict)
+    shapes: dict[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make the strategy."""
+        self.strategy = made_by(self.recipe, self.institutions)
+        self.replied = {code: self.replied.get(code, -1) for code in self.institutions}
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether a round without one institution would be wrong: sums of all, or clusters of all."""
+        return self.recipe.strategy not in ("fedavg", "similarity-weighted")
+
+    @property
+    def over(self) -> bool:
+        """Whether no further round comes."""
+        return self.number >= self.rounds or self._finished()
+
+    def trains(self, code: int) -> bool:
+        """Whether an institution trains in the next round."""
+        return not self.over and code in self.strategy.choose(self.number)
+
+    def waits(self, code: int) -> bool:
+        """Whether a reply of this institution, trained or not, is missing in the next round."""
+        return not self.over and self.replied[code] < self.number
+
+    def aggregate(self, requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
+        """End a round with these replies; institutions without one are taken as not chosen.
+
+        Raises:
+            UserError: a reply has other tensors, shapes or types than the first one of the training, or a number that
+                is not finite.
+        """
+        replies = {}
+        for code, request in sorted(requests.items()):
+            self.replied[code] = self.number
+            if request.tensors:
+                self._check(request, names[code])
+                replies[code] = _message(request)
+        if not replies:
+            raise UserError(f"round {self.number + 1}: expected replies of the chosen sites, found none of them.")
+        self.strategy.aggregate(self.number, replies)
+        self.number += 1
+
+    def answer(self, code: int, asked: int) -> Packet:
+        """The last messages to an institution that asks for round `asked`.
+
+        One that was cut off before it had the answer to its last reply is told to train that round again: its reply is
+        not needed, but the state that comes of it is.
+        """
+        if asked == self.replied[code] < self.number:
+            return Packet(ANSWER, {"round": asked, "trains": True, "finished": False})
+        about = {"round": self.number, "trains": self.trains(code), "finished": self._finished()}
+        message = self.strategy.broadcast(self.number).get(code)
+        tensors: Arrays = {} if message is None else _arrays(message)
+        if self.over:
+            tensors |= {f"{PUBLISHED}{name}": array for name, array in self._published().items()}
+        return Packet(ANSWER, about, tensors)
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """JSON values and arrays, for `restored`."""
+        about = {
+            "strategy": self.recipe.strategy,
+            "settings": dict(self.recipe.settings),
+            "institutions": list(self.institutions),
+            "rounds": self.rounds,
+            "number": self.number,
+            "replied": {str(code): last for code, last in self.replied.items()},
+            "shapes": {name: [list(shape), kind] for name, (shape, kind) in self.shapes.items()},
+        }
+        arrays = {f"recipe/{name}": array for name, array in self.recipe.tensors.items()}
+        return about, arrays | {f"state/{name}": array for name, array in self.strategy.state().items()}
+
+    @classmethod
+    def restored(cls, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Session":
+        """From a `state`."""
+        found = cls(
+            Recipe(about["strategy"], about["settings"], _below("recipe/", arrays)),
+            tuple(about["institutions"]),
+            about["rounds"],
+            about["number"],
+            {int(code): last for code, last in about["replied"].items()},
+            {name: (tuple(shape), kind) for name, (shape, kind) in about["shapes"].items()},
+        )
+        found.strategy.load(_below("state/", arrays))
+        return found
+
+    def _finished(self) -> bool:
+        finished = getattr(self.strategy, "finished", None)
+        return bool(finished()) if finished else False
+
+    def _published(self) -> Arrays:
+        published = getattr(self.strategy, "published", None)
+        return dict(published()) if published else {}
+
+    def _check(self, request: Packet, name: str) -> None:
+        found = {key: (tuple(array.shape), array.dtype.str) for key, array in request.tensors.items()}
+        # Losses of held-out subjects and products come in turn under one strategy.
+        for key, (shape, kind) in found.items():
+            expected = self.shapes.setdefault(key, (shape, kind))
+            if expected != (shape, kind):
+                raise UserError(
+                    f"site {name!r}, round {self.number + 1}: expected {key} of shape {expected[0]} and type "
+                    f"{expected[1]}, found shape {shape} and type {kind}; compare the site's version and settings with "
+                    "those of the study."
+                )
+        for key, array in request.tensors.items():
+            if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+                raise UserError(
+                    f"site {name!r}, round {self.number + 1}: expected finite numbers in {key}, found NaN or infinite "
+                    "ones; look at the site's features and lower learning_rate. The state before this round is kept."
+                )
+
+
+def _message(request: Packet) -> Message:
+    tensors = {name: torch.from_numpy(np.array(array)) for name, array in request.tensors.items()}
+    samples = torch.tensor(request.about["samples"], dtype=torch.int64)
+    return Message(tensors, samples, frozenset(request.about["plain"]))
+
+
+def _arrays(message: Message) -> Arrays:
+    return {f"{TENSOR}{name}": tensor.detach().cpu().numpy() for name, tensor in message.tensors.items()}
+
+
+def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

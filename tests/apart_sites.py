@@ -6,10 +6,10 @@ from queue import Queue
 
 import numpy as np
 
+from brainfed.deployment.at_home import at_home
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.home import Home
 from brainfed.graphs.graph import Graph
-from brainfed.samples.at_home import at_home
 from brainfed.samples.reading.people import Phenotypes
 
 WAIT = 120

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 # Linear baselines start twice as fast without torch.
 if TYPE_CHECKING:
+    from brainfed.federation.pace import Pace
     from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
 
 Arrays = dict[str, NDArray[Any]]
@@ -28,6 +29,9 @@ class Link(Protocol):
 
     def ending_server(self, strategy: "EndingStrategy", rounds: int) -> "EndingStrategy":
         """The same for a strategy that ends when it has converged and publishes a result."""
+
+    def pace(self, usual: "Pace") -> "Pace":
+        """The interval between checkpoints, `usual` where all institutions share a process."""
 
     def total(self, parts: Mapping[str, NDArray[Any]]) -> Arrays:
         """Sums over all processes of the federation, by name; what this process gives may cross as it is."""
@@ -50,6 +54,10 @@ class Together:
         """The strategy."""
         del rounds
         return strategy
+
+    def pace(self, usual: "Pace") -> "Pace":
+        """The usual one."""
+        return usual
 
     def total(self, parts: Mapping[str, NDArray[Any]]) -> Arrays:
         """The parts, which are those of all institutions."""

@@ -106,18 +106,21 @@ def record_help(ledger: Ledger, helpers: Mapping[int, int], helped: Mapping[int,
         _record(ledger, content, "download", institution, subjects, times=len(helpers))
 
 
-def of_institutions(rows: Iterable[Mapping[str, Any]], sizes: Mapping[int, int]) -> tuple[dict[str, int | str], ...]:
+def of_institutions(
+    rows: Iterable[Mapping[str, Any]], sizes: Mapping[int, int], *, apart: bool = False
+) -> tuple[dict[str, int | str], ...]:
     """Rows of a ledger, those of `EVERY` institution recorded anew for each; a single institution sends nothing.
 
     Args:
         rows: of any ledger.
         sizes: institution -> number of subjects, of the split of a run.
+        apart: whether other institutions are outside this run, so that a single one sends to them.
     """
     found: list[dict[str, int | str]] = []
     for row in rows:
         if row["institutions"] != str(EVERY):
             found.append(dict(row))
-        elif len(sizes) > 1:
+        elif apart or len(sizes) > 1:
             found += _recorded_anew(row, sizes)
     return tuple(found)
 

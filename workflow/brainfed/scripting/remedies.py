@@ -33,6 +33,7 @@ REMEDIES: Mapping[str, str] = {
     "fuse_graph": "a smaller `fusing.cap`, or " + FEATURES,
     "score_fidelity": "a smaller `fusing.cap`, or " + FEATURES,
     "train_method": FEATURES + ", smaller `hidden` layers where the method has them, or fewer institutions",
+    "train_kept_method": FEATURES + ", smaller `hidden` layers where the method has them, or fewer institutions",
     "score_experiment": "fewer variants in the experiment, or fewer `split.repeats`",
     "score_institutions": "fewer variants in the experiment, or fewer `split.repeats`",
     "audit_experiment": "fewer variants in the experiment, or fewer `split.repeats`",

@@ -14,6 +14,7 @@ from brainfed.engines.graphs.cohort import GraphCohort
 from brainfed.engines.parameter_names import wire_name
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
+from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.schedule import FederationSettings, Topology
 from brainfed.federation.sharing import record_help, record_pools
@@ -115,7 +116,8 @@ def train_graphs(training: GraphTraining) -> Outcome:
     reported = {place: count for place, count in enumerate(clients.samples[:, 0].tolist()) if count and training.server}
     noise = WeightNoise(schedule.noise, inputs.streams, tuple(range(inputs.folds)))
     wire = Wire(ledger, {place: len(own) for place, own in enumerate(members)}, noise, reported)
-    federate(clients, server, wire, schedule.rounds, training.run.checkpoint, training.run.progress)
+    run, pace = training.run, inputs.link.pace(Pace())
+    federate(clients, server, wire, schedule.rounds, run.checkpoint, run.progress, pace)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
     _score_unseen(inputs, clients, members, scores)
     _record_help(clients, members, ledger)

@@ -158,6 +158,7 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
         np.stack([training_losses(design, fold.members, scores) for scores in every]),
         _patterns(design, clients.weights[0][models, chosen]),
         clients.weights[0][models, chosen].cpu().numpy(),
+        clients.intercepts[models].cpu().numpy(),
     )
 
 

@@ -14,6 +14,7 @@ from brainfed.engines.linear.design import LinearDesign
 from brainfed.engines.linear.scores import margins, training_losses
 from brainfed.engines.linear.task import Curves, FoldTask
 from brainfed.federation.loop import federate
+from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.strategies.krylov import Krylov
 from brainfed.federation.wire import Wire
@@ -33,7 +34,7 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     server = link.ending_server(krylov, most)
     wire = Wire(fold.ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)))
     part = fold.run.checkpoint.part(f"fold-{fold.fold}")
-    federate(clients, server, wire, most, part, fold.progress, finished=server.finished)
+    federate(clients, server, wire, most, part, fold.progress, link.pace(Pace()), finished=server.finished)
     found = server.published()
     if (error := float(found["error"])) > task.tolerance:
         logger.warning(
@@ -49,6 +50,7 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
         np.stack([training_losses(design, fold.members, scores) for scores in every]),
         found["patterns"],
         found["weights"],
+        found["intercepts"],
     )
 
 

@@ -50,12 +50,14 @@ class Curves:
         losses: (T, M) mean squared errors of training subjects after each direction or round.
         patterns: (K, d) of the K models.
         weights: (K, d) of the K models, for the design.
+        intercepts: (K,) of their scores.
     """
 
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
     patterns: NDArray[np.float64]
     weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from brainfed.engines.linear import averaging, conjugate_gradient
 from brainfed.engines.linear.crossings import record_scaling, scaling_axes
 from brainfed.engines.linear.design import LinearDesign
+from brainfed.engines.linear.kept import kept_ridge
 from brainfed.engines.linear.task import Curves, FoldTask, RidgeTask
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inner_folds import INNER_FOLDS
 from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.training_folds import require_training_subjects
 from brainfed.samples.view_scaling import Scaling, fit_scaling
 
@@ -35,6 +37,7 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
         UserError: a fold has no training subject.
     """
     ledger, curves = Ledger(task.shared_tensors), []
+    models: list[FittedModel] = []
     parts = np.full((len(inputs.subjects), _models(inputs), len(inputs.views)), np.nan)
     for fold in range(inputs.folds):
         rows = require_training_subjects(inputs, fold)
@@ -45,6 +48,7 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
         record_scaling(inputs, fold, book)
         curve, found = _of_fold(FoldTask(task, inputs, run, book, fold), scaling)
         curves.append(curve)
+        models += [kept_ridge(scaling, curve)] if run.keeps_models else []
         parts[inputs.tested(fold)] = found[inputs.tested(fold)]
     scores, losses = _joined(inputs, curves)
     counts = {"parameters": _models(inputs) * (inputs.fold_features(0).shape[1] + 1), "rounds": len(scores)}
@@ -60,6 +64,7 @@ def train_ridge(task: RidgeTask, inputs: MethodInputs, run: Run) -> Outcome:
         patterns,
         contributions,
         member_scores=_of_members(inputs, curves),
+        models=tuple(models),
     )
 
 

@@ -14,6 +14,7 @@ from brainfed.engines.private.clients import PrivateClients
 from brainfed.engines.private.cohort import PrivateCohort
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
+from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.schedule import PrivateSchedule
 from brainfed.federation.privacy.spending import spending_row
 from brainfed.federation.privacy.weight_noise import WeightNoise
@@ -117,7 +118,8 @@ def train_private(training: PrivateTraining) -> Outcome:
         {place: len(own) for place, own in enumerate(members)},
         WeightNoise(0.0, inputs.streams, clients.cohort.folds),
     )
-    federate(clients, server, wire, schedule.rounds, training.run.checkpoint, training.run.progress)
+    run, pace = training.run, inputs.link.pace(Pace())
+    federate(clients, server, wire, schedule.rounds, run.checkpoint, run.progress, pace)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)
     if training.topology == "local":
         _score_unseen(inputs, clients, members, scores)

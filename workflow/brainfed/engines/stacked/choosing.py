@@ -135,6 +135,7 @@ def _joined(
         training_loss=losses,
         crossings=crossings,
         member_scores=member_scores,
+        models=(),
     )
 
 

@@ -52,7 +52,9 @@ def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger:
         record_downloads(ledger, helped, model)
 
 
-def crossings_of_files(files: Sequence[Path | str], sizes: Mapping[int, int]) -> tuple[Row, ...]:
+def crossings_of_files(
+    files: Sequence[Path | str], sizes: Mapping[int, int], *, apart: bool = False
+) -> tuple[Row, ...]:
     """Rows that the features or the graph of a run sent between institutions, in the first fold with any.
 
     Features that all splits share name no institution; their rows get those of the run, whatever its method: the
@@ -61,9 +63,10 @@ def crossings_of_files(files: Sequence[Path | str], sizes: Mapping[int, int]) ->
     Args:
         files: of the features or the graph, one for all folds or one a fold.
         sizes: institution -> number of subjects.
+        apart: whether other institutions are outside this run.
     """
     for file in files:
-        rows = of_institutions(read_arrays(file, []).metadata["crossings"], sizes)
+        rows = of_institutions(read_arrays(file, []).metadata["crossings"], sizes, apart=apart)
         if rows:
             return rows
     return ()

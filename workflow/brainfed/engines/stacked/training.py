@@ -17,6 +17,7 @@ from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.stacked.clients import StackedClients
 from brainfed.engines.stacked.crossings import record_help_for_unseen, record_pooling
 from brainfed.engines.stacked.dropout import Dropout
+from brainfed.engines.stacked.kept import kept_stack
 from brainfed.engines.stacked.network import StackedNetwork
 from brainfed.engines.stacked.operations import first_layer_operations
 from brainfed.engines.stacked.propagation import Propagate
@@ -27,6 +28,7 @@ from brainfed.federation.aggregation import Weighting
 from brainfed.federation.attacks.poisoning import Federation, attack_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.loop import federate
+from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.robustness_settings import RobustnessSettings
 from brainfed.federation.schedule import FederationSettings, Topology
@@ -39,6 +41,7 @@ from brainfed.models.classifier import Classifier
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.precision import Precision
 from brainfed.samples.inputs import MethodInputs, Outcome
+from brainfed.samples.kept.fitted_model import FittedModel
 
 Server = Callable[[tuple[int, ...], Mapping[str, Tensor], Weighting, Selection], Strategy]
 """Institutions, the model that they start from, weighting, round -> those that train: as `FedAvg` takes them."""
@@ -127,7 +130,7 @@ def train_rounds(training: Training) -> tuple[Outcome, NDArray[np.float64]]:
     ledger = Ledger(training.shared_tensors, training.axes)
     if training.pooled:
         record_pooling(inputs, ledger)
-    results = _Results.of(inputs, schedule.rounds)
+    results, models = _Results.of(inputs, schedule.rounds), list[FittedModel]()
     stacks = stacks_of_folds(training.module, inputs, training.reading.dtype, pooled=training.pooled)
     for index, folds in enumerate(stacks):
         network = training.network(folds)
@@ -138,6 +141,7 @@ def train_rounds(training: Training) -> tuple[Outcome, NDArray[np.float64]]:
             record_help_for_unseen(network.stack, network.stacks(), book, shared=training.topology == "federated")
         if training.topology == "local":
             score_unseen(inputs, network, training.reading, results.round_scores)
+        models += kept_stack(network, alone=training.topology == "local") if training.run.keeps_models else []
         # Two stacks at once would not fit.
         del network
     parameters = sum(parameter.numel() for parameter in training.module.parameters())
@@ -151,6 +155,7 @@ def train_rounds(training: Training) -> tuple[Outcome, NDArray[np.float64]]:
         counts,
         ledger.rows(),
         member_scores=results.member_scores[-1],
+        models=tuple(models),
     ), results.member_scores
 
 
@@ -167,6 +172,7 @@ def _federated(
         training.schedule.rounds,
         training.run.checkpoint.part(f"folds-{folds[0]}-{folds[-1]}"),
         progress,
+        training.inputs.link.pace(Pace()),
     )
     return clients.curves
 

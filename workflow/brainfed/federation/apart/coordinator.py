@@ -14,6 +14,7 @@ from brainfed.federation.apart.exchange import ANSWER, LARGEST, LEAVE, OPEN, REP
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import Recipe
 from brainfed.federation.apart.session import Arrays, Session
+from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
 
 STATED = ("strategy", "settings", "tensors", "rounds")
@@ -36,7 +37,9 @@ class Coordinator:
         self.sessions: dict[str, Session] = {}
         self.totals: dict[str, Arrays] = {}
         self.numbers: dict[str, int] = {}
+        self.given: dict[str, dict[str, str]] = {}
         self.rounds = 0
+        self._gone: set[int] = set()
 
     def answers(self, requests: Mapping[int, Packet], *, late: bool = False) -> dict[int, Packet]:
         """Answers to those requests that can be answered now; the others wait.
@@ -53,18 +56,22 @@ class Coordinator:
         waiting = {code: request for code, request in requests.items() if code not in answered}
         if answered or not waiting:
             return answered
-        if len(waiting) == len(self.names):
+        if len(waiting) == len(self.names) - len(self._gone):
             self._require_one_key(waiting)
             return self._together(waiting)
         return self._without_some(waiting) if late else {}
 
+    def leave(self, code: int) -> None:
+        """A site has done all that it does with others; nobody waits for it any more."""
+        self._gone.add(code)
+
     def missing(self, requests: Mapping[int, Packet]) -> list[str]:
         """Names of the institutions without a request."""
-        return [name for code, name in self.names.items() if code not in requests]
+        return [name for code, name in self.names.items() if code not in requests and code not in self._gone]
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """JSON values and arrays, for `load`."""
-        about: dict[str, Any] = {"numbers": self.numbers, "rounds": self.rounds, "sessions": {}}
+        about: dict[str, Any] = {"numbers": self.numbers, "given": self.given, "rounds": self.rounds, "sessions": {}}
         arrays: Arrays = {}
         for key, session in self.sessions.items():
             about["sessions"][key], held = session.state()
@@ -75,7 +82,7 @@ class Coordinator:
 
     def load(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Copy a `state`."""
-        self.numbers, self.rounds = dict(about["numbers"]), about["rounds"]
+        self.numbers, self.given, self.rounds = dict(about["numbers"]), dict(about["given"]), about["rounds"]
         parts: dict[str, dict[str, Arrays]] = {"session": {}, "total": {}}
         for name, array in arrays.items():
             kind, _, rest = name.partition("/")
@@ -91,6 +98,12 @@ class Coordinator:
         if request.kind == LEAVE:
             return Packet(ANSWER)
         if request.kind == TOTAL and key in self.totals:
+            if self.given[key][str(code)] != arrays_digest(request.tensors):
+                raise SiteError(
+                    code,
+                    f"site {self.names[code]!r}: expected the numbers that it gave before to {key}, found others; its "
+                    "data or settings have changed since the study began: restore them, or begin a new study.",
+                )
             return Packet(ANSWER, {}, self.totals[key])
         if request.kind == LARGEST and key in self.numbers:
             return Packet(ANSWER, {"number": self.numbers[key]})
@@ -110,6 +123,7 @@ class Coordinator:
         self.rounds += 1
         if first.kind == TOTAL:
             self.totals[key] = _added(requests, self.names)
+            self.given[key] = {str(code): arrays_digest(request.tensors) for code, request in requests.items()}
             return dict.fromkeys(requests, Packet(ANSWER, {}, self.totals[key]))
         if first.kind == LARGEST:
             self.numbers[key] = max(int(request.about["number"]) for request in requests.values())
@@ -124,13 +138,16 @@ class Coordinator:
         for code in others:
             for name in STATED:
                 if requests[code].about[name] != stated[name]:
-                    raise UserError(
+                    raise SiteError(
+                        code,
                         f"site {self.names[code]!r}: expected the same {name} as site {self.names[lead]!r}, found "
-                        f"another for {key}; run the same study with the same version of brainfed at all sites."
+                        f"another for {key}; run the same study with the same version of brainfed at all sites.",
                     )
         tensors = requests[lead].tensors
         if arrays_digest(tensors) != stated["tensors"]:
-            raise UserError(f"site {self.names[lead]!r}: expected the initial tensors that it states, found others.")
+            raise SiteError(
+                lead, f"site {self.names[lead]!r}: expected the initial tensors that it states, found others."
+            )
         recipe = Recipe(stated["strategy"], stated["settings"], tensors)
         self.sessions[key] = Session(recipe, tuple(sorted(requests)), int(stated["rounds"]))
         return {
@@ -171,7 +188,7 @@ class Coordinator:
             stated = "; ".join(f"{self.names[code]!r} at {key} ({kind})" for code, (kind, key) in sorted(asked.items()))
             raise UserError(
                 f"expected all sites at the same step, found {stated}; the sites' settings or versions differ, or one "
-                "has results of another study: run `brainfed join` anew there with `--fresh`."
+                "has results of an earlier study: begin anew there in an empty `results`."
             )
 
     def _require_member(self, session: Session, code: int) -> None:
@@ -187,14 +204,16 @@ def _added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
     for code, request in sorted(requests.items()):
         for name, array in request.tensors.items():
             if not np.isfinite(array).all():
-                raise UserError(
+                raise SiteError(
+                    code,
                     f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
-                    "site's features."
+                    "site's features.",
                 )
             if name in found and found[name].shape != array.shape:
-                raise UserError(
+                raise SiteError(
+                    code,
                     f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
-                    f"{array.shape}; compare the site's atlas and settings with those of the study."
+                    f"{array.shape}; compare the site's atlas and settings with those of the study.",
                 )
             found[name] = found[name] + array if name in found else np.array(array)
     return found

@@ -19,6 +19,7 @@ from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.link import Arrays
 from brainfed.federation.message import Message
+from brainfed.federation.pace import EveryRound, Pace
 from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
 from brainfed.runtime.errors import UserError
 
@@ -57,6 +58,11 @@ class Home:
     def ending_server(self, strategy: EndingStrategy, rounds: int) -> "RemoteServer":
         """The coordinator in the place of a strategy that ends by itself."""
         return self.server(strategy, rounds)
+
+    def pace(self, usual: Pace) -> Pace:
+        """A checkpoint after every round."""
+        del usual
+        return EveryRound()
 
     def total(self, parts: Mapping[str, NDArray[Any]]) -> Arrays:
         """Sums over all institutions."""

@@ -12,6 +12,7 @@ from brainfed.federation.apart.exchange import ANSWER
 from brainfed.federation.apart.home import PUBLISHED, TENSOR
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.recipes import Recipe, made_by
+from brainfed.federation.apart.site_error import SiteError
 from brainfed.federation.message import Message
 from brainfed.runtime.errors import UserError
 
@@ -72,7 +73,7 @@ class Session:
         for code, request in sorted(requests.items()):
             self.replied[code] = self.number
             if request.tensors:
-                self._check(request, names[code])
+                self._check(code, request, names[code])
                 replies[code] = _message(request)
         if not replies:
             raise UserError(f"round {self.number + 1}: expected replies of the chosen sites, found none of them.")
@@ -82,7 +83,7 @@ class Session:
     def answer(self, code: int, asked: int) -> Packet:
         """The last messages to an institution that asks for round `asked`.
 
-        One that was cut off before it had the answer to its last reply is told to train that round again: its reply is
+        One that was cut off before it had the answer to its last reply trains that round again: its reply is
         not needed, but the state that comes of it is.
         """
         if asked == self.replied[code] < self.number:
@@ -130,22 +131,24 @@ class Session:
         published = getattr(self.strategy, "published", None)
         return dict(published()) if published else {}
 
-    def _check(self, request: Packet, name: str) -> None:
+    def _check(self, code: int, request: Packet, name: str) -> None:
         found = {key: (tuple(array.shape), array.dtype.str) for key, array in request.tensors.items()}
         # Losses of held-out subjects and products come in turn under one strategy.
         for key, (shape, kind) in found.items():
             expected = self.shapes.setdefault(key, (shape, kind))
             if expected != (shape, kind):
-                raise UserError(
+                raise SiteError(
+                    code,
                     f"site {name!r}, round {self.number + 1}: expected {key} of shape {expected[0]} and type "
                     f"{expected[1]}, found shape {shape} and type {kind}; compare the site's version and settings with "
-                    "those of the study."
+                    "those of the study.",
                 )
         for key, array in request.tensors.items():
             if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-                raise UserError(
+                raise SiteError(
+                    code,
                     f"site {name!r}, round {self.number + 1}: expected finite numbers in {key}, found NaN or infinite "
-                    "ones; look at the site's features and lower learning_rate. The state before this round is kept."
+                    "ones; look at the site's features and lower learning_rate. The state before this round is kept.",
                 )
 
 

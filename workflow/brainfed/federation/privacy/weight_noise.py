@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +21,11 @@ def normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | s
     """Standard normal numbers of a keyed stream, float32, always drawn on the CPU."""
     generator = torch.Generator().manual_seed(streams.key(purpose, *parts))
     return torch.randn(tuple(shape), generator=generator, dtype=torch.float32)
+
+
+def secret_normal(streams: Streams, shape: Sequence[int], purpose: str, *parts: int | str) -> Tensor:
+    """The same of a stream whose key is a secret: all of its 63 bits count, so that no search finds it."""
+    return torch.from_numpy(streams.numpy(purpose, *parts).standard_normal(tuple(shape), dtype=np.float32))
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,8 @@ def _add(slots: Sequence[_Slot], scale: float, streams: Streams, round_index: in
     @torch.no_grad()
     def add(slot: _Slot) -> None:
         weights, institution, fold, name = slot
-        noise = normal(streams, weights.shape, "weight-noise", institution, fold, round_index, name)
+        draw = secret_normal if streams.secret else normal
+        noise = draw(streams, weights.shape, "weight-noise", institution, fold, round_index, name)
         weights.add_(noise.to(weights), alpha=scale)
 
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:

@@ -19,9 +19,11 @@ class Run:
         precision: `float64` is for the equivalence tests.
         checkpoint: holds the state after the last finished round; without a path it keeps nothing.
         progress: called with (done, total, what) after each unit of work.
+        keeps_models: whether the method returns the model of every fold.
     """
 
     device: str = "cpu"
     precision: Literal["float32", "float64"] = "float32"
     checkpoint: Checkpoint = Checkpoint(None, "")
     progress: Callable[[int, int, str], None] = lambda done, total, what: logger.info("%s %d/%d", what, done, total)
+    keeps_models: bool = False

@@ -1,0 +1,211 @@
+"""Packets between a coordinator and three sites over a real SuperLink with TLS and known keys, and their sockets."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
+
+from brainfed.deployment.doorway import NobodyThereError, ask_here, serve
+from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
+from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.processes import (
+    Running,
+    free_port,
+    register,
+    start,
+    start_run,
+    start_superlink,
+    start_supernode,
+    stop,
+    together,
+)
+from brainfed.deployment.flower.records import from_records, to_records
+from brainfed.deployment.flower.roll import Connection, Roll
+from brainfed.federation.apart.packet import BrokenPacketError, Packet
+from brainfed.runtime.errors import UserError
+from flower_sites import SITES, numbers, tensors
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    root = tmp_path_factory.mktemp("study")
+    folder = FlowerFolder(root)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(TESTS.parent / "workflow"), str(TESTS)))
+    make_certificate(folder.certificate, folder.certificate_key, ["localhost"])
+    for site in SITES:
+        make_key_pair(folder.private_key(site), folder.public_key(site))
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    folder.write_connection(address)
+    folder.write_app("flower_sites:coordinate", SITES, {})
+    sockets = {site: root / site / "socket" for site in SITES}
+    try:
+        with together() as running:
+            running.append(start_superlink(folder, "127.0.0.1", port))
+            for site in SITES:
+                trainer = [sys.executable, "-m", "flower_sites", site, str(sockets[site])]
+                running.append(start(site, trainer, folder.environment(), folder.log(site)))
+            register(folder, SITES)
+            nodes = {site: start_supernode(folder, site, address, sockets[site]) for site in SITES}
+            running.extend(nodes.values())
+            run = start_run(folder)
+            running.append(run)
+            until(root / "stop-east", run, folder)
+            stop([nodes["east"]])
+            (root / "stop-east-done").touch()
+            until(root / "start-east", run, folder)
+            running.append(start_supernode(folder, "east", address, sockets["east"]))
+            until(root / "result.json", run, folder)
+            run.process.wait(20)
+            found = json.loads((root / "result.json").read_text())
+            yield {"result": found, "root": root, "code": run.process.returncode, "running": running}
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+def until(path: Path, run: Running, folder: FlowerFolder) -> None:
+    def done() -> bool:
+        return path.exists()
+
+    try:
+        run.wait_until(done, 60)
+    except UserError as error:
+        log = folder.log("superlink").read_text()[-3000:]
+        raise AssertionError(f"{error}\n{log}") from error
+
+
+def test_all_sites_are_found_by_their_names_and_give_back_what_they_were_sent(study):
+    result = study["result"]
+    assert result["names"] == {"0": "north", "1": "south", "2": "east"}
+    assert result["same"] == [True] * 3
+    assert result["order"] == [list(tensors())] * 3
+    assert study["code"] == 0
+
+
+def test_a_mistake_at_a_site_comes_back_as_its_sentence(study):
+    assert study["result"]["refused"] == [["refused", {"sentence": "north refuses"}]]
+
+
+def test_a_stopped_site_is_missing_and_is_found_again_after_its_restart(study):
+    assert study["result"]["without east"] == [0, 1]
+    # north and south answered a first request, one without east, and this one.
+    assert study["result"]["with east"] == {"0": 3, "1": 3, "2": 2}
+
+
+def test_a_secure_sum_is_the_sum_and_no_upload_shows_a_site(study):
+    total = np.load(study["root"] / "sum.npy")
+    np.testing.assert_allclose(total, sum(numbers(site) for site in SITES), atol=1e-12)
+    steps = {site: np.rint(numbers(site).ravel() * 2.0**48).astype(np.int64).view(np.uint64) for site in SITES}
+    for site in SITES:
+        upload = np.load(study["root"] / site / "upload.npy")
+        assert not np.any(upload == steps[site])
+        # Plain numbers use 51 bits and a sign; a mask leaves the bits above as often set as not.
+        assert 0.3 < np.mean((upload >> np.uint64(57)) & np.uint64(1)) < 0.7
+        assert abs(np.corrcoef(upload.astype(float), numbers(site).ravel())[0, 1]) < 0.3
+
+
+def test_private_files_are_the_users_alone(study):
+    folder = FlowerFolder(study["root"])
+    private = [folder.certificate_key, folder.private_key("north"), study["root"] / "north" / "socket"]
+    assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 3
+    assert (study["root"] / "north").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_packet_survives_both_ways():
+    packet = Packet("kind", {"list": [1, None]}, tensors(), "a-1")
+    for back in (Packet.from_bytes(packet.to_bytes()), from_records(to_records(packet))):
+        assert (back.kind, back.about, back.number) == ("kind", {"list": [1, None]}, "a-1")
+        assert list(back.tensors) == list(packet.tensors)
+        assert all(np.array_equal(back.tensors[name], value) for name, value in packet.tensors.items())
+
+
+def test_bytes_that_are_no_packet_are_refused():
+    with pytest.raises(BrokenPacketError, match="found 3 bytes"):
+        Packet.from_bytes(b"abc")
+
+
+def test_a_request_that_is_sent_again_is_answered_once(tmp_path):
+    asked = []
+
+    def answer(request: Packet) -> Packet:
+        asked.append(request.number)
+        return Packet("reply", {"times": len(asked)})
+
+    ending = threading.Event()
+    site = threading.Thread(target=serve, args=(tmp_path / "room" / "socket", answer, ending))
+    site.start()
+    try:
+        replies = [ask_here(tmp_path / "room" / "socket", Packet("go", number=number), 5) for number in ("1", "1", "2")]
+    finally:
+        ending.set()
+        site.join()
+    assert asked == ["1", "2"]
+    assert [(reply.number, reply.about["times"]) for reply in replies] == [("1", 1), ("1", 1), ("2", 2)]
+    assert not (tmp_path / "room" / "socket").exists()
+
+
+def test_nobody_answers_where_no_training_process_runs(tmp_path):
+    with pytest.raises(NobodyThereError):
+        ask_here(tmp_path / "socket", Packet("go"), 0.1)
+
+
+def introduced(name: str, key: bytes, node: int = 1) -> tuple[Connection, Packet]:
+    return Connection(node, "now", key), Packet("site", {"site": name})
+
+
+def test_a_node_cannot_take_a_name_that_is_unknown_anothers_or_taken():
+    roll = Roll({0: "north", 1: "south"}, {"north": b"key-n", "south": b"key-s"})
+    roll.enter(*introduced("north", b"key-n"), connected=[1, 2])
+    assert roll.node_of(0) == 1
+    with pytest.raises(UserError, match="calls itself 'west': expected one of the study's sites, north, south"):
+        roll.enter(*introduced("west", b"key-n", 2), connected=[1, 2])
+    with pytest.raises(UserError, match="does not hold that site's key"):
+        roll.enter(*introduced("south", b"key-n", 2), connected=[1, 2])
+    with pytest.raises(UserError, match="two hospitals call themselves 'north'"):
+        roll.enter(*introduced("north", b"key-n", 2), connected=[1, 2])
+    roll.enter(*introduced("north", b"key-n", 2), connected=[2])
+    assert roll.node_of(0) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal at a parent's end is Linux's")
+def test_no_process_outlives_a_killed_parent(tmp_path):
+    program = (
+        "import os, sys, time; from pathlib import Path; from brainfed.deployment.flower.processes import start;"
+        "child = start('child', ['sleep', '60'], os.environ, Path(sys.argv[1]));"
+        "print(child.process.pid, flush=True); time.sleep(60)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(TESTS.parent / "workflow")}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    cmdline = Path(f"/proc/{child}/cmdline")
+    until_true(lambda: cmdline.read_bytes().startswith(b"sleep"))
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    until_true(lambda: not cmdline.exists() or cmdline.read_bytes() == b"")
+
+
+def until_true(condition: Any) -> None:
+    deadline = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

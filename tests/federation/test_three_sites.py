@@ -1,0 +1,92 @@
+"""Methods at three sites apart, over a real SuperLink with TLS and known keys, against a simulation of the same."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+
+from federation.three_sites import COHORT, METHODS, SITES, Study, predictions_of, result
+
+TOLERANCE = 1e-6
+WORDS = {"samples", "plain"}
+"""Of a reply: numbers of training subjects, or that there are some; names of tensors without noise."""
+ALL = ("together", *SITES)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    made = Study(tmp_path_factory.mktemp("study"))
+    together = made.simulation()
+    together.snakemake(*predictions_of(together.folder), "--cores", "2")
+    with made.running("coordinator", *SITES) as processes:
+        made.wait(processes, 900)
+    return made
+
+
+@pytest.mark.parametrize("variant", METHODS)
+def test_scores_are_those_of_the_simulation(study, variant):
+    expected = scores(study, "together", variant)
+    found = pd.concat([scores(study, site, variant) for site in SITES])
+    pd.testing.assert_index_equal(found.index.sort_values(), expected.index)
+    np.testing.assert_allclose(found.loc[expected.index, "score"], expected["score"], rtol=0, atol=TOLERANCE)
+    assert found.loc[expected.index, "fold"].tolist() == expected["fold"].tolist()
+
+
+@pytest.mark.parametrize("variant", METHODS)
+def test_ledgers_are_those_of_the_simulation(study, variant):
+    found = [row for site in SITES for row in crossings(study, site, variant)]
+    assert added(found) == added(crossings(study, "together", variant))
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_every_tensor_that_leaves_is_listed_and_declared(study, site):
+    listed = pd.read_csv(study.root / site / "federation" / "left-this-site.tsv", sep="\t")
+    left = listed[listed["kind"].isin(["reply", "total"])]
+    for variant in METHODS:
+        own = left[left["job"].str.contains(f"/{variant}/", regex=False)]
+        declared = {row["name"] for row in crossings(study, site, variant) if row["direction"] == "upload"}
+        assert set(own["name"]) <= declared | WORDS, variant
+    assert (left["bytes"] > 0).all()
+
+
+def test_private_steps_are_accounted_for_at_the_site(study):
+    expected = json.loads(result(study.root / "together", "windows", "privacy.json").read_text())
+    found = [
+        row for site in SITES for row in json.loads(result(study.root / site, "windows", "privacy.json").read_text())
+    ]
+    assert found == expected
+
+
+def test_the_coordinator_learns_counts_and_measures_of_folds_and_no_score_of_a_person(study):
+    outcome = json.loads((study.root / "coordinator" / "federation" / "outcome.json").read_text())
+    assert sorted(outcome["scores"]) == sorted(SITES)
+    for site, rows in outcome["scores"].items():
+        assert {row["variant"] for row in rows} == set(METHODS)
+        for row in rows:
+            own = scores(study, site, row["variant"])
+            own = own[own["fold"] == row["fold"]]
+            assert row["subjects"] == len(own) == sum(map(sum, row["counts"]))
+            right = sum(row["counts"][code][code] for code in (0, 1))
+            assert row["measures"]["accuracy"] == pytest.approx(right / len(own))
+    assert not list((study.root / "coordinator").glob(f"results/{COHORT}/**/*.parquet"))
+
+
+def scores(study, place, variant):
+    return pd.read_parquet(result(study.root / place, variant)).set_index("subject").sort_index()
+
+
+def crossings(study, place, variant):
+    return json.loads(result(study.root / place, variant, "cost.json").read_text())["crossings"]
+
+
+def added(rows):
+    """(stage, name, direction) -> tensors and bytes."""
+    sums = {}
+    for row in rows:
+        held = sums.setdefault((row["stage"], row["name"], row["direction"]), [0, 0])
+        held[0] += row["tensors"]
+        held[1] += row["bytes"]
+    return sums

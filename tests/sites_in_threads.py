@@ -1,0 +1,101 @@
+"""A study whose sites are desks in threads: the coordinator's conversation without a network."""
+
+import threading
+import time
+
+import numpy as np
+
+from brainfed.deployment.at_home import at_home
+from brainfed.deployment.conversation import Conversation
+from brainfed.deployment.desk import Desk
+from brainfed.federation.apart.coordinator import Coordinator
+from brainfed.federation.apart.exchange import LEAVE
+from brainfed.federation.apart.home import Home
+from brainfed.federation.apart.packet import Packet
+
+NAMES = {0: "site-0", 1: "site-1", 2: "site-2"}
+PATIENCE = 0.2
+BATON = threading.Lock()
+"""Held by the site that computes: torch draws initial weights from the one generator of a process."""
+
+
+class Desks:
+    """The hub of desks that are in this process.
+
+    Args:
+        names: code -> name.
+        leaving: called with (code, request) before a request leaves; what it returns leaves in its place.
+
+    Attributes:
+        away: code -> whether its desk does not answer now.
+    """
+
+    def __init__(self, names=NAMES, leaving=lambda code, request: request):
+        self.desks = {}
+        self.leaving, self.away = leaving, lambda code: False
+        for code in names:
+            self.open(code)
+
+    def open(self, code):
+        """A new desk of a site, as of a process that has just started."""
+        self.desks[code] = Desk(lambda: {"site": NAMES[code]}, lambda request: None, PATIENCE)
+
+    def ask(self, requests, timeout):
+        """The replies of those that are there; packets cross as bytes."""
+        found = {}
+        for code, packet in requests.items():
+            if not self.away(code):
+                reply = self.desks[code].of_coordinator(Packet.from_bytes(packet.to_bytes()))
+                changed = self.leaving(code, reply)
+                found[code] = Packet.from_bytes(changed.to_bytes())
+        if not found:
+            time.sleep(min(timeout, PATIENCE))
+        return found
+
+    def exchange(self, code):
+        """What a job of a site asks."""
+        return _Exchange(self, code)
+
+
+class _Exchange:
+    def __init__(self, desks, code):
+        self._desk = desks.desks[code]
+
+    def ask(self, request):
+        BATON.release()
+        try:
+            return self._desk.of_job(request)
+        finally:
+            BATON.acquire()
+
+
+class Site(threading.Thread):
+    """A site that trains in a thread, then leaves; `outcome` or `error` is what came of it."""
+
+    def __init__(self, desks, inputs, code, train, only):
+        super().__init__(daemon=True)
+        self._desks, self._inputs, self._code, self._train, self._only = desks, inputs, code, train, only
+        self.outcome = self.error = None
+
+    def run(self):
+        """Train with the other sites."""
+        exchange, names = self._desks.exchange(self._code), self._inputs.institutions
+        with BATON:
+            try:
+                home = Home(self._code, exchange, "job")
+                self.outcome = self._train(
+                    at_home(self._only(self._inputs, self._code), names, names[self._code], home)
+                )
+                exchange.ask(Packet(LEAVE, {"scores": []}))
+            except Exception as error:
+                self.error = error
+
+
+def conversation(desks, wait=20.0, least=2, kept=None, study="study", names=NAMES):
+    """The coordinator's side."""
+    return Conversation(desks, Coordinator(names, least), wait, kept, study)
+
+
+def numbers(array):
+    """A tensor with something wrong in it."""
+    return np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array).astype(array.dtype)

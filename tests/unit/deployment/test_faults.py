@@ -1,0 +1,174 @@
+"""A site is late, leaves and comes back, or sends nonsense; a coordinator is killed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apart_sites import only_nodes
+from brainfed.deployment.conversation import Conversation
+from brainfed.federation.apart.coordinator import Coordinator
+from brainfed.federation.apart.exchange import REPLY
+from brainfed.federation.apart.site_error import SiteError
+from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.train import train_ridge_federated
+from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.run import Run
+from method_inputs import method_inputs
+from sites_in_threads import NAMES, Desks, Site, conversation, numbers
+
+ROUNDS = 6
+INPUTS = method_inputs(45, 12, folds=3)
+
+
+def mlp(inputs, checkpoint=Checkpoint(None, "")):
+    """Sites keep the state of their optimisers: one that comes back needs its own."""
+    settings = FedMLPSettings(rounds=ROUNDS, local_epochs=1, optimiser_state="keep")
+    return train_fedmlp(inputs, settings, Run(checkpoint=checkpoint))
+
+
+def ridge(inputs):
+    return train_ridge_federated(inputs, FederatedRidgeSettings(alphas=(1.0,)), Run())
+
+
+def started(desks, train, codes=NAMES):
+    sites = {code: Site(desks, INPUTS, code, train, only_nodes) for code in codes}
+    for site in sites.values():
+        site.start()
+    return sites
+
+
+def ended(sites):
+    for site in sites.values():
+        site.join(60)
+    return {code: site.outcome for code, site in sites.items()}
+
+
+def same(outcomes, expected):
+    for code, outcome in outcomes.items():
+        np.testing.assert_array_equal(outcome.scores, expected.scores[:, INPUTS.members(code)])
+
+
+def test_a_whole_study_ends_with_the_last_words_of_every_site():
+    desks = Desks()
+    sites = started(desks, ridge)
+    left = conversation(desks).run()
+    assert sorted(left) == [0, 1, 2] and all(packet.about["scores"] == [] for packet in left.values())
+    expected = ridge(INPUTS)
+    for code, outcome in ended(sites).items():
+        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("broken", ["NaN", "shape", "type"])
+def test_what_cannot_be_aggregated_is_refused_with_the_name_of_the_site(broken):
+    change = {
+        "NaN": numbers,
+        "shape": lambda array: array[..., :-1],
+        "type": lambda array: array.astype(np.float64),
+    }[broken]
+
+    def leaving(code, request):
+        if code != 1 or request.kind != REPLY or request.about["round"] != 2:
+            return request
+        return replace(request, tensors={name: change(array) for name, array in request.tensors.items()})
+
+    desks = Desks(leaving=leaving)
+    sites = started(desks, mlp)
+    with pytest.raises(SiteError, match=r"site 'site-1', round 3: expected .* found") as raised:
+        conversation(desks).run()
+    sites[1].join(20)
+    assert str(sites[1].error) == str(raised.value)
+
+
+def test_a_round_goes_on_without_a_late_site_which_takes_part_again():
+    """The site sits out two rounds: institutions that were not drawn do the same in a simulation."""
+    desks, coordinator = Desks(), Coordinator(NAMES, 2)
+    desks.away = lambda code: code == 2 and coordinator.rounds in (3, 4)
+    sites = started(desks, mlp)
+    Conversation(desks, coordinator, 0.5, None, "study").run()
+    losses = {code: outcome.training_loss[:, code] for code, outcome in ended(sites).items()}
+    assert np.isfinite(losses[0]).all() and np.isfinite(losses[1]).all()
+    trained = np.isfinite(losses[2]).all(axis=1)
+    assert not trained.all() and trained[:2].all() and trained[-1]
+
+
+def test_a_sum_waits_for_all_and_says_who_is_missing():
+    desks = Desks()
+    started(desks, ridge)
+    desks.away = lambda code: code == 1
+    with pytest.raises(UserError, match=r"expected every site, .* found none of 'site-1' in time; start"):
+        conversation(desks, wait=0.5).run()
+
+
+def test_too_few_sites_end_a_round_with_their_names():
+    desks, coordinator = Desks(), Coordinator(NAMES, 2)
+    desks.away = lambda code: code > 0 and coordinator.rounds == 3
+    started(desks, mlp)
+    with pytest.raises(UserError, match=r"round 3: expected at least 2 sites in time, found 1 \(none of 'site-1'"):
+        Conversation(desks, coordinator, 0.5, None, "study").run()
+
+
+def test_a_killed_coordinator_goes_on_from_its_state(tmp_path):
+    """Killed after each of its saved states in turn: sites wait, and find the simulation's scores."""
+    expected = mlp(INPUTS)
+    kept = tmp_path / "state.safetensors"
+    desks = Desks()
+    sites = started(desks, mlp)
+    kills = 0
+    while True:
+        talk = conversation(desks, kept=kept)
+        save = talk._save
+
+        def dying(save=save):
+            save()
+            raise InterruptedError
+
+        talk._save = dying
+        try:
+            talk.run()
+            break
+        except InterruptedError:
+            kills += 1
+        assert kills < 4 * ROUNDS
+        if all(site.outcome is not None for site in sites.values()):
+            break
+    assert kills > ROUNDS
+    same(ended(sites), expected)
+
+
+def test_a_state_of_another_study_is_refused(tmp_path):
+    desks, kept = Desks(), tmp_path / "state.safetensors"
+    started(desks, ridge)
+    conversation(desks, kept=kept).run()
+    with pytest.raises(UserError, match="expected the state of this study, found that of another"):
+        conversation(Desks(), kept=kept, study="another").run()
+
+
+@pytest.mark.parametrize("gone", range(1, ROUNDS))
+def test_a_site_that_was_killed_trains_on_from_its_last_round(tmp_path, gone):
+    """Killed after a round's reply has left and before its answer came: it trains that round again, to the same end."""
+    expected = mlp(INPUTS)
+    desks = Desks()
+    first = {"lost": False}
+
+    def resumable(inputs):
+        own = Checkpoint(tmp_path / f".{inputs.institution[0]}.predictions.parquet.0123456789abcdef.checkpoint", "key")
+        return mlp(inputs, own)
+
+    def leaving(code, request):
+        if code == 0 and request.kind == REPLY and request.about["round"] == gone and not first["lost"]:
+            first["lost"] = True
+            desks.open(0)
+            again = Site(desks, INPUTS, 0, resumable, only_nodes)
+            sites[0] = again
+            again.start()
+        return request
+
+    desks.leaving = leaving
+    sites = started(desks, resumable)
+    conversation(desks).run()
+    assert first["lost"]
+    same(ended(sites), expected)

@@ -1,0 +1,69 @@
+"""Refusal of what needs the data of several sites, in a study whose sites are apart."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.configuration.planning.experiments import Experiment, Variant
+from brainfed.configuration.project import ProjectSettings
+from brainfed.configuration.stages.resolving import with_parents
+from brainfed.methods.registry import METHODS
+from brainfed.runtime.errors import UserError
+
+SPLIT: Mapping[str, tuple[Any, ...]] = {"institutions": ("sites",), "validation": ("folds",), "stratify": ("label",)}
+STAGES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "graph": {"scope": ("local",)},
+    "features": {"harmonise": ("none",), "selection": ("none",)},
+}
+"""Settings of splits and stages that no other site's data are needed for."""
+
+
+def check_between_sites(project: ProjectSettings, experiments: Iterable[Experiment]) -> None:
+    """Refuse experiments that sites that are apart cannot run.
+
+    Raises:
+        UserError: a split, a method or a setting needs the data of several sites in one place.
+    """
+    if not project.study.sites:
+        return
+    for experiment in (each for each in experiments if each.default):
+        where = f"experiments.{experiment.group}"
+        _require(where, f"{where}.split", _values(experiment.split), SPLIT)
+        if experiment.regime.labels != "true":
+            raise UserError(
+                f"{where}.labels: expected true between sites, found {experiment.regime.labels}; remove it."
+            )
+        for variant in experiment.variants:
+            _check_variant(where, variant)
+
+
+def _check_variant(where: str, variant: Variant) -> None:
+    method = variant.method
+    topology = variant.settings["training"] if method.topology == "setting" else method.topology
+    if topology == "central" or (topology == "federated" and method.between_sites is None):
+        possible = ", ".join(sorted(name for name, each in METHODS.items() if each.between_sites is not None))
+        reason = "pools subjects" if topology == "central" else "runs in a simulation alone"
+        raise UserError(
+            f"{where}.variants: expected methods that sites train together or each alone, found {variant.name!r} of "
+            f"method {method.name!r}, which {reason}; choose among {possible}, or methods that train alone."
+        )
+    _require(where, f"variants.{variant.name}", variant.settings, method.between_sites or {})
+    for held in variant.stages.values():
+        for stage in with_parents(held):
+            key = f"variants.{variant.name}.{stage.kind.key}"
+            _require(where, key, stage.values, STAGES.get(stage.kind.name, {}))
+            for name, view in stage.values.get("views", {}).items():
+                _require(where, f"{key}.views.{name}", view, {**STAGES["features"], "centre": ("all",)})
+
+
+def _require(where: str, key: str, found: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]) -> None:
+    for name, values in allowed.items():
+        if name in found and found[name] not in values:
+            raise UserError(
+                f"{where}: expected {key}.{name}: {' or '.join(map(str, values))} between sites that are apart, found "
+                f"{found[name]}; set it so, or leave the experiment to a simulation (remove `study`)."
+            )
+
+
+def _values(split: SplitSettings) -> Mapping[str, Any]:
+    return vars(split)

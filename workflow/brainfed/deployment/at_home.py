@@ -1,0 +1,52 @@
+"""Samples of one institution at its own site, in their place among those of all institutions.
+
+Random streams, labels and messages are keyed by the code of an institution, its place in the study's list. The samples
+of a site keep that place; the other institutions have no subject here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from brainfed.federation.link import Link
+from brainfed.inpainting.inputs import InpaintingInputs
+from brainfed.runtime.errors import UserError
+from brainfed.samples.labelled_subjects import LabelledSubjects
+
+Samples = TypeVar("Samples", bound=LabelledSubjects | InpaintingInputs)
+
+
+def at_home(samples: Samples, sites: Sequence[str], site: str, link: Link, secret: str = "") -> Samples:
+    """The samples of `site` as those of one of the `sites`.
+
+    Args:
+        samples: of one institution.
+        sites: names of all, in the order of the study.
+        site: its name.
+        link: to the others.
+        secret: key of the noise that protects subjects; empty: the study's seed.
+
+    Raises:
+        UserError: the samples have subjects of several institutions, or the site is none of the study's.
+    """
+    if len(samples.institutions) != 1:
+        raise UserError(
+            f"site {site!r}: expected subjects of one institution, found those of {len(samples.institutions)} "
+            f"({', '.join(samples.institutions[:3])}, ...); give the table one name of a site, that of `study.site`."
+        )
+    if site not in sites:
+        raise UserError(f"site: expected one of the study's sites {', '.join(sites)}, found {site!r}.")
+    if samples.institutions != (site,):
+        raise UserError(
+            f"site {site!r}: expected subjects of the site of this name, found those of {samples.institutions[0]!r}; "
+            "give the site one name in the table (`codes.site` renames it) and in `study`."
+        )
+    return replace(
+        samples,
+        institutions=tuple(sites),
+        institution=np.full(len(samples.subjects), list(sites).index(site), dtype=np.int64),
+        link=link,
+        streams=replace(samples.streams, secret=secret),
+    )

@@ -1,0 +1,156 @@
+"""The coordinator's side of a study: it asks every site for its next request, and answers when all ask the same."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from logging import getLogger
+from pathlib import Path
+from typing import Protocol
+
+from brainfed.federation.apart.coordinator import Coordinator
+from brainfed.federation.apart.exchange import LEAVE, NEXT, REFUSED, WORKING
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.site_error import SiteError
+from brainfed.runtime.artefacts import read_arrays, write_arrays
+from brainfed.runtime.errors import UserError
+
+FAREWELLS = 2
+"""Times that a leave is answered to a site that does not say that it heard it."""
+REPLY_S = 30.0
+"""Seconds for a site to say that it has no request yet: longer than its desk waits, shorter than a person."""
+
+logger = getLogger(__name__)
+
+
+class Hub(Protocol):
+    """Passes packets to sites and collects their replies."""
+
+    def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
+        """The replies that came within `timeout` seconds, by code."""
+
+
+class Conversation:
+    """A study from its first request to the leave of the last site.
+
+    Args:
+        hub: to the sites.
+        coordinator: answers.
+        wait: seconds that the first of several requests waits for the last.
+        kept: file of the coordinator's state, from which a killed one goes on; None: nothing is kept.
+        study: digest of the study, which the state belongs to.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        coordinator: Coordinator,
+        wait: float,
+        kept: Path | None,
+        study: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._hub, self._coordinator, self._wait, self._clock = hub, coordinator, wait, clock
+        self._kept, self._study = kept, study
+        self._requests: dict[int, Packet] = {}
+        self._answers: dict[int, Packet] = {}
+        self._since: float | None = None
+        self.left: dict[int, Packet] = {}
+        """Sites that have left, with their last words."""
+        self._leaving: dict[int, Packet] = {}
+        self._farewells: Counter[int] = Counter()
+        self._saved = (0, 0)
+        self._resume()
+
+    def run(self) -> dict[int, Packet]:
+        """Answer until all sites have left; their last words by code.
+
+        Raises:
+            UserError: sites are late, or one of them sends what cannot be used; what was reached is kept.
+        """
+        while len(self.left) < len(self._coordinator.names):
+            self._listen()
+            try:
+                self._answer()
+            except SiteError as error:
+                refusal = self._addressed(error.code, Packet(REFUSED, {"sentence": str(error)}))
+                self._hub.ask({error.code: refusal}, REPLY_S)
+                raise
+        return self.left
+
+    def _listen(self) -> None:
+        """Give the answers, and take the next requests of the sites that have none here."""
+        quiet = [code for code in self._coordinator.names if code not in self._requests and code not in self.left]
+        questions = {code: Packet(NEXT) for code in quiet} | self._answers
+        replies = self._hub.ask(questions, min(REPLY_S, max(self._wait, 1.0))) if questions else {}
+        self._say_farewell(replies)
+        for code, reply in replies.items():
+            self._answers.pop(code, None)
+            if reply.kind == REFUSED:
+                raise UserError(f"site {self._coordinator.names[code]!r}: {reply.about['sentence']}")
+            if reply.kind != WORKING and code not in self.left:
+                self._requests[code] = reply
+        if self._since is None and self._requests:
+            self._since = self._clock()
+
+    def _say_farewell(self, heard: Collection[int]) -> None:
+        """Sites that have been answered their leave are gone: they may end before they say that they heard it."""
+        for code in [code for code in self._leaving if code in self._answers]:
+            self._farewells[code] += 1
+            if code in heard or self._farewells[code] == FAREWELLS:
+                self.left[code] = self._leaving.pop(code)
+                self._answers.pop(code)
+        if self._progress() != self._saved:
+            self._save()
+
+    def _answer(self) -> None:
+        late = self._since is not None and self._clock() - self._since > self._wait
+        found = self._coordinator.answers(self._requests, late=late)
+        if not found:
+            return
+        for code, packet in found.items():
+            request = self._requests[code]
+            self._answers[code] = self._addressed(code, packet)
+            del self._requests[code]
+            if request.kind == LEAVE:
+                self._leaving[code] = request
+                self._coordinator.leave(code)
+        self._since = self._clock() if self._requests else None
+        logger.info(
+            "%d steps; waiting for %s", self._coordinator.rounds, ", ".join(self._names_waited_for()) or "nobody"
+        )
+        if self._progress() != self._saved:
+            self._save()
+
+    def _progress(self) -> tuple[int, int]:
+        """Steps and leaves so far; a site that asks again changes nothing."""
+        return self._coordinator.rounds, len(self.left)
+
+    def _addressed(self, code: int, packet: Packet) -> Packet:
+        return Packet(packet.kind, {**packet.about, "to": self._requests[code].about["request"]}, packet.tensors)
+
+    def _names_waited_for(self) -> list[str]:
+        return [name for code, name in self._coordinator.names.items() if code not in self.left]
+
+    def _save(self) -> None:
+        if self._kept is not None:
+            about, arrays = self._coordinator.state()
+            left = {str(code): dict(packet.about) for code, packet in self.left.items()}
+            write_arrays(self._kept, arrays, {"study": self._study, "state": about, "left": left})
+        self._saved = self._progress()
+
+    def _resume(self) -> None:
+        if self._kept is None or not self._kept.exists():
+            return
+        held = read_arrays(self._kept)
+        if held.metadata["study"] != self._study:
+            raise UserError(
+                f"{self._kept}: expected the state of this study, found that of another; move the file away to begin "
+                "anew, or restore the study."
+            )
+        self._coordinator.load(held.metadata["state"], held.arrays)
+        self.left = {int(code): Packet(LEAVE, words) for code, words in held.metadata["left"].items()}
+        for code in self.left:
+            self._coordinator.leave(code)
+        self._saved = self._progress()
+        logger.info("goes on after %d steps", self._coordinator.rounds)

@@ -1,0 +1,75 @@
+"""`brainfed coordinate CONFIG`: the study's server. It holds no subjects and no models of its own."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from brainfed.deployment.flower.certificates import make_certificate
+from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.processes import register, start_run, start_superlink, together
+from brainfed.deployment.introduction import study_digest
+from brainfed.deployment.places import FOLDER, OUTCOME, StudyPlace
+from brainfed.runtime.errors import UserError
+
+ENTRY = "brainfed.deployment.study_run:converse"
+LOOK_S = 0.5
+
+
+def coordinate(config: Path) -> None:
+    """Run a study from the first site that comes to the last that leaves; one that was stopped goes on.
+
+    Raises:
+        UserError: a site's key is missing, or the study ends with an error; what was reached is kept.
+    """
+    place = StudyPlace.of(config)
+    study, folder = place.plan.project.study, FlowerFolder(FOLDER.resolve())
+    if study.site:
+        raise UserError(f"{config}: expected the study's own file, found the config of site {study.site!r}.")
+    if not folder.certificate.exists():
+        make_certificate(folder.certificate, folder.certificate_key, [place.host])
+        print(f"made {folder.certificate}: send it to every site", file=sys.stderr)
+    missing = [name for name in study.ordered if not folder.public_key(name).exists()]
+    if missing:
+        raise UserError(
+            f"{folder.public_key(missing[0])}: expected the public key of site {missing[0]!r}, found no file; ask the "
+            f"site for the file of this name, which its `brainfed join` makes ({len(missing)} of {len(study.sites)} "
+            "keys are missing)."
+        )
+    outcome = folder.root / OUTCOME
+    outcome.unlink(missing_ok=True)
+    folder.write_connection(f"127.0.0.1:{place.port}")
+    folder.write_app(ENTRY, study.ordered, {"study": str(config.resolve()), "place": str(Path.cwd())})
+    print(
+        f"study {study_digest(place.plan)[:16]} at port {place.port}, waits for {', '.join(study.ordered)}",
+        file=sys.stderr,
+    )
+    with together() as running:
+        running.append(start_superlink(folder, "0.0.0.0", place.port, folder.root / "superlink.db"))
+        register(folder, study.ordered)
+        run = start_run(folder)
+        running.append(run)
+        _follow(folder, run.process.poll)
+        if not outcome.exists():
+            raise UserError(f"{run.name} ended without a result:\n{run.tail()}")
+    found = json.loads(outcome.read_text(encoding="utf-8"))
+    if "error" in found:
+        raise UserError(found["error"])
+    print(f"all sites have left; their scores: {folder.root / OUTCOME}", file=sys.stderr)
+
+
+def _follow(folder: FlowerFolder, ended: Callable[[], int | None]) -> None:
+    """Print the coordinator's log as it grows, until the study has ended."""
+    log = folder.log("coordinator")
+    place = log.stat().st_size if log.exists() else 0
+    while True:
+        done = ended() is not None or (folder.root / OUTCOME).exists()
+        if log.exists():
+            with log.open(encoding="utf-8", errors="replace") as file:
+                file.seek(place)
+                sys.stderr.write(file.read())
+                place = file.tell()
+        if done:
+            return
+        time.sleep(LOOK_S)

@@ -1,0 +1,78 @@
+"""The desk of a site: it hands the requests of the site's jobs to the coordinator, and the answers back.
+
+Jobs come one after the other, each a process that may be killed; the coordinator may be away. The desk keeps what a job
+waits for until it has an answer, and notes all that leaves the site before it leaves.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from threading import Condition
+from typing import Any
+
+from brainfed.federation.apart.exchange import ANSWER, INTRODUCE, LEAVE, REFUSED, WORKING
+from brainfed.federation.apart.packet import Packet
+
+PATIENCE = 10.0
+"""Seconds that the coordinator's question waits here for a request."""
+
+
+class Desk:
+    """Between the jobs of a site and the coordinator.
+
+    Args:
+        introduction: gives what the coordinator compares before it begins.
+        leaving: called with every request before it can leave.
+        patience: seconds that a question of the coordinator waits for a request.
+    """
+
+    def __init__(
+        self,
+        introduction: Callable[[], Mapping[str, Any]],
+        leaving: Callable[[Packet], None],
+        patience: float = PATIENCE,
+    ) -> None:
+        self._introduction, self._leaving, self._patience = introduction, leaving, patience
+        self._changed = Condition()
+        self._session, self._count = secrets.token_hex(4), 0
+        self._request: Packet | None = None
+        self._answers: dict[str, Packet] = {}
+        self.refused = ""
+        """The sentence with which the coordinator refused this site, if it did."""
+
+    def of_job(self, request: Packet) -> Packet:
+        """The answer to a job's request, however long it takes; a newer request of another job takes its place."""
+        self._leaving(request)
+        with self._changed:
+            self._count += 1
+            name = f"{self._session}-{self._count}"
+            self._request = Packet(request.kind, {**request.about, "request": name}, request.tensors)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.refused or name in self._answers or self._named() not in (name, ""))
+            if name in self._answers:
+                return self._answers.pop(name)
+            if self.refused:
+                return Packet(REFUSED, {"sentence": self.refused})
+        return Packet(REFUSED, {"sentence": f"{request.about.get('key', '')}: another job of this site has begun."})
+
+    def of_coordinator(self, question: Packet) -> Packet:
+        """The next request, or that there is none yet; an answer that comes along is given to its job."""
+        if question.kind == INTRODUCE:
+            return Packet(INTRODUCE, self._introduction())
+        with self._changed:
+            if question.kind == REFUSED and "to" not in question.about:
+                self.refused = str(question.about["sentence"])
+                self._changed.notify_all()
+                return Packet(WORKING)
+            if question.kind in (ANSWER, REFUSED) and question.about.get("to") == self._named():
+                about = {name: value for name, value in question.about.items() if name != "to"}
+                self._answers[self._named()] = Packet(question.kind, about, question.tensors)
+                left = self._request is not None and self._request.kind == LEAVE
+                self._request = None
+                self._changed.notify_all()
+                if left:
+                    return Packet(WORKING)
+            self._changed.wait_for(lambda: self._request is not None, self._patience)
+            return self._request or Packet(WORKING)
+
+    def _named(self) -> str:
+        return "" if self._request is None else str(self._request.about["request"])

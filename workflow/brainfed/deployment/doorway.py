@@ -1,0 +1,171 @@
+"""The unix socket inside a hospital, between its training process and Flower's relay: one packet there, one back."""
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final
+
+from brainfed.federation.apart.exchange import REFUSED
+from brainfed.federation.apart.packet import Packet
+from brainfed.runtime.errors import UserError
+
+Answer = Callable[[Packet], Packet]
+
+LONGEST_PATH: Final = 107
+"""Bytes of a path that the kernel takes for a unix socket."""
+_LENGTH: Final = struct.Struct("<Q")
+_STEP_S: Final = 0.2
+"""How often the training process looks whether it is to stop, and the relay whether there is a training process."""
+
+
+class NobodyThereError(Exception):
+    """No training process listens, or it ended before it answered."""
+
+
+def serve_each(socket_path: Path, answer: Answer, stop: Event) -> None:
+    """Answer packets of several connections side by side until `stop` is set; one that is cut off harms no other.
+
+    Arguments and errors as of `serve`; nothing is answered twice.
+    """
+    with _listening(socket_path) as listener:
+        while not stop.is_set():
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            Thread(target=_answer_once, args=(connection, answer), daemon=True).start()
+
+
+def _answer_once(connection: socket.socket, answer: Answer) -> None:
+    with connection, suppress(NobodyThereError, OSError):
+        connection.settimeout(None)
+        _send(connection, _answered(answer, Packet.from_bytes(_receive(connection))).to_bytes())
+
+
+def serve(socket_path: Path, answer: Answer, stop: Event) -> None:
+    """Answer one packet at a time until `stop` is set.
+
+    A request that is sent again has its number; the last reply is kept and given again, so that nothing is computed
+    or counted twice. A `UserError` of `answer` becomes a packet of kind `refused` with its sentence; any other
+    exception ends the loop, for it is a mistake in the program.
+
+    Args:
+        socket_path: of the socket, which only this user can open; its folder is made with the same right.
+        answer: request -> reply.
+        stop: ends the loop within 0.2 s once the current request is answered.
+
+    Raises:
+        UserError: the path is too long for a socket, or another training process listens there.
+    """
+    last: Packet | None = None
+    with _listening(socket_path) as listener:
+        while not stop.is_set():
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                connection.settimeout(None)
+                try:
+                    request = Packet.from_bytes(_receive(connection))
+                    if last is None or not request.number or request.number != last.number:
+                        last = _answered(answer, request)
+                    _send(connection, last.to_bytes())
+                except (NobodyThereError, OSError):
+                    continue
+
+
+def ask_here(socket_path: Path, request: Packet, patience_s: float) -> Packet:
+    """The training process's reply, however long it takes.
+
+    Args:
+        socket_path: of the socket that `serve` listens on.
+        request: the packet to pass.
+        patience_s: how long to wait for a training process that does not listen yet.
+
+    Raises:
+        NobodyThereError: none listens after that time, or it ended before it answered.
+    """
+    deadline = time.monotonic() + patience_s
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        while True:
+            try:
+                connection.connect(str(socket_path))
+                break
+            except (FileNotFoundError, ConnectionRefusedError, BlockingIOError):
+                if time.monotonic() >= deadline:
+                    raise NobodyThereError(f"no training process listens at {socket_path}") from None
+                time.sleep(_STEP_S)
+        try:
+            _send(connection, request.to_bytes())
+            return Packet.from_bytes(_receive(connection))
+        except OSError as error:
+            raise NobodyThereError(
+                f"the training process at {socket_path} ended before it answered: {error}"
+            ) from error
+
+
+def _answered(answer: Answer, request: Packet) -> Packet:
+    try:
+        reply = answer(request)
+    except UserError as error:
+        reply = Packet(REFUSED, {"sentence": str(error)})
+    return Packet(reply.kind, reply.about, reply.tensors, request.number)
+
+
+@contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise UserError(
+            f"{path}: expected a path of at most {LONGEST_PATH} bytes for a socket; choose a shorter folder"
+        )
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        if path.exists():
+            _refuse_second(path)
+            path.unlink()
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(4)
+        listener.settimeout(_STEP_S)
+        try:
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _refuse_second(path: Path) -> None:
+    """A socket that a killed process left refuses connections; one that accepts has an owner."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return
+    raise UserError(f"{path}: another training process of this site listens there; stop it first")
+
+
+def _send(connection: socket.socket, content: bytes) -> None:
+    connection.sendall(_LENGTH.pack(len(content)))
+    connection.sendall(content)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    return bytes(_exactly(connection, length))
+
+
+def _exactly(connection: socket.socket, size: int) -> bytearray:
+    content = bytearray(size)
+    view, done = memoryview(content), 0
+    while done < size:
+        got = connection.recv_into(view[done:], size - done)
+        if got == 0:
+            raise NobodyThereError(f"expected {size} bytes from the socket, found its end after {done}")
+        done += got
+    return content

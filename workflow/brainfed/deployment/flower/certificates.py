@@ -1,0 +1,100 @@
+"""Who is who: the coordinator's TLS certificate and the key pair of each site."""
+
+import datetime
+import ipaddress
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_ssh_public_key,
+)
+from cryptography.x509.oid import NameOID
+
+from brainfed.runtime.errors import UserError
+
+
+def make_certificate(certificate: Path, key: Path, hosts: Sequence[str], days: int = 825) -> None:
+    """Write a self-signed certificate of the coordinator, which is its own authority, and its private key.
+
+    The certificate goes to every site, which trusts it alone; the key stays at the coordinator, mode 0600.
+
+    Args:
+        certificate: where to write the certificate, PEM.
+        key: where to write the private key, PEM.
+        hosts: names and addresses by which sites reach the coordinator. `localhost` and 127.0.0.1 are added, for the
+            coordinator's own processes.
+        days: of validity.
+
+    Raises:
+        UserError: no host is named.
+    """
+    if not hosts:
+        raise UserError("expected the name or address by which the sites reach the coordinator, found none")
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:64])])
+    now = datetime.datetime.now(datetime.UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName(_alternatives(hosts)), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(private.public_key()), critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    _write_private(key, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    certificate.write_bytes(built.public_bytes(Encoding.PEM))
+
+
+def make_key_pair(private: Path, public: Path) -> None:
+    """Write a site's key pair (ECDSA, P-384, in OpenSSH's format): the private key stays at the site, mode 0600.
+
+    Raises:
+        UserError: there is a private key already; a new one would lock the site out of its study.
+    """
+    if private.exists():
+        raise UserError(f"{private}: this site has a key already; remove it to make another, and register it anew")
+    pair = ec.generate_private_key(ec.SECP384R1())
+    _write_private(private, pair.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    public.write_bytes(pair.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n")
+
+
+def public_pem(public: Path) -> bytes:
+    """A public key in OpenSSH's format, as the PEM that Flower knows it by.
+
+    Raises:
+        UserError: the file has no such key.
+    """
+    try:
+        return load_ssh_public_key(public.read_bytes()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{public}: expected the public key of a site: {error}") from error
+
+
+def _alternatives(hosts: Sequence[str]) -> list[x509.GeneralName]:
+    names: list[x509.GeneralName] = []
+    for host in dict.fromkeys((*hosts, "localhost", "127.0.0.1")):
+        try:
+            names.append(x509.IPAddress(ipaddress.ip_address(host)))
+        except ValueError:
+            names.append(x509.DNSName(host))
+    return names
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    path.chmod(0o600)

@@ -1,0 +1,146 @@
+"""The coordinator's end: packets to the sites and their replies, over Flower's grid."""
+
+import itertools
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from logging import getLogger
+from typing import Final
+
+from flwr.app import Message, MessageType
+from flwr.serverapp import Grid
+
+from brainfed.deployment.flower.records import from_records, to_records
+from brainfed.deployment.flower.roll import Connection, Roll, connections
+from brainfed.federation.apart.exchange import ABSENT, INTRODUCE
+from brainfed.federation.apart.packet import Packet
+
+SHORTEST_S: Final = 0.03
+LONGEST_S: Final = 0.25
+"""Between two looks for replies: right after the requests, and after a long time."""
+GROWTH: Final = 1.1
+ROLL_S: Final = 1.0
+"""Between two looks for nodes that came or went, and before a request is sent again to a site that could not answer."""
+
+_logger = getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _InFlight:
+    """A message on its way: to whom, and for which site (None: an introduction)."""
+
+    connection: Connection
+    code: int | None
+
+
+class Hub:
+    """Passes packets to the sites of a study and collects their replies.
+
+    The requests of one call have one number, so that Flower stores once what all sites are sent. A request is sent
+    again, with the same number, when its node reconnected, could not be reached
+    or has no training process yet; a site that had answered it gives the same reply again.
+
+    Args:
+        grid: of the ServerApp.
+        sites: code -> name.
+        keys: name -> public key, PEM; see `Roll`.
+    """
+
+    def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes] | None = None) -> None:
+        self.sites = dict(sites)
+        self._grid, self._roll = grid, Roll(sites, keys)
+        self._session, self._count = secrets.token_hex(4), itertools.count(1)
+        self._present: dict[int, Connection] = {}
+
+    def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
+        """The replies that came in time.
+
+        Args:
+            requests: site code -> request.
+            timeout: seconds to wait for all replies; a request that no site has taken up by then is dropped.
+
+        Returns:
+            Site code -> reply, in the order of `requests`; a site that did not answer is missing.
+
+        Raises:
+            UserError: two nodes are one site, or a node is none.
+        """
+        number = f"{self._session}-{next(self._count)}"
+        numbered = {code: replace(request, number=number) for code, request in requests.items()}
+        replies: dict[int, Packet] = {}
+        flight: dict[str, _InFlight] = {}
+        resting: dict[int, float] = {}
+        deadline, pause, roll_call = time.monotonic() + timeout, SHORTEST_S, 0.0
+        while len(replies) < len(numbered) and (now := time.monotonic()) < deadline:
+            if now >= roll_call:
+                self._present = connections(self._grid)
+                flight = {number: each for number, each in flight.items() if self._holds(each.connection)}
+                roll_call = now + ROLL_S
+            waiting = {code: packet for code, packet in numbered.items() if code not in replies}
+            flight |= self._send(waiting, flight, resting, now, deadline - now)
+            came = self._collect(flight)
+            for each, packet in came:
+                if packet is None or packet.kind == ABSENT:
+                    resting[each.connection.node] = now + ROLL_S
+                elif each.code is None:
+                    self._roll.enter(each.connection, packet, self._present)
+                elif packet.number == number:
+                    replies[each.code] = packet
+            pause = SHORTEST_S if came else min(pause * GROWTH, LONGEST_S)
+            if not came:
+                time.sleep(pause)
+        return {code: replies[code] for code in numbered if code in replies}
+
+    def _holds(self, connection: Connection) -> bool:
+        """Whether a node is still connected as it was: a message to an earlier connection is lost."""
+        return self._present.get(connection.node) == connection
+
+    def _send(
+        self,
+        waiting: Mapping[int, Packet],
+        flight: Mapping[str, _InFlight],
+        resting: Mapping[int, float],
+        now: float,
+        ttl: float,
+    ) -> dict[str, _InFlight]:
+        """Send what is to be sent to nodes that have nothing to do; the messages on their way."""
+        busy = {each.connection.node for each in flight.values()}
+        free = {
+            node: connection
+            for node, connection in self._present.items()
+            if node not in busy and resting.get(node, 0.0) <= now
+        }
+        parcels: list[tuple[Connection, int | None, Packet]] = [
+            (free[node], None, Packet(INTRODUCE)) for node in free if not self._roll.knows(node)
+        ]
+        for code, packet in waiting.items():
+            node = self._roll.node_of(code)
+            if node in free:
+                parcels.append((free[node], code, packet))
+        messages = [
+            Message(to_records(packet), dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl)
+            for connection, _, packet in parcels
+        ]
+        numbers = list(self._grid.push_messages(messages)) if messages else []
+        return {
+            number: _InFlight(connection, code)
+            for number, (connection, code, _) in zip(numbers, parcels, strict=True)
+            if number
+        }
+
+    def _collect(self, flight: dict[str, _InFlight]) -> list[tuple[_InFlight, Packet | None]]:
+        """The replies that have come, taken out of `flight`; None in place of an error of Flower's."""
+        if not flight:
+            return []
+        came: list[tuple[_InFlight, Packet | None]] = []
+        for message in self._grid.pull_messages(list(flight)):
+            each = flight.pop(message.metadata.reply_to_message_id, None)
+            if each is None:
+                continue
+            if message.has_error():
+                _logger.warning("node %d: %s", each.connection.node, message.error.reason)
+                came.append((each, None))
+            else:
+                came.append((each, from_records(message.content)))
+        return came

@@ -1,0 +1,247 @@
+"""Flower's processes: started with their logs in files, awaited until ready, and stopped together."""
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from logging import getLogger
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from brainfed.deployment.flower.folder import CONNECTION, FlowerFolder
+from brainfed.deployment.flower.relay import PATIENCE_S
+from brainfed.runtime.errors import UserError
+
+GRACE_S: Final = 8.0
+"""Between asking a process to end and killing it; a SuperNode takes leave of the SuperLink in that time."""
+_LOOK_S: Final = 0.05
+_HELD_S: Final = 65.0
+_PROGRAMS: Final = Path(sys.executable).parent
+_logger = getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process of Flower.
+
+    Attributes:
+        name: for people.
+        process: started in a session of its own, so that Ctrl-C reaches it through us alone.
+        log: its output.
+    """
+
+    name: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float) -> None:
+        """Wait until `ready()`.
+
+        Raises:
+            UserError: the process ended, or is not ready after that time; with the last lines of its log.
+        """
+        deadline = time.monotonic() + seconds
+        while not ready():
+            if self.process.poll() is not None:
+                raise UserError(f"{self.name} ended with code {self.process.returncode}:\n{self.tail()}")
+            if time.monotonic() > deadline:
+                raise UserError(f"{self.name} is not ready after {seconds:.0f} s:\n{self.tail()}")
+            time.sleep(_LOOK_S)
+
+    def tail(self, lines: int = 12) -> str:
+        """The last lines of the log."""
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+
+
+def start(
+    name: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    log: Path,
+    ending: signal.Signals = signal.SIGTERM,
+) -> Running:
+    """Start a command that ends with us; see `lifetime`.
+
+    Args:
+        name: for people.
+        command: program and arguments.
+        environment: all of it.
+        log: to which its output is appended.
+        ending: the signal that it receives when we are killed.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    bound = [sys.executable, "-m", "brainfed.deployment.flower.lifetime", str(os.getpid()), str(int(ending)), *command]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            bound,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    return Running(name, process, log)
+
+
+def stop(running: Sequence[Running]) -> None:
+    """Ask all processes to end, the last first, and kill those that do not within `GRACE_S`."""
+    for each in reversed(running):
+        if each.process.poll() is None:
+            each.process.terminate()
+    deadline = time.monotonic() + GRACE_S
+    for each in reversed(running):
+        try:
+            each.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(each.process.pid, signal.SIGKILL)
+            each.process.wait()
+
+
+@contextmanager
+def together() -> Iterator[list[Running]]:
+    """A list for processes that are stopped at the end, also at an exception, Ctrl-C or SIGTERM (main thread alone)."""
+    running: list[Running] = []
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield running
+    finally:
+        try:
+            stop(running)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def start_superlink(folder: FlowerFolder, host: str, port: int, database: Path | None = None) -> Running:
+    """Start the coordinator's SuperLink: TLS, and known sites alone. It is ready on return.
+
+    Args:
+        folder: with the certificate and its key.
+        host: the address to listen on.
+        port: the only one that sites reach.
+        database: file that keeps registered sites and runs; None: in memory.
+
+    Raises:
+        UserError: it did not start.
+    """
+    command = [
+        str(_PROGRAMS / "flower-superlink"),
+        *("--ssl-certfile", str(folder.certificate), "--ssl-keyfile", str(folder.certificate_key)),
+        *("--ssl-ca-certfile", str(folder.certificate), "--enable-supernode-auth"),
+        *("--disable-runtime-dependency-installation", "--host", host, "--port", str(port)),
+        *(("--database", str(database)) if database else ()),
+    ]
+    # Asked to end while a run is followed, a SuperLink waits for the follower; nobody would be left to kill it.
+    superlink = start("SuperLink", command, folder.environment(), folder.log("superlink"), signal.SIGKILL)
+    try:
+        superlink.wait_until(lambda: _speaks_tls(folder.certificate, port), 60)
+    except BaseException:
+        stop([superlink])
+        raise
+    return superlink
+
+
+def register(folder: FlowerFolder, sites: Sequence[str]) -> None:
+    """Make the sites' public keys known to the SuperLink; a key that it knows already is passed over.
+
+    Raises:
+        UserError: the SuperLink refused a key.
+    """
+    command = [str(_PROGRAMS / "flwr"), "supernode", "register"]
+    asked = {
+        site: subprocess.Popen(
+            [*command, str(folder.public_key(site)), CONNECTION, "--name", site],
+            env=folder.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for site in sites
+    }
+    for site, process in asked.items():
+        said, _ = process.communicate()
+        if process.returncode != 0 and "already in use" not in said:
+            raise UserError(f"the SuperLink did not register {site}: {said.strip()}")
+
+
+def start_supernode(
+    folder: FlowerFolder, site: str, superlink: str, socket_path: Path, patience_s: float = PATIENCE_S
+) -> Running:
+    """Start a site's SuperNode. It has connected on return.
+
+    A SuperNode that was killed, or whose machine lost power, is held for connected for up to 60 s, in which Flower lets
+    no other in with its key. Flower refuses an unknown key in the same words; both are tried again for so long.
+
+    Args:
+        folder: with the coordinator's certificate and the site's private key.
+        site: its name.
+        superlink: host:port of the coordinator.
+        socket_path: of the training process; see `doorway.serve`.
+        patience_s: how long a request waits for a training process that does not listen yet.
+
+    Raises:
+        UserError: it did not connect.
+    """
+    command = [
+        *(sys.executable, "-m", "brainfed.deployment.flower.node", "--superlink", superlink),
+        *("--certificate", str(folder.certificate), "--key", str(folder.private_key(site))),
+        *("--socket", str(socket_path), "--patience", str(patience_s)),
+    ]
+    log = folder.log(f"supernode-{site}")
+    deadline = time.monotonic() + _HELD_S
+    while True:
+        seen = log.stat().st_size if log.exists() else 0
+        supernode = start(f"SuperNode of {site}", command, folder.environment(), log)
+        try:
+            supernode.wait_until(partial(_says, log, seen, b"SuperNode ID:"), 60)
+            return supernode
+        except BaseException as error:
+            stop([supernode])
+            if not isinstance(error, UserError) or not _says(log, seen, b"Failed to activate SuperNode"):
+                raise
+            if time.monotonic() > deadline:
+                raise UserError(
+                    f"the coordinator does not let {site} in: its key is not registered, or {site} runs elsewhere"
+                ) from error
+            _logger.warning("the coordinator does not let %s in yet; a SuperNode that was killed is waited for", site)
+            time.sleep(3)
+
+
+def start_run(folder: FlowerFolder) -> Running:
+    """Start the study's run and follow it; the process ends with the run."""
+    command = [str(_PROGRAMS / "flwr"), "run", str(folder.app), CONNECTION, "--stream"]
+    return start("the study's run", command, folder.environment(), folder.log("run"))
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _says(log: Path, start: int, words: bytes) -> bool:
+    with log.open("rb") as file:
+        file.seek(start)
+        return words in file.read()
+
+
+def _speaks_tls(certificate: Path, port: int) -> bool:
+    trust = ssl.create_default_context(cafile=str(certificate))
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as plain:
+            trust.wrap_socket(plain, server_hostname="localhost").close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""Flower's ServerApp: it calls the coordinator's function that the run's configuration names, with a hub."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from flwr.app import Context
+from flwr.app.user_config import UserConfigValue
+from flwr.serverapp import Grid, ServerApp
+
+from brainfed.deployment.flower.certificates import public_pem
+from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.hub import Hub
+from brainfed.deployment.flower.lifetime import die_with_parent
+from brainfed.deployment.flower.pauses import shorten_grid
+from brainfed.runtime.errors import UserError
+
+Entry = Callable[[Hub, Mapping[str, UserConfigValue]], None]
+"""The coordinator's function: hub and run configuration."""
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Run the entry; its log, and a `UserError` as one sentence, go to `logs/coordinator.log` of the folder.
+
+    Each site must connect with the key of its name in the folder's `keys`.
+    """
+    # Flower's own watch of its parent does not interrupt a sleep.
+    die_with_parent(os.getppid())
+    shorten_grid()
+    config = context.run_config
+    folder = FlowerFolder(Path(str(config["folder"])))
+    log = logging.FileHandler(folder.log("coordinator"), encoding="utf-8")
+    log.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("brainfed")
+    logger.addHandler(log)
+    logger.setLevel(logging.INFO)
+    sites = str(config["sites"]).split(",")
+    keys = {name: public_pem(folder.public_key(name)) for name in sites}
+    module, function = str(config["entry"]).split(":")
+    entry = cast(Entry, getattr(import_module(module), function))
+    try:
+        entry(Hub(grid, dict(enumerate(sites)), keys), config)
+    except UserError as error:
+        logger.error("%s", error)
+        raise

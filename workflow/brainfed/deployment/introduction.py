@@ -1,0 +1,98 @@
+"""What the coordinator compares before it begins: versions, and everything that decides a result."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import brainfed
+from brainfed.configuration.planning.plan import Plan
+from brainfed.runtime.artefacts import canonical_json
+from brainfed.runtime.errors import UserError
+
+COMPUTING = ("numpy", "scipy", "scikit-learn", "torch")
+"""Packages whose version must be the same at all sites."""
+COHORT = ("atlas", "target", "classes", "extraction", "min_timepoints", "constant_regions")
+"""Settings of a cohort that decide what a number means; paths and codes of a table are a site's own."""
+
+
+def introduction(plan: Plan, clock: float) -> dict[str, Any]:
+    """What a site says of itself, or the coordinator expects.
+
+    Args:
+        plan: of its config.
+        clock: seconds since 1970.
+    """
+    return {
+        "site": plan.project.study.site,
+        "study": study_digest(plan),
+        "versions": {name: version(name) for name in COMPUTING} | {"brainfed": _code()},
+        "settings": settings_of(plan),
+        "clock": clock,
+    }
+
+
+def study_digest(plan: Plan) -> str:
+    """SHA-256 of everything that decides a result, as 64 hexadecimal characters."""
+    return hashlib.sha256(canonical_json([settings_of(plan), list(plan.project.study.ordered)]).encode()).hexdigest()
+
+
+def settings_of(plan: Plan) -> dict[str, Any]:
+    """Dotted key -> value, of all settings that sites must share."""
+    project = plan.project
+    shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol, "noise": project.study.noise}
+    for name, cohort in project.cohorts.items():
+        values = asdict(cohort)
+        shared[f"cohorts.{name}"] = {key: values[key] for key in COHORT}
+    for experiment in (each for each in plan.experiments.values() if each.default):
+        shared[f"experiments.{experiment.group}.split"] = asdict(experiment.split)
+        for variant in experiment.variants:
+            own = {"method": variant.method.name, **variant.settings}
+            stages = {kind: values for kind, values in variant.stage_settings().items() if values}
+            shared[f"variants.{variant.name}"] = own | stages
+    return dict(_flat(shared))
+
+
+def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse a site that would compute something else.
+
+    Args:
+        name: of the site.
+        found: its `introduction`.
+        expected: the coordinator's.
+
+    Raises:
+        UserError: a version or a setting differs; the first that does is named.
+    """
+    for package, own in expected["versions"].items():
+        if found["versions"].get(package) != own:
+            remedy = "check out the same commit" if package == "brainfed" else "install its requirements.lock"
+            raise UserError(
+                f"site {name!r}: expected {package} {own}, as at the coordinator, found "
+                f"{found['versions'].get(package, 'none')}; {remedy}."
+            )
+    for key in sorted(expected["settings"].keys() | found["settings"].keys()):
+        own, other = (held["settings"].get(key, "none") for held in (expected, found))
+        if own != other:
+            raise UserError(
+                f"site {name!r}: expected {key}: {own}, as in the study, found {other}; let its config extend the "
+                "study's file, and set paths and codes of its own table alone."
+            )
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", list(value) if isinstance(value, tuple) else value
+
+
+def _code() -> str:
+    """Digest of the package's own files, as 16 hexadecimal characters."""
+    total, folder = hashlib.sha256(), Path(brainfed.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        total.update(f"{path.relative_to(folder).as_posix()} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:16]

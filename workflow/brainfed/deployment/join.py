@@ -1,0 +1,183 @@
+"""`brainfed join CONFIG`: a site trains with the others. Its scans stay; what leaves is listed before it leaves."""
+
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
+from brainfed.deployment.desk import Desk
+from brainfed.deployment.doorway import serve, serve_each
+from brainfed.deployment.environment import DESK, SECRET
+from brainfed.deployment.flower.certificates import make_key_pair
+from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.processes import Running, start_supernode, together
+from brainfed.deployment.introduction import introduction
+from brainfed.deployment.left_site import LeftSite
+from brainfed.deployment.places import FOLDER, StudyPlace
+from brainfed.deployment.site_scores import site_scores
+from brainfed.federation.apart.exchange import LEAVE, REFUSED
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.study_settings import StudySettings
+from brainfed.runtime.errors import UserError
+
+FAREWELL_S = 2.0
+"""For the last reply to reach the coordinator before Flower ends."""
+ENDING_S = 60.0
+"""For Snakemake to end its jobs."""
+AGAIN_S = 5.0
+"""Between two tries to reach a coordinator that does not answer yet."""
+
+
+def join(config: Path, cores: str, gpus: int = 0) -> None:
+    """Prepare this site's data, train with the other sites, and leave.
+
+    Args:
+        config: the site's, which extends the study's.
+        cores: for Snakemake.
+        gpus: the same.
+
+    Raises:
+        UserError: a key or the certificate is missing, the coordinator refuses the site, or a job fails.
+    """
+    place = StudyPlace.of(config)
+    study = place.plan.project.study
+    if not study.site:
+        raise UserError(f"{config}: expected `study.site`, the name of this site, found none; set it.")
+    folder = FlowerFolder(FOLDER.resolve())
+    _require_keys(folder, study.site)
+    layout = place.layout
+    run = _Snakemake(config, cores, gpus)
+    run(["site"], {}, lambda: None)
+    files = joint_files(layout, place.cohort)
+    desk = Desk(lambda: introduction(place.plan, time.time()), LeftSite(FOLDER / "left-this-site.tsv"))
+    with _open(desk) as (outer, inner), together() as running:
+        connect = _Connection(running, folder, study, outer)
+        connect()
+        environment = {DESK: str(inner), SECRET: str(folder.root / "secret")}
+        for number, file in enumerate(files, start=1):
+            print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
+            run([file], environment, connect)
+        answer = desk.of_job(Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}))
+        if answer.kind == REFUSED:
+            raise UserError(str(answer.about["sentence"]))
+        time.sleep(FAREWELL_S)
+    print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
+
+
+class _Snakemake:
+    """Runs of this site's workflow.
+
+    Args:
+        config: the site's.
+        cores: of a run.
+        gpus: of a run.
+    """
+
+    def __init__(self, config: Path, cores: str, gpus: int) -> None:
+        self._options = ["--configfile", str(config), "--cores", cores]
+        # Options that a command line gives replace all resources of the profile.
+        self._options += ["--resources", f"gpu={gpus}"] if gpus else []
+
+    def __call__(self, files: Sequence[str], environment: Mapping[str, str], watch: Callable[[], None]) -> None:
+        """Make files; those that are there and up to date are kept.
+
+        Args:
+            files: or targets.
+            environment: additions to this process's.
+            watch: called every second meanwhile.
+
+        Raises:
+            UserError: Snakemake fails.
+        """
+        command = [sys.executable, "-m", "snakemake", *files, *self._options]
+        process = subprocess.Popen(command, env={**os.environ, **environment})
+        try:
+            while (code := self._ended(process)) is None:
+                watch()
+        except BaseException:
+            # Snakemake ends its jobs, which keep their last round.
+            process.terminate()
+            process.wait(ENDING_S)
+            raise
+        if code:
+            raise UserError(f"Snakemake ended with code {code}; mend the cause above and run `brainfed join` again.")
+
+    @staticmethod
+    def _ended(process: "subprocess.Popen[bytes]") -> int | None:
+        try:
+            return process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+class _Connection:
+    """The site's SuperNode, which is started anew when it ends.
+
+    Args:
+        running: processes that are stopped at the end.
+        folder: of Flower's files.
+        study: names and address.
+        socket: of the desk.
+    """
+
+    def __init__(self, running: list[Running], folder: FlowerFolder, study: StudySettings, socket: Path) -> None:
+        self._running, self._folder, self._study, self._socket = running, folder, study, socket
+
+    def __call__(self) -> None:
+        """Connect, if there is no connection; wait for a coordinator that does not answer yet."""
+        while not any(each.process.poll() is None for each in self._running):
+            self._running.clear()
+            try:
+                node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
+                self._running.append(node)
+            except UserError as error:
+                print(f"waits for the coordinator at {self._study.address}: {error}", file=sys.stderr)
+                time.sleep(AGAIN_S)
+
+
+def _require_keys(folder: FlowerFolder, site: str) -> None:
+    if not folder.private_key(site).exists():
+        make_key_pair(folder.private_key(site), folder.public_key(site))
+    secret = folder.root / "secret"
+    if not secret.exists():
+        with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+    if not folder.certificate.exists():
+        raise UserError(
+            f"{folder.certificate}: expected the coordinator's certificate, found no file; send "
+            f"{folder.public_key(site)} to the coordinator, put the certificate that you receive there, and run this "
+            "again."
+        )
+
+
+@contextmanager
+def _open(desk: Desk) -> Iterator[tuple[Path, Path]]:
+    """The desk's sockets, for Flower and for jobs, while the body runs."""
+    stop = Event()
+    # The path of a socket has at most 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="brainfed-") as short:
+        outer, inner = Path(short) / "outer", Path(short) / "inner"
+        threads = [
+            Thread(target=serve, args=(outer, desk.of_coordinator, stop), daemon=True),
+            Thread(target=serve_each, args=(inner, desk.of_job, stop), daemon=True),
+        ]
+        for each in threads:
+            each.start()
+        try:
+            yield outer, inner
+        finally:
+            stop.set()
+            for each in threads:
+                each.join(1.0)
+
+
+def _scores(files: Mapping[tuple[str, int], str]) -> list[dict[str, object]]:
+    """Of the predictions of all variants and repeats."""
+    return site_scores(list(files), list(files.values()))

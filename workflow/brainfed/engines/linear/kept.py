@@ -1,0 +1,43 @@
+"""The model of a federated ridge regression that is kept: scaling, weights and intercepts of one fold.
+
+The score of class k is w_k z + b_k for z = scale (x - mean) / deviation, of features of one view.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.engines.linear.task import Curves
+from brainfed.samples.class_scores import of_two_classes
+from brainfed.samples.kept.fitted_model import Arrays, FittedModel, Scored
+from brainfed.samples.view_scaling import Scaling
+
+
+def kept_ridge(scaling: Scaling, curves: Curves) -> FittedModel:
+    """The model of one fold.
+
+    Raises:
+        ValueError: the features have several views.
+    """
+    if len(scaling.views) > 1 or len(scaling.views[0].means) > 1:
+        raise ValueError("expected features of one view with one mean, found several")
+    (own,) = scaling.views
+    return FittedModel(
+        {
+            "mean": own.means[0],
+            "deviation": own.deviation,
+            "scale": np.array(own.scale),
+            "weights": curves.weights,
+            "intercepts": curves.intercepts,
+        }
+    )
+
+
+def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+    """Margins (n, C) of features (n, d)."""
+    del settings
+    rows = model["scale"] * ((features - model["mean"]) / model["deviation"])
+    found = rows @ model["weights"].T + model["intercepts"]
+    return Scored(of_two_classes(found[:, 0], "margin") if found.shape[1] == 1 else found, rows)

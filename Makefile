@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS = $(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))')
 
-.PHONY: install run test lint check format manual docs picture prune clean
+.PHONY: install install-sites run test lint check format manual docs picture prune clean
 
 install: $(VENV)/.installed
 
@@ -12,6 +13,10 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	touch $@
 
+# Flower, for a federation between real sites.
+install-sites: install
+	$(BIN)/python -m pip install --quiet --requirement requirements-sites.lock
+
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.lock
 	touch $@
@@ -20,9 +25,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 run: install
 	. $(BIN)/activate && snakemake --cores all
 
-# In the order of the files: sorted by their numbers of tests, the longest single test would come last, beside an idle core.
+# One process more than cores: many tests wait for processes that they start. In the order of the files: sorted by their
+# numbers of tests, the longest single test would come last, beside an idle core.
 test: $(VENV)/.installed-dev
-	. $(BIN)/activate && pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	. $(BIN)/activate && pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Style, types, import contracts, workflow lint.
 lint: $(VENV)/.installed-dev

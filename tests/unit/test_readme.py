@@ -10,6 +10,7 @@ from PIL import Image
 
 from brainfed.configuration.loading import load_plan, overlay
 from brainfed.configuration.stages.registry import KINDS
+from workflow.document_workplace import write_study
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -30,8 +31,11 @@ def test_the_readme_is_short():
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_a_config_in_the_documents_loads(block, monkeypatch):
+def test_a_config_in_the_documents_loads(block, monkeypatch, tmp_path):
     monkeypatch.chdir(REPOSITORY)
+    if "extends: study.yaml" in block:
+        write_study(tmp_path)
+        monkeypatch.chdir(tmp_path)
     base = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text(encoding="utf-8"))
     shown = yaml.safe_load(block)
     whole = "project" in shown or "extends" in shown

@@ -1,17 +1,19 @@
 """How each kind of command of the documents is run in a test, and why so.
 
 A command is run as it is where that takes seconds. A training is planned (`-n`). What downloads or installs is compared
-with the files that it names.
+with the files that it names; what needs other machines, with the parser.
 """
 
 import re
 import tomllib
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from pathlib import Path
 
 import yaml
 
 from benchmark_options import OPTION, unknown_options
+from brainfed.configuration.loading import load_plan
 from document_commands import Command
 from workflow.document_workplace import CHECKED, MINE, Workplace, new_workplace
 from workflow.project import REPOSITORY
@@ -86,9 +88,33 @@ def check(place: Workplace, command: Command) -> None:
     place.larger.run(words, command)
 
 
-def name_the_check(_: Workplace, command: Command) -> None:
+def name_the_tool(_: Workplace, command: Command) -> None:
     """Nothing: a sentence names the tool without a config."""
     assert not command.in_block, f"{command.place}: `{command.text}` names no config"
+
+
+def compare_with_parser(place: Workplace, command: Command) -> None:
+    """Compare the options with the program's, and read the config: a study needs the machines of several hospitals."""
+    _, name, config, *_ = command.words
+    known = set(OPTION.findall(place.run(["brainfed", name, "-h"], command)))
+    unknown = set(OPTION.findall(command.text)) - known
+    assert not unknown, f"{command.place}: brainfed {name} has no {', '.join(sorted(unknown))}"
+    path = place.folder / config
+    assert path.is_file(), f"{command.place}: no document shows {config}"
+    with chdir(place.folder):
+        study = load_plan({"extends": [config]}).project.study
+    assert study.sites and bool(study.site) == (name == "join"), f"{command.place}: {config} is not for {name}"
+
+
+def predict_without_a_model(place: Workplace, command: Command) -> None:
+    """Run it: it reads all options, and names the folder, as the model takes a training."""
+    printed = place.run(command.words, command, 1)
+    assert "expected the folder of a kept model" in printed, f"{command.place}: `{command.text}`: {printed[-1500:]}"
+
+
+def name_predictions(_: Workplace, command: Command) -> None:
+    """Nothing: a sentence names the tool and its kinds of arguments."""
+    assert not command.in_block, f"{command.place}: `{command.text}` names no folder"
 
 
 def plan_make(place: Workplace, command: Command) -> None:
@@ -156,7 +182,10 @@ WAYS: dict[str, Way] = {
     r"snakemake .*--report .*": report_on_nothing,
     r"snakemake .*": plan_jobs,
     r"brainfed check \S+( --json)?": check,
-    r"brainfed check": name_the_check,
+    r"brainfed (join|coordinate) \S+\.yaml.*": compare_with_parser,
+    r"brainfed (check|join|coordinate)": name_the_tool,
+    r"brainfed predict \S+/\S+ .*": predict_without_a_model,
+    r"brainfed predict.*": name_predictions,
     r"make .*": plan_make,
     r"python benchmarks/\S+\.py.*": compare_options,
     r"python -m brainfed\.\S+": find_module,

@@ -19,7 +19,9 @@ OF_AN_INSTITUTION = 24
 """Subjects with which every fold of an institution has both classes."""
 MINE = "config/mystudy.yaml"
 """The config that the documents call the reader's own."""
-BESIDE = ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock")
+STUDY = {"study.yaml": "lead-a-study.md", "site.yaml": "join-a-study.md"}
+"""Configs of a study between hospitals -> the guide that shows it, in its first block of YAML."""
+BESIDE = ("Makefile", "pyproject.toml", "requirements.lock", "requirements-dev.lock", "requirements-sites.lock")
 
 
 @dataclass
@@ -86,4 +88,13 @@ def new_workplace(folder: Path, commands: ForkedCommands, usual: str, subjects: 
     shutil.copytree(REPOSITORY / "config", folder / "config")
     for name in BESIDE:
         shutil.copy2(REPOSITORY / name, folder / name)
+    write_study(folder)
     return Workplace(folder, commands, usual, subjects)
+
+
+def write_study(folder: Path) -> None:
+    """Write the configs of coordinator and site as the documents show them."""
+    for name, page in STUDY.items():
+        text = (REPOSITORY / "docs" / "how-to" / page).read_text(encoding="utf-8")
+        _, _, after = text.partition("```yaml\n")
+        (folder / name).write_text(after.partition("```")[0], encoding="utf-8")

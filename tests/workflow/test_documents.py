@@ -40,7 +40,8 @@ def test_a_command_of_the_documents_works(place, command):
 
 def test_options_named_alone_are_those_of_the_programs(place):
     helps = [
-        place.commands.run(words, place.folder, {})[1] for words in (["snakemake", "-h"], ["brainfed", "check", "-h"])
+        place.commands.run(words, place.folder, {})[1]
+        for words in (["snakemake", "-h"], ["brainfed", "check", "-h"], ["brainfed", "predict", "-h"])
     ]
     known = set(OPTION.findall("".join(helps)))
     elsewhere = {"benchmarks/README.md", "ARCHITECTURE.md"}
@@ -71,6 +72,10 @@ WRONG = {
     "BRAINFED_ADOBT=1 snakemake --cores all": "reads no environment variable BRAINFED_ADOBT",
     "brainfed check config/absent.yaml": "absent.yaml",
     "brainfed cheque config/config.yaml": "no pattern of WAYS",
+    "brainfed join site.yaml --fresh": "brainfed join has no --fresh",
+    "brainfed coordinate site.yaml": "site.yaml is not for coordinate",
+    "brainfed join absent.yaml": "no document shows absent.yaml",
+    "brainfed predict results/a --serie b.csv --fold one": "invalid int value",
     "make instal": "instal",
     "python benchmarks/scale.py graph --polt FILE": "has no --polt",
     "python benchmarks/scales.py graph": "there is no benchmarks/scales.py",

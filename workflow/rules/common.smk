@@ -25,6 +25,11 @@ if Path(brainfed.__file__).resolve().parents[1] != BASE.resolve():
 
 from brainfed.cohort.sources.known_atlases import FOLDER
 from brainfed.cohort.sources.listing import list_cohort
+from brainfed.configuration.layout.at_a_site import (
+    is_joint,
+    own_files,
+    trains_jointly,
+)
 from brainfed.configuration.layout.cohort_inputs import (
     CohortInputs,
     atlases_to_fetch,
@@ -33,10 +38,14 @@ from brainfed.configuration.layout.cohort_inputs import (
     data_sets_to_fetch,
     exported_folders,
 )
+from brainfed.configuration.layout.kept import kept_parameters
 from brainfed.configuration.layout.layout import Layout
 from brainfed.configuration.layout.paths import (
     covariance_pattern,
     graphs_file,
+    method_file,
+    model_file,
+    split_file,
     stage_pattern,
     timing_of,
 )
@@ -67,6 +76,7 @@ from brainfed.configuration.outline.report import (
     report_outline,
 )
 from brainfed.configuration.outline.variant import shown_variant
+from brainfed.configuration.planning.kept import REPEAT
 from brainfed.configuration.planning.plan import split_content
 from brainfed.configuration.stages.inpainting import max_generated
 from brainfed.configuration.stages.registry import KINDS
@@ -147,6 +157,15 @@ def named(**values):
     return given
 
 
+def joint(is_joint):
+    """The parameters of a job that may train with other sites; none where all sites are in one place."""
+    study = PROJECT.study
+    if not study.site:
+        return {}
+    held = {"sites": list(study.ordered), "site": study.site, "noise": study.noise}
+    return {"study": lambda wildcards: held if is_joint(wildcards) else {}}
+
+
 def growing(amount):
     """A resource that grows with every further attempt; how many there are, a profile's `retries` says."""
     return lambda wildcards, attempt: amount * attempt
@@ -188,6 +207,20 @@ wildcard_constraints:
     split=r"[^/]+",
     regime=r"[^/]+",
     variant=r"[^/]+",
+
+
+# Which trainings keep their models. The regime is the first part of a path that differs: what follows is looked ahead.
+WITH_MODEL = (
+    "|".join(
+        sorted(
+            {
+                f"{re.escape(model.regime)}(?=/{re.escape(model.variant.name)}/repeat-{REPEAT}/)"
+                for model in PLAN.models
+            }
+        )
+    )
+    or "no-such-regime"
+)
 
 
 def if_subjects_may_be_shown(path, **registration):
@@ -236,6 +269,40 @@ def lists_of_issues():
 
 def variant_of(wildcards):
     return PLAN.variant(wildcards.regime, wildcards.variant)
+
+
+def kept_of(wildcards):
+    """What the job keeps of its models: nothing, but for variants under `models`."""
+    if not re.match(
+        WITH_MODEL, "{regime}/{variant}/repeat-{repeat}/".format(**wildcards)
+    ):
+        return {}
+    return kept_parameters(variant_of(wildcards), COHORTS[wildcards.cohort])
+
+
+def entries_of_model(wildcards):
+    """The entry points that keep a model, and score by it."""
+    kept = kept_of(wildcards)
+    return [kept["keep"], kept["score"]] if kept else []
+
+
+def model_of(wildcards):
+    """The kept model of a variant on a cohort."""
+    return next(
+        model
+        for model in PLAN.models
+        if (model.cohort, model.variant.name) == (wildcards.cohort, wildcards.variant)
+    )
+
+
+def training_of(name):
+    """One file of the training that kept a model."""
+
+    def path(wildcards):
+        regime = model_of(wildcards).regime
+        return method_file(wildcards.cohort, regime, wildcards.variant, REPEAT, name)
+
+    return path
 
 
 def files_of_the_workflow(folder, *patterns):

@@ -259,6 +259,7 @@ rule compute_tangent:
         given=named(
             code=code_of("scripts/compute_tangent.py"),
             settings=lambda wc: stage_of(wc, "features").values,
+            **joint(lambda wc: is_joint(stage_of(wc, "features"))),
         ),
     message:
         "Computing {wildcards.features} ({wildcards.cohort})"
@@ -293,6 +294,7 @@ rule fit_connectivity:
             code=code_of("scripts/fit_connectivity.py"),
             settings=lambda wc: stage_of(wc, "features").values,
             fold=lambda wc: int(wc.fold),
+            **joint(lambda wc: is_joint(stage_of(wc, "features"))),
         ),
     message:
         "Fitting {wildcards.features}, repeat {wildcards.repeat}, fold {wildcards.fold} ({wildcards.cohort})"

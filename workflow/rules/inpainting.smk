@@ -43,6 +43,7 @@ rule train_generator:
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             threads=PROJECT.threads,
+            **joint(lambda wc: is_joint(stage_of(wc, "inpainting"))),
         ),
     message:
         "Training generator {wildcards.inpainting}, repeat {wildcards.repeat}, {wildcards.part} ({wildcards.cohort})"
@@ -93,6 +94,7 @@ rule fuse_graph:
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             threads=PROJECT.threads,
+            **joint(lambda wc: is_joint(stage_of(wc, "fused"))),
         ),
     message:
         "Fusing graph {wildcards.fused}, repeat {wildcards.repeat}, {wildcards.part} ({wildcards.cohort})"

@@ -20,6 +20,8 @@ rule train_method:
         "logs/{cohort}/methods/{regime}/{variant}/repeat-{repeat}.log",
     benchmark:
         "results/{cohort}/benchmarks/train_method/{regime}.{variant}.{repeat}.tsv"
+    wildcard_constraints:
+        regime=f"(?!{WITH_MODEL})[^/]+",
     conda:
         "../envs/brainfed.yaml"
     threads: PROJECT.threads
@@ -30,7 +32,9 @@ rule train_method:
     params:
         given=named(
             code=lambda wc: code_of(
-                "scripts/train_method.py", variant_of(wc).method.entry
+                "scripts/train_method.py",
+                variant_of(wc).method.entry,
+                *entries_of_model(wc),
             ),
             entry=lambda wc: variant_of(wc).method.entry,
             settings_class=lambda wc: class_path(variant_of(wc).method.settings),
@@ -40,8 +44,34 @@ rule train_method:
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             threads=PROJECT.threads,
+            kept=kept_of,
+            **joint(lambda wc: trains_jointly(variant_of(wc))),
         ),
     message:
         "Training {wildcards.variant}, repeat {wildcards.repeat} ({wildcards.cohort}, {wildcards.regime})"
     script:
         "../scripts/train_method.py"
+
+
+use rule train_method as train_kept_method with:
+    input:
+        unpack(
+            lambda wc: LAYOUT.kept_inputs(
+                variant_of(wc), wc.regime, wc.cohort, wc.repeat
+            )
+        ),
+    output:
+        predictions="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/predictions.parquet",
+        history="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/history.parquet",
+        cost="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/cost.json",
+        timing="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/timing.json",
+        patterns="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/patterns.safetensors",
+        members="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/members.parquet",
+        privacy="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/privacy.json",
+        model="results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/model.safetensors",
+    benchmark:
+        "results/{cohort}/benchmarks/train_kept_method/{regime}.{variant}.{repeat}.tsv"
+    wildcard_constraints:
+        regime=WITH_MODEL,
+    message:
+        "Training {wildcards.variant} and keeping its models, repeat {wildcards.repeat} ({wildcards.cohort}, {wildcards.regime})"

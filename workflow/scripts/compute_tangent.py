@@ -7,13 +7,15 @@ with job(snakemake) as running:
     from brainfed.imaging.tangent.reference import crossings_of_all
     from brainfed.imaging.tangent.vectors import tangent_at_identity, tangent_of_all
     from brainfed.runtime.artefacts import read_table, write_arrays
+    from brainfed.scripting.at_site import link_of
 
     included = read_table(snakemake.input.included, ["subject", "included"])
     found = load_covariances(snakemake.input.covariances, sorted(included.loc[included["included"], "subject"]))
     alone = running.params.settings["reference"] == "identity"
+    link = link_of(running.params, snakemake.output.features)
     write_arrays(
         snakemake.output.features,
-        {"features": tangent_at_identity(found) if alone else tangent_of_all(found, snakemake.threads)},
+        {"features": tangent_at_identity(found) if alone else tangent_of_all(found, snakemake.threads, link)},
         {
             "subjects": list(found.subjects),
             "regions": list(found.regions),

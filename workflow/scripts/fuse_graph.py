@@ -16,6 +16,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
     from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs, read_cut
+    from brainfed.scripting.at_site import link_of, placed
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
@@ -29,6 +30,8 @@ with job(snakemake, gpu=True) as running:
         streams=Streams(params.seed, params.repeat),
         correlations=params.correlations,
     )
+    link = link_of(params, snakemake.output.fused, running.device)
+    inputs = placed(inputs, params, link, snakemake.output.fused)
     generator = resolve(params.entry)(
         inputs,
         restore(resolve(params.settings_class), params.inpainting),

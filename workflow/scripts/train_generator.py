@@ -13,6 +13,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.settings import restore
     from brainfed.runtime.streams import Streams
     from brainfed.samples.inpainting.inpainting_inputs import inpainting_inputs
+    from brainfed.scripting.at_site import link_of, placed
 
     params, files = running.params, snakemake.input
     inputs = inpainting_inputs(
@@ -32,6 +33,8 @@ with job(snakemake, gpu=True) as running:
         | {"part": inputs.part, "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
+    link = link_of(params, snakemake.output.generator, running.device)
+    inputs = placed(inputs, params, link, f"{snakemake.output.generator}/{digest}")
     checkpoint = running.checkpoint(snakemake.output.generator, digest)
     trained = resolve(params.entry)(
         inputs,

@@ -3,6 +3,7 @@
 from brainfed.scripting.job import job
 
 with job(snakemake, gpu=True) as running:
+    from dataclasses import replace
     from importlib.metadata import version
 
     from brainfed.engines.stacked.crossings import crossings_of_files, in_order, sizes_of
@@ -13,6 +14,7 @@ with job(snakemake, gpu=True) as running:
     from brainfed.runtime.streams import Streams
     from brainfed.samples.assemble import assemble, assemble_graphs, assemble_series
     from brainfed.samples.results import check, history_table, members_table, named_patterns, predictions_table
+    from brainfed.scripting.at_site import link_of, placed
 
     params, files = running.params, snakemake.input
     people = {
@@ -36,12 +38,12 @@ with job(snakemake, gpu=True) as running:
         | {"classes": len(params.classes), "device": running.device.partition(":")[0], "torch": version("torch")},
         list(files),
     )
+    link = link_of(params, snakemake.output.predictions, running.device)
+    inputs = placed(inputs, params, link, f"{snakemake.output.predictions}/{digest}")
     checkpoint = running.checkpoint(snakemake.output.predictions, digest)
-    outcome = resolve(params.entry)(
-        inputs,
-        resolve(params.settings_class)(**params.settings),
-        Run(running.device, checkpoint=checkpoint, progress=running.progress),
-    )
+    entry, settings = resolve(params.entry), resolve(params.settings_class)(**params.settings)
+    run = Run(running.device, checkpoint=checkpoint, progress=running.progress, keeps_models=bool(params.kept))
+    outcome = entry(inputs, settings, run)
     check(inputs, outcome)
     sizes = sizes_of(inputs.institution)
     write_table(snakemake.output.predictions, predictions_table(inputs, outcome, truth, params.classes))
@@ -58,8 +60,8 @@ with job(snakemake, gpu=True) as running:
             {
                 "counts": outcome.counts,
                 "crossings": in_order(
-                    crossings_of_files([*features, *connectomes, *series], sizes),
-                    crossings_of_files([*files.get("graphs", []), *files.get("fused", [])], sizes),
+                    crossings_of_files([*features, *connectomes, *series], sizes, apart=link.apart),
+                    crossings_of_files([*files.get("graphs", []), *files.get("fused", [])], sizes, apart=link.apart),
                     outcome.crossings,
                 ),
             }
@@ -67,4 +69,15 @@ with job(snakemake, gpu=True) as running:
         + "\n",
     )
     write_text(snakemake.output.timing, canonical_json(running.timing()) + "\n")
+    if params.kept:
+        further = replace(run, checkpoint=checkpoint.part("everybody"))
+        resolve(params.kept["keep"])(
+            snakemake.output.model,
+            params.kept,
+            files,
+            inputs,
+            truth,
+            outcome,
+            lambda all: entry(all, settings, further),
+        )
     checkpoint.remove()

@@ -105,7 +105,7 @@ def test_its_files_are_inputs_of_its_method_and_its_parents_files_its_own(echo):
 
 
 def test_prune_knows_its_folders(echo, tmp_path):
-    assert stage_folders()[-3:] == ["echo", "splits", "methods"]
+    assert stage_folders()[-4:] == ["echo", "splits", "methods", "models"]
     kept = {path.relative_to(tmp_path).as_posix() for path in kept_folders(echo, tmp_path)}
     assert {f"ours/echo/{name}" for name in echo.stages["echo"]} <= kept
 

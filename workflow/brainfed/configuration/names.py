@@ -17,7 +17,7 @@ RESERVED_COHORTS = ("reports",)
 PAPER = "paper"
 """The target of all experiments that a plain run leaves out."""
 
-RESERVED_EXPERIMENTS = ("all", "tables", PAPER)
+RESERVED_EXPERIMENTS = ("all", "tables", "models", PAPER)
 """Targets of the workflow; every experiment is a target too."""
 
 TWIN = "-quick"

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.public import PublicSettings
 from brainfed.cohort.settings.splits import SplitSettings
+from brainfed.federation.apart.study_settings import StudySettings
 from brainfed.graphs.connectome.settings import ConnectomeSettings
 from brainfed.graphs.settings import GraphSettings
 from brainfed.imaging.series.settings import SeriesSettings
@@ -122,7 +123,13 @@ class ProjectSettings:
     experiments: dict[str, ExperimentSettings] = setting(
         factory=lambda: {"methods": ExperimentSettings()}, description="The tables of the report."
     )
+    models: tuple[str, ...] = setting(
+        (),
+        "Variants by name whose models `snakemake models` keeps for new patients, from the first experiment that has "
+        "them: one further training on all labelled subjects, beside those of the first repeat.",
+    )
     report: ReportSettings = setting(factory=ReportSettings, description="The report.")
+    study: StudySettings = setting(factory=StudySettings, description="A federation between real sites.")
 
     def __post_init__(self) -> None:
         """Refuse views for all variants: most methods read features of one kind."""

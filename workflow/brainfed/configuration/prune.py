@@ -18,7 +18,8 @@ from brainfed.runtime.errors import UserError
 
 def stage_folders() -> list[str]:
     """The files under `results/{cohort}` in folders that a plan names."""
-    return [*(folder for kind in registry.KINDS for folder in (kind.folder, *kind.further)), "splits", "methods"]
+    stages = (folder for kind in registry.KINDS for folder in (kind.folder, *kind.further))
+    return [*stages, "splits", "methods", "models"]
 
 
 def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
@@ -31,6 +32,7 @@ def kept_folders(plan: Plan, results: Path) -> Iterator[Path]:
         yield from (folder / "splits" / name for name in plan.splits)
         for experiment in plan.experiments.values():
             yield from (folder / "methods" / experiment.regime.name / variant.name for variant in experiment.variants)
+        yield from (folder / "models" / model.variant.name for model in plan.models if model.cohort == cohort)
 
 
 def stale_folders(plans: Sequence[Plan], results: Path) -> list[Path]:

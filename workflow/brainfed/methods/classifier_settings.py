@@ -39,6 +39,9 @@ class InputSettings:
     precision: Precision = setting("float32", PRECISION_DESCRIPTION)
 
 
+BETWEEN_SITES: Mapping[str, tuple[str, ...]] = {"choose": ("none",), "attack": ("none",), "defence": ("none",)}
+"""Settings of training between real sites."""
+
 CHOICE_TENSORS: Mapping[str, tuple[str, ...]] = {"validation-loss": ("candidates", "rounds"), "choice": ("chosen",)}
 """Sent with `choose: inner` alone."""
 

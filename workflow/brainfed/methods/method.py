@@ -49,7 +49,12 @@ class Method:
         patterns: whether it is a linear model, whose job leaves its patterns behind (`Outcome.patterns`).
         without_patterns: settings under which it leaves none.
         clusters: whether its server parts the institutions into clusters (`Outcome.clusters`).
+        model: `module:function` that scores a subject alone by a kept model (`samples.kept.fitted_model.Score`); empty:
+            the method keeps none, and `Outcome.models` is empty.
+        without_model: settings under which it keeps none.
         gpu: whether a GPU helps.
+        between_sites: of a federated method that real sites can train, its settings that have fewer values there than
+            in a simulation, name -> values; None: it runs in a simulation alone.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
@@ -70,7 +75,10 @@ class Method:
     patterns: bool = False
     without_patterns: Mapping[str, Any] = field(default_factory=dict)
     clusters: bool = False
+    model: str = ""
+    without_model: Mapping[str, Any] = field(default_factory=dict)
     gpu: bool = False
+    between_sites: Mapping[str, tuple[Any, ...]] | None = None
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     on_request: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from brainfed.graphs.graph import Graph
 from brainfed.inpainting.fusing.fused import FusedGraph
 from brainfed.runtime.score_kinds import ScoreKind
+from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.labelled_subjects import LabelledSubjects
 from brainfed.samples.reading.people import Phenotypes
 from brainfed.samples.views import View
@@ -72,6 +73,7 @@ class Outcome:
         member_scores: (F, n, C) scores, by the final model of the fold, of the subjects that trained in it, NaN
             elsewhere; for the audit. None where a method gives none.
         privacy: one row for each institution that trained with differential privacy (`federation.privacy.spending`).
+        models: the model of every fold, if the run keeps them (`Run.keeps_models`); empty otherwise.
     """
 
     scores: NDArray[np.float64]
@@ -86,3 +88,4 @@ class Outcome:
     shares: NDArray[np.float64] | None = None
     member_scores: NDArray[np.float64] | None = None
     privacy: tuple[dict[str, int | float | str], ...] = ()
+    models: tuple[FittedModel, ...] = ()

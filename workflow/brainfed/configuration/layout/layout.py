@@ -114,6 +114,15 @@ class Layout:
             for name in variant.method.needs
         }
 
+    def kept_inputs(self, variant: Variant, regime: str, cohort: str, repeat: int | str) -> Roles:
+        """The same where models are kept: also what fits the references of tangent features, and the region table."""
+        features = variant.stages["features"]
+        return self.method_inputs(variant, regime, cohort, repeat) | {
+            "covariances": self.covariance_files(features, cohort) if features.settings.tangent else [],
+            "included": cohort_file(cohort, "included.parquet"),
+            "regions": self.listings[cohort].labels or [],
+        }
+
     def method_files(self, cohort: str, experiment: Experiment, name: str) -> list[str]:
         """One file of every variant and repeat of an experiment."""
         return [

@@ -58,6 +58,11 @@ def covariance_file(features: Stage, cohort: str, shard: str) -> str:
     return f"results/{cohort}/{covariances_folder(features.settings.shrinkage)}/{shard}{ARTEFACT}"
 
 
+def model_file(cohort: str, variant: str, name: str) -> str:
+    """A file of a kept model's folder, which a user may copy elsewhere."""
+    return f"results/{cohort}/models/{variant}/{name}"
+
+
 def method_file(cohort: str, regime: str, variant: str, repeat: int | str, name: str) -> str:
     """One result file of a variant."""
     return f"results/{cohort}/methods/{regime}/{variant}/repeat-{repeat}/{name}"

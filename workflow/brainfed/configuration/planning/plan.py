@@ -7,10 +7,12 @@ from typing import Any
 from brainfed.cohort.settings.cohort import CohortSettings
 from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.names import TWIN, check_name, check_names, known
+from brainfed.configuration.planning.between_sites import check_between_sites
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.planning.figures import check_figure
 from brainfed.configuration.planning.graph_cohorts import refuse_other_than_graphs, takes_graphs
 from brainfed.configuration.planning.inner_folds import check_inner_folds
+from brainfed.configuration.planning.kept import KeptModel, kept_models
 from brainfed.configuration.planning.sweeps import Definitions, expand, expand_split, swept_values
 from brainfed.configuration.planning.variants import check_definition, is_allowed, resolve_variant
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
@@ -29,13 +31,14 @@ YOUNGER = frozenset({"stratify", "block", "tested", "held_back"})
 
 @dataclass(frozen=True)
 class Plan:
-    """All stages of a project: kind -> name -> stage; its splits, regimes and experiments by name."""
+    """All stages of a project: kind -> name -> stage; its splits, regimes and experiments by name; models to keep."""
 
     project: ProjectSettings
     splits: Mapping[str, SplitSettings]
     stages: Mapping[str, Mapping[str, Stage]]
     regimes: Mapping[str, Regime]
     experiments: Mapping[str, Experiment]
+    models: tuple[KeptModel, ...] = ()
 
     def stage(self, kind: str, name: str) -> Stage:
         """The stage of this kind and name."""
@@ -70,6 +73,7 @@ def make_plan(project: ProjectSettings) -> Plan:
     experiments = _experiments(project, definitions)
     for name in experiments:
         check_name("experiments", name)
+    check_between_sites(project, experiments.values())
     variants = [variant for experiment in experiments.values() for variant in experiment.variants]
     return Plan(
         project,
@@ -77,6 +81,7 @@ def make_plan(project: ProjectSettings) -> Plan:
         _stages(variants),
         {experiment.regime.name: experiment.regime for experiment in experiments.values()},
         experiments,
+        kept_models(project, experiments.values()),
     )
 
 

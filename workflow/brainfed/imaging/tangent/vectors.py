@@ -22,7 +22,11 @@ Float64 = NDArray[np.float64]
 
 def tangent_of_all(found: Covariances, threads: int = 1, link: Link = TOGETHER) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at the reference of all subjects, also of those that `link` reaches."""
-    whitening = total_of(log_sum(found.logarithm), link).whitening
+    return tangent_at(found, total_of(log_sum(found.logarithm), link).whitening, threads)
+
+
+def tangent_at(found: Covariances, whitening: Float64, threads: int = 1) -> Float32:
+    """Tangent features (n, R (R + 1) / 2) at one reference R, with R^-1/2 as `whitening`."""
     return _rows(found.covariance, [(np.arange(len(found.subjects)), whitening)], threads)
 
 

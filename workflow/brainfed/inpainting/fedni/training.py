@@ -44,7 +44,7 @@ def train(inputs: InpaintingInputs, settings: InpaintingSettings, run: Run) -> T
         settings.rounds,
         run.checkpoint,
         run.progress,
-        Pace(minimum_seconds=0),
+        inputs.link.pace(Pace(minimum_seconds=0)),
         keeps_last=False,
     )
     counts = {

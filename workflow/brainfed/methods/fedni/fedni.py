@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.inpainting.fedni.shared_tensors import DISCRIMINATOR_TENSORS, GENERATOR_TENSORS, SIZE_TENSORS
 from brainfed.inpainting.settings import InpaintingSettings
-from brainfed.methods.classifier_settings import CHOICE_TENSORS, MOMENTS_TENSORS, NETWORK_TENSORS, SIZES_TENSORS
+from brainfed.methods.classifier_settings import (
+    BETWEEN_SITES,
+    CHOICE_TENSORS,
+    MOMENTS_TENSORS,
+    NETWORK_TENSORS,
+    SIZES_TENSORS,
+)
 from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
 from brainfed.methods.method import Method, Twins
@@ -31,6 +37,7 @@ METHOD = Method(
     entry="brainfed.methods.fedni.train:train",
     family="federated",
     topology="federated",
+    between_sites=BETWEEN_SITES,
     twins=Twins(
         "localgcn",
         "centralgcn",

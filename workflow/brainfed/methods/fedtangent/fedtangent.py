@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from brainfed.methods.fedtangent.settings import APART, RIDGE_TENSORS, SCALING_TENSORS, ZSCORE, FederatedRidgeSettings
+from brainfed.methods.fedtangent.settings import (
+    APART,
+    BETWEEN_SITES,
+    RIDGE_TENSORS,
+    SCALING_TENSORS,
+    ZSCORE,
+    FederatedRidgeSettings,
+)
 from brainfed.methods.linear.ridge import TANGENT
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
@@ -25,10 +32,12 @@ METHOD = Method(
     entry="brainfed.methods.fedtangent.train:train_fedtangent",
     family="federated",
     topology="federated",
+    between_sites=BETWEEN_SITES,
     twins=Twins("tangent-local", "tangent-central", apart=APART),
     options={"features": TANGENT},
     views=True,
     patterns=True,
+    model="brainfed.engines.linear.kept:score",
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
     variants={"fedtangent": {}, "fedtangent-fedavg": {"solver": "fedavg", "rounds": 10, "alphas": (0.1,)}},
 )

@@ -1,6 +1,12 @@
 """Ridge classifier of a federation: conjugate gradients on sums over institutions, equal to ridge on pooled data."""
 
-from brainfed.methods.fedtangent.settings import APART, RIDGE_TENSORS, SCALING_TENSORS, FederatedRidgeSettings
+from brainfed.methods.fedtangent.settings import (
+    APART,
+    BETWEEN_SITES,
+    RIDGE_TENSORS,
+    SCALING_TENSORS,
+    FederatedRidgeSettings,
+)
 from brainfed.methods.method import Method, Twins
 
 METHOD = Method(
@@ -10,6 +16,7 @@ METHOD = Method(
     entry="brainfed.methods.fedtangent.train:train_ridge_federated",
     family="federated",
     topology="federated",
+    between_sites=BETWEEN_SITES,
     twins=Twins(
         "ridge-local",
         "ridge-central",
@@ -18,6 +25,7 @@ METHOD = Method(
     ),
     views=True,
     patterns=True,
+    model="brainfed.engines.linear.kept:score",
     shared_tensors={**RIDGE_TENSORS, **SCALING_TENSORS},
     variants={"ridge-federated": {}},
 )

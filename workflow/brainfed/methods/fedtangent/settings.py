@@ -44,6 +44,9 @@ SCALING_TENSORS: Mapping[str, tuple[str, ...]] = {
 """Names and axes: uploads of an institution, downloads of the sums of all. Sites and deviations cross only if the
 settings of a view ask for them."""
 
+BETWEEN_SITES: Mapping[str, tuple[str, ...]] = {"solver": ("conjugate_gradient",)}
+"""Settings of training between real sites."""
+
 ZSCORE = (
     "Z-score columns by the moments of all training subjects, which cross as sums; views have settings of their own."
 )

@@ -19,6 +19,7 @@ METHOD = Method(
     entry="brainfed.methods.fglbc.train:train_fedavg",
     family="federated",
     topology="federated",
+    between_sites={},
     twins=Twins(
         "stgcn-local",
         "stgcn-central",

@@ -19,6 +19,7 @@ METHOD = Method(
     entry="brainfed.methods.fglbc.train:train_fedgnn",
     family="federated",
     topology="federated",
+    between_sites={},
     twins=Twins(
         "gnn-local",
         "gnn-central",

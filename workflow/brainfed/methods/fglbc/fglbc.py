@@ -34,6 +34,7 @@ METHOD = Method(
     entry="brainfed.methods.fglbc.train:train_fglbc",
     family="federated",
     topology="federated",
+    between_sites={},
     twins=Twins(
         "stgcn-local",
         "stgcn-central",

@@ -19,6 +19,7 @@ METHOD = Method(
     entry="brainfed.methods.gcfl.train:train_fedavg",
     family="federated",
     topology="federated",
+    between_sites={},
     twins=Twins("selftrain", "central-gin", "Layers before and after the convolutions are every institution's own."),
     needs=("connectomes",),
     gpu=True,

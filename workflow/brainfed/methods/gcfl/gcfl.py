@@ -48,6 +48,7 @@ METHOD = Method(
     entry="brainfed.methods.gcfl.train:train_gcfl",
     family="federated",
     topology="federated",
+    between_sites={},
     twins=Twins(
         "selftrain",
         "central-gin",

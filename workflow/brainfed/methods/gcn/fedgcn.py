@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
+    BETWEEN_SITES,
     CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
@@ -41,6 +42,7 @@ METHOD = Method(
     entry="brainfed.methods.gcn.train:train_fedgcn",
     family="federated",
     topology="federated",
+    between_sites=BETWEEN_SITES,
     twins=Twins("localgcn", "centralgcn", apart=NOT_OF_TWINS),
     needs=("features", "graph"),
     gpu=True,

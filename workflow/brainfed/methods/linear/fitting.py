@@ -22,11 +22,13 @@ from brainfed.engines.stacked.crossings import record_pooling, sizes_of
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_help
 from brainfed.methods.linear.dual import LinearModel, TrainingSpan, training_span
+from brainfed.methods.linear.kept import kept_linear
 from brainfed.runtime.jobs.run import Run
 from brainfed.runtime.score_kinds import ScoreKind
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inner_folds import first_view, institution_folds, twin_groups
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs, Outcome
+from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.training_folds import require_training_subjects
 from brainfed.samples.view_scaling import fit_scaling, scaled
 from brainfed.samples.views import View
@@ -91,7 +93,7 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
     ledger = Ledger(task.shared_tensors, {"features": dimensions, "parameters": parameters})
     pools = _pools(task, inputs, ledger)
     scores = np.full((*inputs.labels.shape, inputs.classes), np.nan)
-    member_scores = scores.copy()
+    member_scores, kept = scores.copy(), list[FittedModel]()
     patterns = np.zeros((inputs.folds, len(_modelled(inputs)), dimensions), dtype=np.float32)
     parts = np.full((len(inputs.subjects), len(_modelled(inputs)), len(inputs.views)), np.nan)
     for fold in range(inputs.folds):
@@ -102,11 +104,14 @@ def train_linear(task: LinearTask, inputs: MethodInputs, run: Run) -> Outcome:
             rows = training & (pools == pool)
             member_scores[fold, rows] = _response(task, own, _features(inputs, fold, rows)[rows])
         patterns[fold] = _patterns(list(models.values()), dimensions)
+        if run.keeps_models:
+            kept.append(kept_linear(inputs.fold_features(fold), training, pools, models))
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": parameters}
     return Outcome(
         scores, task.kind, counts=counts, crossings=ledger.rows(), patterns=patterns,
         contributions=parts.astype(np.float32) if inputs.views else None, member_scores=member_scores,
+        models=tuple(kept),
     )  # fmt: skip
 
 

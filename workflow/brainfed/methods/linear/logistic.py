@@ -40,6 +40,7 @@ METHOD = Method(
     family="linear",
     topology="setting",
     patterns=True,
+    model="brainfed.methods.linear.kept:score_probability",
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"logistic-local": {"training": "local"}, "logistic-central": {"training": "central"}},
 )

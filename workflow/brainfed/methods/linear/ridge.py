@@ -58,6 +58,7 @@ METHOD = Method(
     family="linear",
     topology="setting",
     patterns=True,
+    model="brainfed.methods.linear.kept:score_margin",
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)}
     | {"scaling": ("scaling",)},
     views=True,

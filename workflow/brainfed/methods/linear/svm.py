@@ -40,6 +40,7 @@ METHOD = Method(
     family="linear",
     topology="setting",
     patterns=True,
+    model="brainfed.methods.linear.kept:score_margin",
     shared_tensors={"features": ("subjects", "features"), "labels": ("subjects",), "model": ("parameters",)},
     variants={"svm-local": {"training": "local"}, "svm-central": {"training": "central"}},
 )

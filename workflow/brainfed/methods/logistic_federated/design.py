@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.engines.stacked.stacks import members
+from brainfed.engines.stacked.stacks import Member, members
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.sharing import record_downloads, record_help, record_uploads
 from brainfed.runtime.jobs.run import Run
@@ -32,12 +32,16 @@ class Design:
         training: (n,) mask of those with a label.
         rows: (n, d).
         unit: (d,) units of the rows in those of the features; 0 of a constant feature.
+        mean: (d,) of the features.
+        divisor: (d,) of the centred features; infinite of a constant one.
     """
 
     nodes: NDArray[np.int64]
     training: NDArray[np.bool_]
     rows: Tensor
     unit: Tensor
+    mean: Tensor
+    divisor: Tensor
 
 
 def designs(
@@ -67,14 +71,22 @@ def designs(
         sums = [rows[code][masks[code]].double().sum(dim=0) for code in seen]
         own_sums["feature-sum"] = torch.stack(sums).sum(dim=0).cpu().numpy()
     total = inputs.link.total(own_sums)
-    count = int(total["training-subjects"])
+    count, mean = int(total["training-subjects"]), torch.zeros(features.shape[1])
     if standardise == "none":
         mean = torch.from_numpy(total["feature-sum"] / count)
         rows = [own - mean.to(own) for own in rows]
     squares = np.array(sum(float(rows[code][masks[code]].double().square().sum()) for code in seen))
     norm = (float(inputs.link.total({"squared-norm": squares})["squared-norm"]) / count) ** 0.5 or 1.0
-    parts = zip(found, masks, rows, units, strict=True)
-    return tuple(Design(member.nodes, mask, own / norm, norm * unit) for member, mask, own, unit in parts)
+    means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in found]
+    parts = zip(found, masks, rows, units, means, strict=True)
+    return tuple(
+        Design(member.nodes, mask, own / norm, norm * unit, centre, norm * _deviation(member, centre))
+        for member, mask, own, unit, centre in parts
+    )
+
+
+def _deviation(member: Member, like: Tensor) -> Tensor:
+    return torch.ones_like(like) if member.sd is None else torch.from_numpy(member.sd[0])
 
 
 def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:

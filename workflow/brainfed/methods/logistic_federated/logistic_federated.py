@@ -74,6 +74,7 @@ METHOD = Method(
     entry="brainfed.methods.logistic_federated.train:train",
     family="federated",
     topology="federated",
+    between_sites={},
     twins=Twins(
         "logistic-local",
         "logistic-central",
@@ -82,6 +83,7 @@ METHOD = Method(
     ),
     patterns=True,
     without_patterns={"solver": "fedavg"},
+    model="brainfed.methods.logistic_federated.kept:score",
     gpu=True,
     shared_tensors={
         "weight-0": ("features", "classes"),

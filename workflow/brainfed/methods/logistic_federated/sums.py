@@ -17,6 +17,7 @@ from torch import Tensor
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import Arrays
 from brainfed.federation.loop import federate
+from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
 from brainfed.federation.sharing import record_downloads, record_uploads
 from brainfed.federation.strategies.penalty_path import PenaltyPath
@@ -24,12 +25,14 @@ from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
 from brainfed.federation.wire import Wire
 from brainfed.methods.logistic_federated.clients import LogisticClients, Member
 from brainfed.methods.logistic_federated.design import Design, designs
+from brainfed.methods.logistic_federated.kept import kept_logistic
 from brainfed.methods.logistic_federated.logistic_federated import METHOD, FederatedLogisticSettings
 from brainfed.methods.logistic_federated.patterns import MARGIN_SUMS, haufe_patterns, margin_sums
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.class_scores import of_two_classes
 from brainfed.samples.inner_folds import inner_folds, twin_groups
 from brainfed.samples.inputs import IntArray, MethodInputs, Outcome
+from brainfed.samples.kept.fitted_model import FittedModel
 from brainfed.samples.training_folds import require_training_subjects
 
 INNER, INNER_TOLERANCE = "inner-", 1e-2
@@ -83,7 +86,16 @@ class Fitting:
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
         checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
         most = self.settings.max_rounds
-        federate(clients, server, wire, most, checkpoint, lambda *_: None, finished=server.finished)
+        federate(
+            clients,
+            server,
+            wire,
+            most,
+            checkpoint,
+            lambda *_: None,
+            self.inputs.link.pace(Pace()),
+            finished=server.finished,
+        )
         if not server.finished():
             logger.warning("fold %d: not converged after %d rounds; raise `max_rounds`", self.fold + 1, most)
         return server.published()
@@ -99,7 +111,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
     classes = (1,) if inputs.classes == 2 else tuple(range(inputs.classes))
     ledger = Ledger(METHOD.shared_tensors, {"features": features, "models": len(classes)})
     scores, rounds = np.full((*inputs.labels.shape, inputs.classes), np.nan), 0
-    member_scores = scores.copy()
+    member_scores, models = scores.copy(), list[FittedModel]()
     patterns = np.zeros((inputs.folds, len(classes), features), dtype=np.float32)
     for fold in range(inputs.folds):
         require_training_subjects(inputs, fold)
@@ -115,6 +127,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
             own = design.rows[torch.from_numpy(design.training)]
             member_scores[fold, design.nodes[design.training]] = _probabilities(clients, own)
         patterns[fold] = _patterns(fitting, clients)
+        models += [kept_logistic(made, clients.weight, clients.bias)] if run.keeps_models else []
         run.progress(fold + 1, inputs.folds, "fold")
     counts = {"parameters": (features + 1) * len(classes), "rounds": rounds}
     return Outcome(
@@ -124,6 +137,7 @@ def train_sums(inputs: MethodInputs, settings: FederatedLogisticSettings, run: R
         crossings=ledger.rows(),
         patterns=patterns,
         member_scores=member_scores,
+        models=tuple(models),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
+    BETWEEN_SITES,
     CHOICE_TENSORS,
     MOMENTS_TENSORS,
     NETWORK_TENSORS,
@@ -25,7 +26,10 @@ METHOD = Method(
     entry="brainfed.methods.mlp.train:train_fedmlp",
     family="federated",
     topology="federated",
+    between_sites=BETWEEN_SITES,
     twins=Twins("localmlp", "centralmlp", apart=NOT_OF_TWINS),
+    model="brainfed.methods.mlp.kept:score",
+    without_model={"choose": "inner"},
     gpu=True,
     shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},

@@ -1,0 +1,21 @@
+"""Scores of new patients by a kept multilayer perceptron."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.engines.stacked.kept import score_alone
+from brainfed.models.mlp import MLP
+from brainfed.samples.kept.fitted_model import Arrays, Scored
+from brainfed.samples.standardise import centred_subjects
+
+
+def score(model: Arrays, features: NDArray[np.float32], settings: Mapping[str, Any]) -> Scored:
+    """Probabilities (n, C) of features (n, d)."""
+    if settings["centre"] == "subject":
+        features = centred_subjects(features).astype(np.float32)
+    dimensions, first = model["weight-0"].shape
+    second, classes = model["weight-2"].shape
+    return score_alone(MLP(dimensions, (first, second), classes), model, features)

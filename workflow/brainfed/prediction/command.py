@@ -1,0 +1,121 @@
+"""`brainfed predict`: score new patients by a kept model, and say how far each lies from the training data."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from brainfed.methods.registry import METHODS
+from brainfed.prediction.features import features_of
+from brainfed.prediction.model_file import KeptFile, Part, part_name, read_model
+from brainfed.prediction.patients import Patient, read_patients
+from brainfed.runtime.artefacts import write_tsv
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.score_kinds import predicted_classes, score_columns
+from brainfed.samples.kept.fitted_model import score_at
+
+FAR = 3.0
+"""Standard deviations beyond which a scan is not like those of training: few of these lie near their centre either."""
+
+
+def predict(given: argparse.Namespace) -> int:
+    """Print or write the table; 1 if a file or an argument cannot be used, else 0."""
+    try:
+        model = read_model(_file_of(given.model))
+        table = predictions(model, given.series, given.fold, given.institution)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if given.output is None:
+        print(table.to_csv(sep="\t", index=False, lineterminator="\n"), end="")
+    else:
+        write_tsv(given.output, table, keep_names=True)
+    for row in table.loc[table["range"] == "beyond"].to_dict("records"):
+        print(
+            f"{row['file']}: lies {abs(row['distance']):.1f} standard deviations "
+            f"{'farther from' if row['distance'] > 0 else 'nearer to'} the centre of the training data than held-out "
+            "scans on average; its score says little.",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def predictions(
+    model: KeptFile, files: Sequence[str | Path], fold: int | None = None, institution: str | None = None
+) -> pd.DataFrame:
+    """One row a patient, in the order of the files.
+
+    Args:
+        model: the kept model.
+        files: region series.
+        fold: number of the fold whose model scores, from 0; None: the model of everybody.
+        institution: the patients' institution.
+
+    Returns:
+        file, score (of class 1; `score-NAME` for each of more than two classes), predicted (name of the class),
+        distance (standard deviations from the mean length of a scan that was held out of training), range (`within`,
+        `beyond`), silent (number of regions without signal).
+
+    Raises:
+        UserError: the model has no such fold or institution, a file is unusable, or of another atlas.
+    """
+    part, code = _part(model, fold), None
+    if institution is not None or part.needs_institution:
+        code = _institution(model, institution)
+    return pd.DataFrame([_row(model, part, patient, code) for patient in read_patients(files, model.about)])
+
+
+def _row(model: KeptFile, part: Part, patient: Patient, code: int | None) -> dict[str, str | float | int]:
+    about = model.about
+    method = METHODS.get(about["method"])
+    if method is None or not method.model:
+        raise UserError(
+            f"Model: expected a method that this brainfed has, found {about['method']!r}; install its version."
+        )
+    features = features_of(patient, about, part, code)
+    found = score_at(part.model, code, features, about["settings"], resolve(method.model))
+    names, spread = about["class_names"], about["distance"]
+    columns = score_columns(names)
+    distance = (float(np.linalg.norm(found.rows[0])) - spread["mean"]) / (spread["sd"] or 1.0)
+    return {
+        "file": patient.name,
+        **dict(zip(columns, found.scores[0, -len(columns) :].tolist(), strict=True)),
+        "predicted": names[int(predicted_classes(found.scores, about["kind"])[0])],
+        "distance": distance,
+        "range": "beyond" if abs(distance) > FAR else "within",
+        "silent": patient.silent,
+    }
+
+
+def _file_of(folder: Path) -> Path:
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise UserError(
+            f"{folder}: expected the folder of a kept model, found no model.safetensors in it; `snakemake models` "
+            "writes results/COHORT/models/VARIANT for variants under `models`."
+        )
+    return path
+
+
+def _part(model: KeptFile, fold: int | None) -> Part:
+    part = model.parts.get(part_name(fold))
+    if part is None:
+        raise UserError(
+            f"--fold: expected a number from 0 to {model.about['folds'] - 1}, found {fold}; leave it out for the "
+            "model of all training subjects."
+        )
+    return part
+
+
+def _institution(model: KeptFile, name: str | None) -> int:
+    known = model.about["institutions"]
+    if name not in known:
+        raise UserError(
+            f"--institution: expected the institution of the patients, as its own moments scale their features, found "
+            f"{'none' if name is None else repr(name)}; known: {', '.join(known)}."
+        )
+    return int(known.index(name))

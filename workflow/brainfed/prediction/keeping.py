@@ -1,0 +1,127 @@
+"""Keep a method's models: those of the folds, checked against its own scores, and one of everybody."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.imaging.scans.region_table import read_region_table
+from brainfed.imaging.settings import FeatureSettings
+from brainfed.imaging.tangent.covariances import load_covariances
+from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part, part_name, write_model
+from brainfed.prediction.references import fold_references, tangent_features
+from brainfed.runtime.artefacts import read_arrays
+from brainfed.runtime.entry import resolve
+from brainfed.runtime.provenance import versions
+from brainfed.runtime.settings import restore
+from brainfed.samples.inputs import UNTESTED, IntArray, MethodInputs, Outcome
+from brainfed.samples.kept.fitted_model import FittedModel, Score, score_at
+
+TOLERANCE = 1e-2
+"""Largest difference of a kept model's scores from those of its training; reduced precision differs by less."""
+
+
+def keep(
+    path: str | Path,
+    kept: Mapping[str, Any],
+    files: Any,
+    inputs: MethodInputs,
+    truth: IntArray,
+    outcome: Outcome,
+    train: Callable[[MethodInputs], Outcome],
+) -> None:
+    """Train on all labelled subjects, and write the models of everybody and of all folds.
+
+    Args:
+        path: to write.
+        kept: as `configuration.layout.kept` makes it.
+        files: the job's input.
+        inputs: of the repeat.
+        truth: (n,) labels.
+        outcome: of the method on `inputs`, with its models.
+        train: the method.
+
+    Raises:
+        ValueError: a kept model scores the tested subjects of its fold in another way than the method did.
+    """
+    about, settings = kept["about"], restore(FeatureSettings, kept["about"]["features"])
+    references, reference = fold_references(
+        files.covariances, files.split, files.included, inputs.institutions, settings, inputs.folds
+    )
+    everybody = train(_of_everybody(inputs, truth, files.covariances, settings, reference))
+    lengths, difference = _of_tested(inputs, outcome, about["settings"], resolve(kept["score"]))
+    if difference > TOLERANCE:
+        raise ValueError(f"expected the kept models to give the scores of the folds, found differences of {difference}")
+    regions = list(read_arrays(files.features[0], []).metadata["regions"])
+    described = {
+        **about,
+        "kind": outcome.kind,
+        "folds": inputs.folds,
+        "institutions": list(inputs.institutions),
+        "regions": regions,
+        "indices": _indices(files.regions, len(regions)),
+        "training": _counts(inputs, truth),
+        "distance": {"mean": float(lengths.mean()), "sd": float(lengths.std()), "subjects": len(lengths)},
+        "largest_difference": difference,
+        "versions": versions(),
+    }
+    parts = {
+        part_name(fold): Part(model, own)
+        for fold, (model, own) in enumerate(zip(outcome.models, references, strict=True))
+    }
+    write_model(path, KeptFile(described, {**parts, EVERYBODY: Part(everybody.models[0], reference)}))
+
+
+def _of_everybody(
+    inputs: MethodInputs, truth: IntArray, covariances: Any, settings: FeatureSettings, reference: FittedModel
+) -> MethodInputs:
+    """The same subjects in one fold that tests nobody."""
+    features = inputs.features[0]
+    if settings.fitted:
+        features = np.empty_like(features)
+        for code in range(len(inputs.institutions)):
+            own = inputs.members(code)
+            found = load_covariances(covariances, [inputs.subjects[place] for place in own])
+            features[own] = tangent_features(found, reference, code)
+    return replace(
+        inputs,
+        fold=np.full(len(inputs.subjects), UNTESTED),
+        labels=truth[None],
+        features=(features,),
+    )
+
+
+def _of_tested(
+    inputs: MethodInputs, outcome: Outcome, settings: Mapping[str, Any], score: Score
+) -> tuple[NDArray[np.float64], float]:
+    """Lengths of the rows of all tested subjects, each by the model that never saw it; largest difference of a score.
+
+    Training subjects lie nearer to a model that was centred and scaled on them than any new patient.
+    """
+    lengths, difference = [], 0.0
+    for fold, model in enumerate(outcome.models):
+        for code in range(len(inputs.institutions)):
+            own = inputs.tested(fold) & (inputs.institution == code)
+            if own.any():
+                found = score_at(model, code, inputs.fold_features(fold)[own], settings, score)
+                lengths.append(np.linalg.norm(found.rows, axis=1))
+                difference = max(difference, float(np.abs(found.scores - outcome.scores[fold, own]).max()))
+    return np.concatenate(lengths), difference
+
+
+def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:
+    """Institution, and its number of labelled subjects of every class."""
+    return [
+        {"institution": name, "subjects": np.bincount(truth[own & (truth >= 0)], minlength=inputs.classes).tolist()}
+        for code, name in enumerate(inputs.institutions)
+        if (own := inputs.institution == code).any()
+    ]
+
+
+def _indices(table: Any, regions: int) -> list[int]:
+    """Indices of the region table in its order; empty without one of these regions."""
+    indices = read_region_table(table)[0].tolist() if table else []
+    return indices if len(indices) == regions else []

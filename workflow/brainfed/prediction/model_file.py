@@ -1,0 +1,87 @@
+"""The file of a kept model: of every fold and of everybody what scores a patient, and what describes it. No subject."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brainfed.runtime.artefacts import read_arrays, write_arrays
+from brainfed.runtime.errors import UserError
+from brainfed.samples.kept.fitted_model import FittedModel
+
+FORMAT = 1
+EVERYBODY = "everybody"
+"""The part that was trained on all labelled subjects; the others are `fold-0`, `fold-1` ..."""
+WHITENING = "whitening"
+"""Inverse square root (R, R) of the reference of tangent features."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One training.
+
+    Attributes:
+        model: of the method.
+        reference: `WHITENING` of tangent features with a reference; no arrays of others.
+    """
+
+    model: FittedModel
+    reference: FittedModel
+
+    @property
+    def needs_institution(self) -> bool:
+        """Whether institutions differ in scaling, weights or reference."""
+        return bool(self.model.own or self.reference.own)
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """Content of a file.
+
+    Attributes:
+        about: method, features, regions, institutions, classes, distances; see `prediction.keeping.keep`.
+        parts: `EVERYBODY` and `fold-0`, ... -> its arrays.
+    """
+
+    about: Mapping[str, Any]
+    parts: Mapping[str, Part]
+
+
+def part_name(fold: int | None) -> str:
+    """The part of a fold; None: of everybody."""
+    return EVERYBODY if fold is None else f"fold-{fold}"
+
+
+def write_model(path: str | Path, kept: KeptFile) -> None:
+    """Write a file; an array is called `part/model/shared/name`."""
+    arrays = {
+        f"{part}/{role}/{whose}/{name}": array
+        for part, held in kept.parts.items()
+        for role in ("model", "reference")
+        for whose in ("shared", "own")
+        for name, array in getattr(getattr(held, role), whose).items()
+    }
+    write_arrays(path, arrays, {"format": FORMAT, **kept.about})
+
+
+def read_model(path: str | Path) -> KeptFile:
+    """Read a file.
+
+    Raises:
+        UserError: it is no such file, or of another version of the format.
+    """
+    file = read_arrays(path)
+    if file.metadata.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: expected a kept model of format {FORMAT}, found {file.metadata.get('format', 'another file')}; "
+            "use the brainfed that wrote it."
+        )
+    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for name, array in file.arrays.items():
+        part, role, whose, own = name.split("/")
+        roles = found.setdefault(part, {"model": {"shared": {}, "own": {}}, "reference": {"shared": {}, "own": {}}})
+        roles[role][whose][own] = array
+    parts = {
+        part: Part(FittedModel(**roles["model"]), FittedModel(**roles["reference"])) for part, roles in found.items()
+    }
+    return KeptFile(file.metadata, parts)

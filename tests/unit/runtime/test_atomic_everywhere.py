@@ -84,6 +84,7 @@ def test_no_job_writes_a_file_in_place() -> None:
     assert [
         f"{name}:{call.lineno}"
         for path, name in inside.items()
-        if name not in NO_RESULTS
+        # A study's keys, logs and settings of Flower are no results.
+        if name not in NO_RESULTS and name.parts[:2] != ("brainfed", "deployment")
         for call in unprotected(ast.parse(path.read_text()))
     ] == []

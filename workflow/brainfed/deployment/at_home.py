@@ -6,23 +6,22 @@ of a site keep that place; the other institutions have no subject here.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from brainfed.federation.link import Link
-from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.runtime.errors import UserError
-from brainfed.samples.labelled_subjects import LabelledSubjects
 
-Samples = TypeVar("Samples", bound=LabelledSubjects | InpaintingInputs)
+Samples = TypeVar("Samples")
+"""`LabelledSubjects`, or `InpaintingInputs`; their modules are not imported, as a method's code would then hold both."""
 
 
-def at_home(samples: Samples, sites: Sequence[str], site: str, link: Link, secret: str = "") -> Samples:
+def at_home(given: Samples, sites: Sequence[str], site: str, link: Link, secret: str = "") -> Samples:
     """The samples of `site` as those of one of the `sites`.
 
     Args:
-        samples: of one institution.
+        given: samples of one institution.
         sites: names of all, in the order of the study.
         site: its name.
         link: to the others.
@@ -31,6 +30,7 @@ def at_home(samples: Samples, sites: Sequence[str], site: str, link: Link, secre
     Raises:
         UserError: the samples have subjects of several institutions, or the site is none of the study's.
     """
+    samples: Any = given
     if len(samples.institutions) != 1:
         raise UserError(
             f"site {site!r}: expected subjects of one institution, found those of {len(samples.institutions)} "
@@ -43,10 +43,11 @@ def at_home(samples: Samples, sites: Sequence[str], site: str, link: Link, secre
             f"site {site!r}: expected subjects of the site of this name, found those of {samples.institutions[0]!r}; "
             "give the site one name in the table (`codes.site` renames it) and in `study`."
         )
-    return replace(
+    placed: Samples = replace(
         samples,
         institutions=tuple(sites),
         institution=np.full(len(samples.subjects), list(sites).index(site), dtype=np.int64),
         link=link,
         streams=replace(samples.streams, secret=secret),
     )
+    return placed

@@ -4,17 +4,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from brainfed.deployment.environment import DESK, SECRET
 from brainfed.federation.link import TOGETHER, Link
 from brainfed.runtime.errors import UserError
 
-if TYPE_CHECKING:
-    from brainfed.inpainting.inputs import InpaintingInputs
-    from brainfed.samples.labelled_subjects import LabelledSubjects
-
-    Samples = TypeVar("Samples", bound="LabelledSubjects | InpaintingInputs")
+Samples = TypeVar("Samples")
 
 
 def link_of(params: SimpleNamespace, output: str, device: str = "cpu") -> Link:
@@ -44,7 +40,7 @@ def link_of(params: SimpleNamespace, output: str, device: str = "cpu") -> Link:
     return Home(list(study["sites"]).index(study["site"]), DeskClient(Path(os.environ[DESK])), name, device)
 
 
-def placed(samples: "Samples", params: SimpleNamespace, link: Link, digest: str) -> "Samples":
+def placed(samples: Samples, params: SimpleNamespace, link: Link, digest: str) -> Samples:
     """The samples of a joint job among those of all sites; those of another job as they are.
 
     Args:

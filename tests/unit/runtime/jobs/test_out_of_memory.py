@@ -102,6 +102,8 @@ def test_every_rule_has_a_remedy() -> None:
         "ingest_phenotypes",
         "include_subjects",
         "list_issues",
+        "models",
+        "write_card",
         "split_subjects",
     }
     # Downloads hold one file at a time; export_bids stands for export_cohort of every cohort and has no job.

@@ -14,7 +14,7 @@ from brainfed.federation.link import Link
 from brainfed.runtime.errors import UserError
 
 Samples = TypeVar("Samples")
-"""`LabelledSubjects`, or `InpaintingInputs`; their modules are not imported, as a method's code would then hold both."""
+"""`LabelledSubjects`, or `InpaintingInputs`; not imported, as each method's code would hold both."""
 
 
 def at_home(given: Samples, sites: Sequence[str], site: str, link: Link, secret: str = "") -> Samples:

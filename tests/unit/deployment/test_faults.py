@@ -4,12 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from apart_sites import only_nodes
 from brainfed.deployment.conversation import Conversation
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import REPLY
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.recipes import recipe_of
+from brainfed.federation.apart.session import Session
 from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.selection import Selection
+from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
@@ -17,6 +23,7 @@ from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.streams import Streams
 from method_inputs import method_inputs
 from sites_in_threads import NAMES, Desks, Site, conversation, numbers
 
@@ -172,3 +179,17 @@ def test_a_site_that_was_killed_trains_on_from_its_last_round(tmp_path, gone):
     conversation(desks).run()
     assert first["lost"]
     same(ended(sites), expected)
+
+
+def test_a_round_that_a_site_sat_out_is_not_trained_by_it_when_it_comes_back():
+    start = {"weight-0": torch.zeros(1, 2)}
+    recipe = recipe_of(FedAvg((0, 1, 2), start, selection=Selection(3, 0.4, Streams(5))))
+    session = Session(recipe, (0, 1, 2), ROUNDS)
+    (drawn,) = session.strategy.choose(0)
+    reply = {"weight-0": np.ones((1, 2), dtype=np.float32)}
+    requests = {code: Packet(REPLY, {"round": 0, "samples": [1], "plain": []}) for code in NAMES}
+    requests[drawn] = Packet(REPLY, {"round": 0, "samples": [1], "plain": []}, reply)
+    session.aggregate(requests, NAMES)
+    again = {code: session.answer(code, 0).about for code in NAMES}
+    assert {code: about["trains"] for code, about in again.items()} == {code: code == drawn for code in NAMES}
+    assert all(about["round"] == 0 for about in again.values())

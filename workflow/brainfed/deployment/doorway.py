@@ -32,18 +32,12 @@ def serve_each(socket_path: Path, answer: Answer, stop: Event) -> None:
 
     Arguments and errors as of `serve`; nothing is answered twice.
     """
-    with _listening(socket_path) as listener:
-        while not stop.is_set():
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                continue
-            Thread(target=_answer_once, args=(connection, answer), daemon=True).start()
+    for connection in _connections(socket_path, stop):
+        Thread(target=_answer_once, args=(connection, answer), daemon=True).start()
 
 
 def _answer_once(connection: socket.socket, answer: Answer) -> None:
     with connection, suppress(NobodyThereError, OSError):
-        connection.settimeout(None)
         _send(connection, _answered(answer, Packet.from_bytes(_receive(connection))).to_bytes())
 
 
@@ -63,21 +57,24 @@ def serve(socket_path: Path, answer: Answer, stop: Event) -> None:
         UserError: the path is too long for a socket, or another training process listens there.
     """
     last: Packet | None = None
-    with _listening(socket_path) as listener:
+    for connection in _connections(socket_path, stop):
+        with connection, suppress(NobodyThereError, OSError):
+            request = Packet.from_bytes(_receive(connection))
+            if last is None or not request.number or request.number != last.number:
+                last = _answered(answer, request)
+            _send(connection, last.to_bytes())
+
+
+def _connections(path: Path, stop: Event) -> Iterator[socket.socket]:
+    """Connections to a socket as they come, until `stop` is set."""
+    with _listening(path) as listener:
         while not stop.is_set():
             try:
                 connection, _ = listener.accept()
             except TimeoutError:
                 continue
-            with connection:
-                connection.settimeout(None)
-                try:
-                    request = Packet.from_bytes(_receive(connection))
-                    if last is None or not request.number or request.number != last.number:
-                        last = _answered(answer, request)
-                    _send(connection, last.to_bytes())
-                except (NobodyThereError, OSError):
-                    continue
+            connection.settimeout(None)
+            yield connection
 
 
 def ask_here(socket_path: Path, request: Packet, patience_s: float) -> Packet:

@@ -14,6 +14,8 @@ from brainfed.runtime.errors import UserError
 
 COMPUTING = ("numpy", "scipy", "scikit-learn", "torch")
 """Packages whose version must be the same at all sites."""
+CODE = ("*.py", "*.smk", "Snakefile")
+"""Files that decide a result."""
 COHORT = ("atlas", "target", "classes", "extraction", "min_timepoints", "constant_regions")
 """Settings of a cohort that decide what a number means; paths and codes of a table are a site's own."""
 
@@ -67,11 +69,11 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
         UserError: a version or a setting differs; the first that does is named.
     """
     for package, own in expected["versions"].items():
-        if found["versions"].get(package) != own:
+        if found.get("versions", {}).get(package) != own:
             remedy = "check out the same commit" if package == "brainfed" else "install its requirements.lock"
             raise UserError(
                 f"site {name!r}: expected {package} {own}, as at the coordinator, found "
-                f"{found['versions'].get(package, 'none')}; {remedy}."
+                f"{found.get('versions', {}).get(package, 'none')}; {remedy}."
             )
     for key in sorted(expected["settings"].keys() | found["settings"].keys()):
         own, other = (held["settings"].get(key, "none") for held in (expected, found))
@@ -91,8 +93,8 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
 
 
 def _code() -> str:
-    """Digest of the package's own files, as 16 hexadecimal characters."""
-    total, folder = hashlib.sha256(), Path(brainfed.__file__).parent
-    for path in sorted(folder.rglob("*.py")):
+    """Digest of the workflow's own code, as 16 hexadecimal characters: library, scripts and rules."""
+    total, folder = hashlib.sha256(), Path(brainfed.__file__).parents[1]
+    for path in sorted(path for ending in CODE for path in folder.rglob(ending)):
         total.update(f"{path.relative_to(folder).as_posix()} ".encode() + hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()[:16]

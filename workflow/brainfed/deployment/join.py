@@ -161,8 +161,8 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
 def _open(desk: Desk) -> Iterator[tuple[Path, Path]]:
     """The desk's sockets, for Flower and for jobs, while the body runs."""
     stop = Event()
-    # The path of a socket has at most 107 bytes.
-    with tempfile.TemporaryDirectory(prefix="brainfed-") as short:
+    # The path of a socket has at most 107 bytes, which the temporary folder of a cluster may exceed.
+    with tempfile.TemporaryDirectory(prefix="brainfed-", dir="/tmp") as short:
         outer, inner = Path(short) / "outer", Path(short) / "inner"
         threads = [
             Thread(target=serve, args=(outer, desk.of_coordinator, stop), daemon=True),

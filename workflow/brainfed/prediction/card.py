@@ -56,7 +56,7 @@ def card(kept: KeptFile, predictions: pd.DataFrame, people: pd.DataFrame, projec
                 _people(people),
                 "## Scores of held-out subjects",
                 "Each subject was scored by the model of a fold that had not seen it, all folds together. The model of "
-                f"all subjects, which `brainfed predict` uses, has no held-out subjects. {_wins(names)}",
+                f"all subjects, which `brainfed predict` uses, has no held-out subjects. {_meaning_of_auc(names)}",
                 _rows(("institution", "subjects", *SHOWN.values()), _performance(predictions)),
                 PRIVACY,
                 "## Use it",
@@ -105,7 +105,7 @@ def _people(people: pd.DataFrame) -> str:
     return f"{aged} {sexes}".strip() or "Age and sex are unknown."
 
 
-def _wins(names: Sequence[str]) -> str:
+def _meaning_of_auc(names: Sequence[str]) -> str:
     return (
         f"AUC: {names[1]} against {names[0]}."
         if len(names) == 2
@@ -138,8 +138,8 @@ def _use(about: Mapping[str, Any], *, needs_institution: bool) -> str:
     spread = about["distance"]
     return (
         f"```bash\nbrainfed predict FOLDER --series patient.csv{where}\n```\n\n"
-        f"{own}The column `distance` tells how far a scan lies from the centre of the training data. Zero is the mean "
-        f"of {spread['subjects']} held-out scans ({spread['mean']:.4g}), one is their standard deviation "
+        f"{own}The column `distance` measures how far a scan lies from the centre of the training data. Zero is the "
+        f"mean of {spread['subjects']} held-out scans ({spread['mean']:.4g}), one is their standard deviation "
         f"({spread['sd']:.3g}). The score of a scan beyond 3 or -3 says little. A score within them may be wrong: "
         "another scanner, a drug or movement need not change the distance."
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 PROTECTIVE = frozenset({"weight-noise", "privacy-noise", "poisson"})
-"""Purposes of streams that protect subjects: whoever knows their key can subtract the noise."""
+"""Purposes of streams that protect subjects: their key suffices to subtract the noise."""
 
 
 @dataclass(frozen=True)

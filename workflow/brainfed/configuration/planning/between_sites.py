@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.stages.resolving import with_parents
@@ -26,9 +25,14 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
     """
     if not project.study.sites:
         return
+    if project.models:
+        raise UserError(
+            f"models: expected none between sites that are apart, found {', '.join(project.models)}; their "
+            "distances need the subjects of all sites. Remove the key."
+        )
     for experiment in (each for each in experiments if each.default):
         where = f"experiments.{experiment.group}"
-        _require(where, f"{where}.split", _values(experiment.split), SPLIT)
+        _require(where, f"{where}.split", vars(experiment.split), SPLIT)
         if experiment.regime.labels != "true":
             raise UserError(
                 f"{where}.labels: expected true between sites, found {experiment.regime.labels}; remove it."
@@ -63,7 +67,3 @@ def _require(where: str, key: str, found: Mapping[str, Any], allowed: Mapping[st
                 f"{where}: expected {key}.{name}: {' or '.join(map(str, values))} between sites that are apart, found "
                 f"{found[name]}; set it so, or leave the experiment to a simulation (remove `study`)."
             )
-
-
-def _values(split: SplitSettings) -> Mapping[str, Any]:
-    return vars(split)

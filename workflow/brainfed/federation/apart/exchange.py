@@ -11,6 +11,9 @@ end of a process."""
 ANSWER, REFUSED = "answer", "refused"
 """Kinds of answers; a refusal has the sentence in `about`."""
 
+TENSOR, PUBLISHED = "tensor/", "published/"
+"""Prefixes of the tensors of an answer: of the strategy's message, and of its result."""
+
 INTRODUCE, NEXT, WORKING, ABSENT = "introduce", "next", "working", "absent"
 """Kinds between the coordinator and a site's desk: who are you; what is your next request; none yet; nobody there."""
 

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brainfed.federation.apart.exchange import LARGEST, OPEN, REFUSED, REPLY, TOTAL, Exchange
+from brainfed.federation.apart.exchange import LARGEST, OPEN, PUBLISHED, REFUSED, REPLY, TENSOR, TOTAL, Exchange
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.link import Arrays
@@ -22,8 +22,6 @@ from brainfed.federation.message import Message
 from brainfed.federation.pace import EveryRound, Pace
 from brainfed.federation.strategies.strategy import EndingStrategy, Strategy
 from brainfed.runtime.errors import UserError
-
-TENSOR, PUBLISHED = "tensor/", "published/"
 
 
 @dataclass

@@ -196,3 +196,5 @@ RECIPES: Mapping[
     "penalty-path": (PenaltyPath, _penalty_path, _made_penalty_path),
 }
 """Name -> class, what states it, what makes it."""
+WITHOUT_SOME = frozenset({"fedavg", "similarity-weighted"})
+"""Strategies whose round may end without some institutions, as if these had not been drawn."""

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from brainfed.federation.apart.exchange import ANSWER
-from brainfed.federation.apart.home import PUBLISHED, TENSOR
+from brainfed.federation.apart.exchange import ANSWER, PUBLISHED, TENSOR
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.recipes import Recipe, made_by
+from brainfed.federation.apart.recipes import WITHOUT_SOME, Recipe, made_by
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.federation.message import Message
 from brainfed.runtime.errors import UserError
@@ -47,7 +46,7 @@ class Session:
     @property
     def needs_all(self) -> bool:
         """Whether a round without one institution would be wrong: sums of all, or clusters of all."""
-        return self.recipe.strategy not in ("fedavg", "similarity-weighted")
+        return self.recipe.strategy not in WITHOUT_SOME
 
     @property
     def over(self) -> bool:
@@ -57,10 +56,6 @@ class Session:
     def trains(self, code: int) -> bool:
         """Whether an institution trains in the next round."""
         return not self.over and code in self.strategy.choose(self.number)
-
-    def waits(self, code: int) -> bool:
-        """Whether a reply of this institution, trained or not, is missing in the next round."""
-        return not self.over and self.replied[code] < self.number
 
     def aggregate(self, requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
         """End a round with these replies; institutions without one are taken as not chosen.
@@ -83,11 +78,11 @@ class Session:
     def answer(self, code: int, asked: int) -> Packet:
         """The last messages to an institution that asks for round `asked`.
 
-        One that was cut off before it had the answer to its last reply trains that round again: its reply is
-        not needed, but the state that comes of it is.
+        One that was cut off before it had the answer to its last reply repeats that round, for the state that it left.
         """
         if asked == self.replied[code] < self.number:
-            return Packet(ANSWER, {"round": asked, "trains": True, "finished": False})
+            trained = code in self.strategy.choose(asked)
+            return Packet(ANSWER, {"round": asked, "trains": trained, "finished": False})
         about = {"round": self.number, "trains": self.trains(code), "finished": self._finished()}
         message = self.strategy.broadcast(self.number).get(code)
         tensors: Arrays = {} if message is None else _arrays(message)

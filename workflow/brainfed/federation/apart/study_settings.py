@@ -38,7 +38,7 @@ class StudySettings:
         "secret",
         "Key of the noise that protects subjects, and of the draws of private steps. secret: a key that the site makes "
         "and no other has; study: the study's seed, which all sites know, so that a rehearsal equals a simulation. "
-        "Whoever knows the key can subtract the noise.",
+        "The key suffices to subtract the noise.",
     )
 
     def __post_init__(self) -> None:

@@ -16,6 +16,9 @@ from brainfed.runtime.errors import UserError
 
 FAREWELLS = 2
 """Times that a leave is answered to a site that does not say that it heard it."""
+ROLL_CALL_S = 15.0
+"""Between two questions to sites that wait: a site that hears nothing connects anew, and one that was killed has asked
+something else since."""
 REPLY_S = 30.0
 """Seconds for a site to say that it has no request yet: longer than its desk waits, shorter than a person."""
 
@@ -55,6 +58,7 @@ class Conversation:
         self._requests: dict[int, Packet] = {}
         self._answers: dict[int, Packet] = {}
         self._since: float | None = None
+        self._called = clock()
         self.left: dict[int, Packet] = {}
         """Sites that have left, with their last words."""
         self._leaving: dict[int, Packet] = {}
@@ -79,9 +83,13 @@ class Conversation:
         return self.left
 
     def _listen(self) -> None:
-        """Give the answers, and take the next requests of the sites that have none here."""
-        quiet = [code for code in self._coordinator.names if code not in self._requests and code not in self.left]
-        questions = {code: Packet(NEXT) for code in quiet} | self._answers
+        """Give the answers, and take the next requests of the sites that have none here; now and then of all."""
+        here = [code for code in self._coordinator.names if code not in self.left]
+        if self._clock() - self._called > ROLL_CALL_S:
+            self._called = self._clock()
+        else:
+            here = [code for code in here if code not in self._requests]
+        questions = {code: Packet(NEXT) for code in here} | self._answers
         replies = self._hub.ask(questions, min(REPLY_S, max(self._wait, 1.0))) if questions else {}
         self._say_farewell(replies)
         for code, reply in replies.items():

@@ -5,6 +5,7 @@ waits for until it has an answer, and notes all that leaves the site before it l
 """
 
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from threading import Condition
 from typing import Any
@@ -36,6 +37,8 @@ class Desk:
         self._session, self._count = secrets.token_hex(4), 0
         self._request: Packet | None = None
         self._answers: dict[str, Packet] = {}
+        self.heard = time.monotonic()
+        """When the coordinator last asked, in seconds of the monotonic clock."""
         self.refused = ""
         """The sentence with which the coordinator refused this site, if it did."""
 
@@ -56,6 +59,7 @@ class Desk:
 
     def of_coordinator(self, question: Packet) -> Packet:
         """The next request, or that there is none yet; an answer that comes along is given to its job."""
+        self.heard = time.monotonic()
         if question.kind == INTRODUCE:
             return Packet(INTRODUCE, self._introduction())
         with self._changed:

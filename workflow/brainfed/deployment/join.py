@@ -17,7 +17,7 @@ from brainfed.deployment.doorway import serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
 from brainfed.deployment.flower.certificates import make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.processes import Running, start_supernode, together
+from brainfed.deployment.flower.processes import Running, start_supernode, stop, together
 from brainfed.deployment.introduction import introduction
 from brainfed.deployment.left_site import LeftSite
 from brainfed.deployment.places import FOLDER, StudyPlace
@@ -31,6 +31,8 @@ FAREWELL_S = 2.0
 """For the last reply to reach the coordinator before Flower ends."""
 ENDING_S = 60.0
 """For Snakemake to end its jobs."""
+SILENCE_S = 60.0
+"""Without a question of the coordinator, which has one at least every quarter of a minute."""
 AGAIN_S = 5.0
 """Between two tries to reach a coordinator that does not answer yet."""
 
@@ -58,7 +60,7 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     files = joint_files(layout, place.cohort)
     desk = Desk(lambda: introduction(place.plan, time.time()), LeftSite(FOLDER / "left-this-site.tsv"))
     with _open(desk) as (outer, inner), together() as running:
-        connect = _Connection(running, folder, study, outer)
+        connect = _Connection(running, folder, study, outer, desk)
         connect()
         environment = {DESK: str(inner), SECRET: str(folder.root / "secret")}
         for number, file in enumerate(files, start=1):
@@ -118,25 +120,34 @@ class _Snakemake:
 
 
 class _Connection:
-    """The site's SuperNode, which is started anew when it ends.
+    """The site's SuperNode, which is started anew when it ends, or when the coordinator has been silent.
+
+    A SuperNode whose coordinator was started again tries for minutes to deliver its reply to the earlier run.
 
     Args:
         running: processes that are stopped at the end.
         folder: of Flower's files.
         study: names and address.
         socket: of the desk.
+        desk: hears the coordinator.
     """
 
-    def __init__(self, running: list[Running], folder: FlowerFolder, study: StudySettings, socket: Path) -> None:
-        self._running, self._folder, self._study, self._socket = running, folder, study, socket
+    def __init__(
+        self, running: list[Running], folder: FlowerFolder, study: StudySettings, socket: Path, desk: Desk
+    ) -> None:
+        self._running, self._folder, self._study, self._socket, self._desk = running, folder, study, socket, desk
 
     def __call__(self) -> None:
         """Connect, if there is no connection; wait for a coordinator that does not answer yet."""
+        if self._running and time.monotonic() - self._desk.heard > SILENCE_S:
+            print("has heard nothing of the coordinator, connects anew", file=sys.stderr)
+            stop(self._running)
         while not any(each.process.poll() is None for each in self._running):
             self._running.clear()
             try:
                 node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
                 self._running.append(node)
+                self._desk.heard = time.monotonic()
             except UserError as error:
                 print(f"waits for the coordinator at {self._study.address}: {error}", file=sys.stderr)
                 time.sleep(AGAIN_S)

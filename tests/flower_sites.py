@@ -48,12 +48,10 @@ def train(site: str, socket_path: str) -> None:
             return Packet("site", {"site": site})
         if request.kind == "refuse":
             raise UserError(f"{site} refuses")
-        if request.kind == "numbers":
-            return Packet("numbers", {"site": site}, {"numbers": numbers(site)})
         answered[0] += 1
         return Packet("echo", {"site": site, "answered": answered[0]}, request.tensors)
 
-    summand = Summand(answer)
+    summand = Summand(lambda request: Packet(request.kind, {}, {"numbers": numbers(site)}), answer)
 
     def noted(request: Packet) -> Packet:
         reply = summand(request)

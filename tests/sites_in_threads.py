@@ -8,6 +8,8 @@ import numpy as np
 from brainfed.deployment.at_home import at_home
 from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.desk import Desk
+from brainfed.deployment.flower.secure.coordinator import SecureSums
+from brainfed.deployment.flower.secure.site import Summand
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import LEAVE
 from brainfed.federation.apart.home import Home
@@ -31,21 +33,22 @@ class Desks:
     """
 
     def __init__(self, names=NAMES, leaving=lambda code, request: request):
-        self.desks = {}
+        self.desks, self.doors, self.sites = {}, {}, dict(names)
         self.leaving, self.away = leaving, lambda code: False
         for code in names:
             self.open(code)
 
     def open(self, code):
         """A new desk of a site, as of a process that has just started."""
-        self.desks[code] = Desk(lambda: {"site": NAMES[code]}, lambda request: None, PATIENCE)
+        desk = Desk(lambda: {"site": NAMES[code]}, lambda request: None, f"secret-{code}", PATIENCE)
+        self.desks[code], self.doors[code] = desk, Summand(desk.addends, desk.of_coordinator)
 
     def ask(self, requests, timeout):
         """The replies of those that are there; packets cross as bytes."""
         found = {}
         for code, packet in requests.items():
             if not self.away(code):
-                reply = self.desks[code].of_coordinator(Packet.from_bytes(packet.to_bytes()))
+                reply = self.doors[code](Packet.from_bytes(packet.to_bytes()))
                 changed = self.leaving(code, reply)
                 found[code] = Packet.from_bytes(changed.to_bytes())
         if not found:
@@ -72,8 +75,9 @@ class _Exchange:
 class Site(threading.Thread):
     """A site that trains in a thread, then leaves; `outcome` or `error` is what came of it."""
 
-    def __init__(self, desks, inputs, code, train, only):
+    def __init__(self, desks, inputs, code, train, only, secure=False):
         super().__init__(daemon=True)
+        self._secure = secure
         self._desks, self._inputs, self._code, self._train, self._only = desks, inputs, code, train, only
         self.outcome = self.error = None
 
@@ -82,7 +86,7 @@ class Site(threading.Thread):
         exchange, names = self._desks.exchange(self._code), self._inputs.institutions
         with BATON:
             try:
-                home = Home(self._code, exchange, "job")
+                home = Home(self._code, exchange, "job", secure=self._secure)
                 self.outcome = self._train(
                     at_home(self._only(self._inputs, self._code), names, names[self._code], home)
                 )
@@ -93,7 +97,7 @@ class Site(threading.Thread):
 
 def conversation(desks, wait=20.0, least=2, kept=None, study="study", names=NAMES):
     """The coordinator's side."""
-    return Conversation(desks, Coordinator(names, least), wait, kept, study)
+    return Conversation(desks, Coordinator(names, least, SecureSums(desks, least)), wait, kept, study)
 
 
 def numbers(array):

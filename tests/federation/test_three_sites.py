@@ -11,8 +11,12 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from federation.three_sites import COHORT, METHODS, SITES, Study, predictions_of, result
 
 TOLERANCE = 1e-6
-WORDS = {"samples", "plain"}
-"""Of a reply: numbers of training subjects, or that there are some; names of tensors without noise."""
+WORDS = {"samples", "plain", "bounds"}
+"""Of a reply: numbers of training subjects, or that there are some; names of tensors without noise; shapes and bounds
+of masked ones."""
+SUMMED = ("mlp", "tangent")
+COMPARED = ("windows",)
+"""Variants whose server needs sums alone, and one whose server compares the sites' models."""
 ALL = ("together", *SITES)
 
 
@@ -50,6 +54,17 @@ def test_every_tensor_that_leaves_is_listed_and_declared(study, site):
         declared = {row["name"] for row in crossings(study, site, variant) if row["direction"] == "upload"}
         assert set(own["name"]) <= declared | WORDS, variant
     assert (left["bytes"] > 0).all()
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_what_is_only_added_up_leaves_masked(study, site):
+    listed = pd.read_csv(study.root / site / "federation" / "left-this-site.tsv", sep="\t")
+    arrays = listed[listed["kind"].isin(["reply", "total"]) & (listed["type"] != "words")]
+    for variant in SUMMED:
+        assert set(arrays.loc[arrays["job"].str.contains(f"/{variant}/", regex=False), "type"]) == {"masked"}
+    for variant in COMPARED:
+        own = arrays[arrays["job"].str.contains(f"/{variant}/", regex=False) & (arrays["kind"] == "reply")]
+        assert set(own["type"]) == {"float32"}
 
 
 def test_private_steps_are_accounted_for_at_the_site(study):

@@ -162,7 +162,12 @@ def joint(is_joint):
     study = PROJECT.study
     if not study.site:
         return {}
-    held = {"sites": list(study.ordered), "site": study.site, "noise": study.noise}
+    held = {
+        "sites": list(study.ordered),
+        "site": study.site,
+        "noise": study.noise,
+        "secure_sums": study.secure_sums,
+    }
     return {"study": lambda wildcards: held if is_joint(wildcards) else {}}
 
 

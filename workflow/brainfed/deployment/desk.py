@@ -1,7 +1,8 @@
 """The desk of a site: it hands the requests of the site's jobs to the coordinator, and the answers back.
 
 Jobs come one after the other, each a process that may be killed; the coordinator may be away. The desk keeps what a job
-waits for until it has an answer, and notes all that leaves the site before it leaves.
+waits for until it has an answer, and notes all that leaves the site before it leaves. Numbers of which the coordinator
+needs the sum alone stay here, for `deployment.flower.secure` to mask.
 """
 
 import secrets
@@ -10,8 +11,9 @@ from collections.abc import Callable, Mapping
 from threading import Condition
 from typing import Any
 
-from brainfed.federation.apart.exchange import ANSWER, INTRODUCE, LEAVE, REFUSED, WORKING
+from brainfed.federation.apart.exchange import ABSENT, ANSWER, INTRODUCE, LEAVE, REFUSED, WORKING
 from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.sealed import is_sum, seal
 
 PATIENCE = 10.0
 """Seconds that the coordinator's question waits here for a request."""
@@ -23,6 +25,7 @@ class Desk:
     Args:
         introduction: gives what the coordinator compares before it begins.
         leaving: called with every request before it can leave.
+        key: a secret of the site, for fingerprints of numbers that stay here.
         patience: seconds that a question of the coordinator waits for a request.
     """
 
@@ -30,9 +33,10 @@ class Desk:
         self,
         introduction: Callable[[], Mapping[str, Any]],
         leaving: Callable[[Packet], None],
+        key: str,
         patience: float = PATIENCE,
     ) -> None:
-        self._introduction, self._leaving, self._patience = introduction, leaving, patience
+        self._introduction, self._leaving, self._key, self._patience = introduction, leaving, key, patience
         self._changed = Condition()
         self._session, self._count = secrets.token_hex(4), 0
         self._request: Packet | None = None
@@ -76,7 +80,17 @@ class Desk:
                 if left:
                     return Packet(WORKING)
             self._changed.wait_for(lambda: self._request is not None, self._patience)
-            return self._request or Packet(WORKING)
+            if self._request is None:
+                return Packet(WORKING)
+            return seal(self._request, self._key) if is_sum(self._request) else self._request
+
+    def addends(self, asked: Packet) -> Packet:
+        """The numbers of the request that is named, to be masked before they leave; absent if another is under way."""
+        with self._changed:
+            request = self._request
+            if request is None or not is_sum(request) or request.about["request"] != asked.about["request"]:
+                return Packet(ABSENT, {"sentence": "the site has another request now"})
+            return Packet(request.kind, {}, request.tensors)
 
     def _named(self) -> str:
         return "" if self._request is None else str(self._request.about["request"])

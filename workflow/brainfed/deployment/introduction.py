@@ -44,7 +44,8 @@ def study_digest(plan: Plan) -> str:
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Dotted key -> value, of all settings that sites must share."""
     project = plan.project
-    shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol, "noise": project.study.noise}
+    shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol}
+    shared |= {"study.noise": project.study.noise, "study.secure_sums": project.study.secure_sums}
     for name, cohort in project.cohorts.items():
         values = asdict(cohort)
         shared[f"cohorts.{name}"] = {key: values[key] for key in COHORT}

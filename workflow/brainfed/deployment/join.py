@@ -13,11 +13,12 @@ from threading import Event, Thread
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.deployment.desk import Desk
-from brainfed.deployment.doorway import serve, serve_each
+from brainfed.deployment.doorway import Answer, serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
 from brainfed.deployment.flower.certificates import make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import Running, start_supernode, stop, together
+from brainfed.deployment.flower.secure.site import Summand
 from brainfed.deployment.introduction import introduction
 from brainfed.deployment.left_site import LeftSite
 from brainfed.deployment.places import FOLDER, StudyPlace
@@ -58,11 +59,14 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     run = _Snakemake(config, cores, gpus)
     run(["site"], {}, lambda: None)
     files = joint_files(layout, place.cohort)
-    desk = Desk(lambda: introduction(place.plan, time.time()), LeftSite(FOLDER / "left-this-site.tsv"))
-    with _open(desk) as (outer, inner), together() as running:
+    secret = folder.root / "secret"
+    leaving = LeftSite(FOLDER / "left-this-site.tsv")
+    desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
+    outward = Summand(desk.addends, desk.of_coordinator, study.least)
+    with _open(desk, outward) as (outer, inner), together() as running:
         connect = _Connection(running, folder, study, outer, desk)
         connect()
-        environment = {DESK: str(inner), SECRET: str(folder.root / "secret")}
+        environment = {DESK: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
             print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
             run([file], environment, connect)
@@ -169,14 +173,14 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
 
 
 @contextmanager
-def _open(desk: Desk) -> Iterator[tuple[Path, Path]]:
+def _open(desk: Desk, outward: Answer) -> Iterator[tuple[Path, Path]]:
     """The desk's sockets, for Flower and for jobs, while the body runs."""
     stop = Event()
     # The path of a socket has at most 107 bytes, which the temporary folder of a cluster may exceed.
     with tempfile.TemporaryDirectory(prefix="brainfed-", dir="/tmp") as short:
         outer, inner = Path(short) / "outer", Path(short) / "inner"
         threads = [
-            Thread(target=serve, args=(outer, desk.of_coordinator, stop), daemon=True),
+            Thread(target=serve, args=(outer, outward, stop), daemon=True),
             Thread(target=serve_each, args=(inner, desk.of_job, stop), daemon=True),
         ]
         for each in threads:

@@ -1,4 +1,8 @@
-"""The record of what leaves a site, written before it leaves: in a file, a line a tensor or value; on the terminal."""
+"""The record of what leaves a site, written before it leaves: in a file, a line a tensor or value; on the terminal.
+
+Numbers of which the coordinator needs the sum alone leave masked, 8 bytes each, in every try to add them up. Their
+names, shapes, types, bounds and fingerprint leave open: the line `bounds`.
+"""
 
 import csv
 import json
@@ -6,10 +10,18 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 from sys import stderr
+from typing import Any
+
+from numpy.typing import NDArray
 
 from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.sealed import SEALED, SUM, is_sum, seal
 
 COLUMNS = ("time", "job", "kind", "round", "name", "shape", "type", "bytes")
+MASKED = "masked"
+"""Type of numbers that are random to all who do not add up those of all sites."""
+BYTES = 8
+"""Of a masked number."""
 
 
 class LeftSite:
@@ -27,11 +39,15 @@ class LeftSite:
         """Note a request; the file is on the disk when this returns."""
         now, about = datetime.now(UTC).isoformat(timespec="seconds"), request.about
         lead = (now, about.get("key", ""), request.kind, about.get("round", ""))
+        masked = is_sum(request)
+        kinds = {name: MASKED if masked else array.dtype.name for name, array in request.tensors.items()}
         rows = [
-            (*lead, name, "x".join(map(str, array.shape)), array.dtype.name, array.nbytes)
+            (*lead, name, "x".join(map(str, array.shape)), kinds[name], _bytes(array, masked))
             for name, array in request.tensors.items()
         ]
-        words = {name: value for name, value in about.items() if name not in ("key", "round")}
+        words = {name: value for name, value in about.items() if name not in ("key", "round", SUM)}
+        if masked:
+            words["bounds"] = [about[SUM], seal(request, "").about[SEALED]]
         rows += [(*lead, name, "", "words", len(json.dumps(value))) for name, value in words.items()]
         new = not self._path.exists()
         with self._path.open("a", newline="", encoding="utf-8") as file:
@@ -44,4 +60,10 @@ class LeftSite:
         if request.tensors:
             names = ", ".join(f"{name} {'x'.join(map(str, each.shape))}" for name, each in request.tensors.items())
             when = f", round {int(about['round']) + 1}" if "round" in about else ""
-            print(f"leaves this site ({about.get('key', '')}{when}): {names}; {request.size:,} bytes", file=stderr)
+            size = sum(_bytes(array, masked) for array in request.tensors.values())
+            how = "leaves this site masked" if masked else "leaves this site"
+            print(f"{how} ({about.get('key', '')}{when}): {names}; {size:,} bytes", file=stderr)
+
+
+def _bytes(array: NDArray[Any], masked: bool) -> int:
+    return BYTES * array.size if masked else array.nbytes

@@ -8,7 +8,8 @@ from logging import getLogger
 from pathlib import Path
 from typing import Any
 
-from brainfed.deployment.conversation import Conversation, Hub
+from brainfed.deployment.conversation import Conversation
+from brainfed.deployment.flower.secure.coordinator import Hub, SecureSums
 from brainfed.deployment.introduction import check_introduction, introduction, study_digest
 from brainfed.deployment.places import OUTCOME, StudyPlace
 from brainfed.federation.apart.coordinator import Coordinator
@@ -50,7 +51,7 @@ def converse(hub: Hub, config: Mapping[str, Any]) -> None:
 def _run(hub: Hub, place: StudyPlace, folder: Path) -> dict[int, Packet]:
     study = place.plan.project.study
     names = dict(enumerate(study.ordered))
-    coordinator = Coordinator(names, study.least)
+    coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
     conversation = Conversation(hub, coordinator, study.wait, folder / STATE, study_digest(place.plan))
     here = {code: name for code, name in names.items() if code not in conversation.left}
     _greet(hub, here, introduction(place.plan, time.time()), study.wait)

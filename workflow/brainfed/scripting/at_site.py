@@ -37,7 +37,8 @@ def link_of(params: SimpleNamespace, output: str, device: str = "cpu") -> Link:
 
     _, _, job = output.partition("results/")
     name = job.partition("/")[2]
-    return Home(list(study["sites"]).index(study["site"]), DeskClient(Path(os.environ[DESK])), name, device)
+    place = list(study["sites"]).index(study["site"])
+    return Home(place, DeskClient(Path(os.environ[DESK])), name, device, bool(study["secure_sums"]))
 
 
 def placed(samples: Samples, params: SimpleNamespace, link: Link, digest: str) -> Samples:
@@ -59,7 +60,7 @@ def placed(samples: Samples, params: SimpleNamespace, link: Link, digest: str) -
 
 
 def study_of(params: SimpleNamespace) -> Mapping[str, Any]:
-    """`sites`, `site` and `noise` of a joint job; else empty."""
+    """`sites`, `site`, `noise` and `secure_sums` of a joint job; else empty."""
     held: Mapping[str, Any] = vars(params).get("study") or {}
     return held
 

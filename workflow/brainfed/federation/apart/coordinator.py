@@ -4,7 +4,8 @@ It needs no data, no networks and no code of a method. All that it keeps is in `
 on; what an institution asks a second time has the same answer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from logging import getLogger
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,21 @@ from numpy.typing import NDArray
 from brainfed.federation.apart.exchange import ANSWER, LARGEST, LEAVE, OPEN, REPLY, TOTAL
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import Recipe
+from brainfed.federation.apart.sealed import SUM, bounds_of, fingerprint, is_sum
 from brainfed.federation.apart.session import Arrays, Session
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import LostSitesError, SiteError
+from brainfed.federation.apart.sums import typed
 from brainfed.runtime.errors import UserError
 
 STATED = ("strategy", "settings", "tensors", "rounds")
 """What all institutions must state alike when they open a training."""
+SecureSums = Callable[[Mapping[int, Packet], Mapping[str, float], bool], tuple[Arrays, Collection[int]]]
+"""(sealed requests, bound of each name, whether all are needed) -> sums, and whose numbers are in them.
+
+It raises `LostSitesError` where too few sites are there.
+"""
+
+logger = getLogger(__name__)
 
 
 class Coordinator:
@@ -27,13 +37,15 @@ class Coordinator:
     Args:
         names: institution -> name.
         least: fewest institutions of a round, where the strategy can do without some.
+        secure: adds up numbers that the coordinator must not see one by one.
 
     Attributes:
         rounds: number of rounds and sums that have ended.
     """
 
-    def __init__(self, names: Mapping[int, str], least: int | None = None) -> None:
+    def __init__(self, names: Mapping[int, str], least: int | None = None, secure: SecureSums | None = None) -> None:
         self.names, self.least = dict(names), len(names) if least is None else least
+        self._secure = secure
         self.sessions: dict[str, Session] = {}
         self.totals: dict[str, Arrays] = {}
         self.numbers: dict[str, int] = {}
@@ -56,10 +68,15 @@ class Coordinator:
         waiting = {code: request for code, request in requests.items() if code not in answered}
         if answered or not waiting:
             return answered
-        if len(waiting) == len(self.names) - len(self._gone):
-            self._require_one_key(waiting)
-            return self._together(waiting)
-        return self._without_some(waiting) if late else {}
+        complete = len(waiting) == len(self.names) - len(self._gone)
+        if not complete and not late:
+            return {}
+        self._require_one_key(waiting)
+        try:
+            return self._together(waiting) if complete else self._without_some(waiting)
+        except LostSitesError as error:
+            self._wait_for(error.codes, next(iter(waiting.values())), late)
+            return {}
 
     def leave(self, code: int) -> None:
         """A site has done all that it does with others; nobody waits for it any more."""
@@ -98,7 +115,7 @@ class Coordinator:
         if request.kind == LEAVE:
             return Packet(ANSWER)
         if request.kind == TOTAL and key in self.totals:
-            if self.given[key][str(code)] != arrays_digest(request.tensors):
+            if self.given[key][str(code)] != fingerprint(request):
                 raise SiteError(
                     code,
                     f"site {self.names[code]!r}: expected the numbers that it gave before to {key}, found others; its "
@@ -120,17 +137,31 @@ class Coordinator:
     def _together(self, requests: Mapping[int, Packet]) -> dict[int, Packet]:
         first = next(iter(requests.values()))
         key = first.about["key"]
-        self.rounds += 1
-        if first.kind == TOTAL:
-            self.totals[key] = _added(requests, self.names)
-            self.given[key] = {str(code): arrays_digest(request.tensors) for code, request in requests.items()}
-            return dict.fromkeys(requests, Packet(ANSWER, {}, self.totals[key]))
-        if first.kind == LARGEST:
-            self.numbers[key] = max(int(request.about["number"]) for request in requests.values())
-            return dict.fromkeys(requests, Packet(ANSWER, {"number": self.numbers[key]}))
+        if first.kind == REPLY:
+            return self._end_round(self.sessions[key], requests)
         if first.kind == OPEN:
-            return self._open(key, requests)
-        return self._end_round(self.sessions[key], requests)
+            answers = self._open(key, requests)
+        elif first.kind == LARGEST:
+            self.numbers[key] = max(int(request.about["number"]) for request in requests.values())
+            answers = dict.fromkeys(requests, Packet(ANSWER, {"number": self.numbers[key]}))
+        else:
+            self.totals[key] = self._total(requests)
+            self.given[key] = {str(code): fingerprint(request) for code, request in requests.items()}
+            answers = dict.fromkeys(requests, Packet(ANSWER, {}, self.totals[key]))
+        self.rounds += 1
+        return answers
+
+    def _total(self, requests: Mapping[int, Packet]) -> Arrays:
+        first = next(iter(requests.values()))
+        if not is_sum(first):
+            return _added(requests, self.names)
+        sums, _ = self._add_up(requests, True)
+        return typed(sums, first.about[SUM])
+
+    def _add_up(self, sealed: Mapping[int, Packet], needs_all: bool) -> tuple[Arrays, Collection[int]]:
+        if self._secure is None:
+            raise UserError("expected open numbers, found numbers to be added up unseen; set `secure_sums: true`.")
+        return self._secure(sealed, bounds_of(sealed, self.names), needs_all)
 
     def _open(self, key: str, requests: Mapping[int, Packet]) -> dict[int, Packet]:
         lead, *others = sorted(requests)
@@ -155,7 +186,8 @@ class Coordinator:
         }
 
     def _end_round(self, session: Session, requests: Mapping[int, Packet]) -> dict[int, Packet]:
-        session.aggregate(requests, self.names)
+        session.aggregate(requests, self.names, self._add_up)
+        self.rounds += 1
         return {code: session.answer(code, -1) for code in requests}
 
     def _without_some(self, requests: Mapping[int, Packet]) -> dict[int, Packet]:
@@ -164,7 +196,6 @@ class Coordinator:
         Raises:
             UserError: all are needed, or too few have answered.
         """
-        self._require_one_key(requests)
         first = next(iter(requests.values()))
         absent = ", ".join(map(repr, self.missing(requests)))
         session = self.sessions.get(first.about["key"]) if first.kind == REPLY else None
@@ -179,8 +210,17 @@ class Coordinator:
                 f"found {len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on "
                 "from here."
             )
-        self.rounds += 1
         return self._end_round(session, requests)
+
+    def _wait_for(self, lost: Collection[int], first: Packet, late: bool) -> None:
+        """Let the sites come back that were lost in a secure sum, until it is late."""
+        names = ", ".join(repr(self.names[code]) for code in sorted(lost))
+        if late:
+            raise UserError(
+                f"{first.about['key']}: expected {names} while numbers are added up unseen, found them gone; start the "
+                "coordinator again when they are back, it goes on from here."
+            )
+        logger.warning("%s: %s went away while numbers were added up, tries again", first.about["key"], names)
 
     def _require_one_key(self, requests: Mapping[int, Packet]) -> None:
         asked = {code: (request.kind, request.about["key"]) for code, request in requests.items()}

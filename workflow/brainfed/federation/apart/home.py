@@ -17,6 +17,8 @@ from torch import Tensor
 from brainfed.federation.apart.exchange import LARGEST, OPEN, PUBLISHED, REFUSED, REPLY, TENSOR, TOTAL, Exchange
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import recipe_of
+from brainfed.federation.apart.sealed import SUM
+from brainfed.federation.apart.sums import addends
 from brainfed.federation.link import Arrays
 from brainfed.federation.message import Message
 from brainfed.federation.pace import EveryRound, Pace
@@ -33,12 +35,14 @@ class Home:
         exchange: carries its requests.
         job: name of the training, equal at all sites.
         device: where tensors of answers go.
+        secure: whether numbers of which the coordinator needs the sum alone are masked on their way.
     """
 
     institution: int
     exchange: Exchange
     job: str
     device: str = "cpu"
+    secure: bool = False
     apart: bool = field(default=True, init=False)
     _asked: int = field(default=0, init=False)
 
@@ -65,7 +69,10 @@ class Home:
     def total(self, parts: Mapping[str, NDArray[Any]]) -> Arrays:
         """Sums over all institutions."""
         arrays = {name: np.asarray(part) for name, part in parts.items()}
-        answer = self.ask(Packet(TOTAL, {"key": self._key()}, arrays))
+        about: dict[str, Any] = {"key": self._key()}
+        if self.secure:
+            about[SUM] = types_of(arrays)
+        answer = self.ask(Packet(TOTAL, about, arrays))
         return {name: np.asarray(answer.tensors[name]) for name in arrays}
 
     def largest(self, number: int) -> int:
@@ -86,6 +93,11 @@ class Home:
     def _key(self) -> str:
         self._asked += 1
         return f"{self.job}/{self._asked}"
+
+
+def types_of(arrays: Mapping[str, NDArray[Any]]) -> dict[str, str]:
+    """Name -> numpy's name of the type."""
+    return {name: array.dtype.str for name, array in arrays.items()}
 
 
 class RemoteServer:
@@ -124,8 +136,12 @@ class RemoteServer:
         about: dict[str, Any] = {"key": self._key, "round": number}
         tensors: dict[str, NDArray[Any]] = {}
         for reply in replies.values():
-            about |= {"samples": reply.samples.tolist(), "plain": sorted(reply.plain)}
             tensors = {name: tensor.detach().cpu().numpy() for name, tensor in reply.tensors.items()}
+            parts = addends(self._stated["strategy"], self._stated["settings"], reply) if self._home.secure else None
+            if parts is None:
+                about |= {"samples": reply.samples.tolist(), "plain": sorted(reply.plain)}
+            else:
+                about[SUM], tensors = types_of(tensors), parts
         self._answer = self._home.ask(Packet(REPLY, about, tensors))
 
     def finished(self) -> bool:

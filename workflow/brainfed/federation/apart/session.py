@@ -1,6 +1,6 @@
 """One training at the coordinator: a strategy, the round it waits for, and its last messages."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from brainfed.federation.apart.exchange import ANSWER, PUBLISHED, TENSOR
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.recipes import WITHOUT_SOME, Recipe, made_by
+from brainfed.federation.apart.sealed import SUM, is_sum
 from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.sums import reply_of_sum
 from brainfed.federation.message import Message
 from brainfed.runtime.errors import UserError
 
 Arrays = dict[str, NDArray[Any]]
+AddUp = Callable[[Mapping[int, Packet], bool], tuple[Arrays, Collection[int]]]
+"""(sealed requests, whether all are needed) -> sums, and whose numbers are in them."""
 
 
 @dataclass
@@ -57,15 +61,24 @@ class Session:
         """Whether an institution trains in the next round."""
         return not self.over and code in self.strategy.choose(self.number)
 
-    def aggregate(self, requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
+    def aggregate(self, requests: Mapping[int, Packet], names: Mapping[int, str], add_up: AddUp) -> None:
         """End a round with these replies; institutions without one are taken as not chosen.
 
         Raises:
             UserError: a reply has other tensors, shapes or types than the first one of the training, or a number that
                 is not finite.
         """
+        sealed = {code: request for code, request in requests.items() if is_sum(request)}
+        lost: set[int] = set()
         replies = {}
+        if sealed:
+            first = sealed[min(sealed)]
+            sums, added = add_up(sealed, self.needs_all)
+            lost = set(sealed) - set(added)
+            replies[min(added)] = reply_of_sum(self.recipe.strategy, sums, first.about[SUM])
         for code, request in sorted(requests.items()):
+            if code in lost:
+                continue
             self.replied[code] = self.number
             if request.tensors:
                 self._check(code, request, names[code])

@@ -1,4 +1,6 @@
-"""A mistake of one site, which the person there can mend."""
+"""A mistake of one site, which the person there can mend; and sites that are lost in the middle of a step."""
+
+from collections.abc import Collection
 
 from brainfed.runtime.errors import UserError
 
@@ -14,3 +16,15 @@ class SiteError(UserError):
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+class LostSitesError(Exception):
+    """Sites that had asked for a step were not there while their numbers were added up; the step can be tried again.
+
+    Args:
+        codes: of the sites.
+    """
+
+    def __init__(self, codes: Collection[int]) -> None:
+        super().__init__(f"lost sites {sorted(codes)}")
+        self.codes = frozenset(codes)

@@ -34,6 +34,12 @@ class StudySettings:
     wait: float = setting(
         3600.0, "Seconds that the coordinator waits for the slowest site, after the first site has answered.", minimum=0
     )
+    secure_sums: bool = setting(
+        True,
+        "Mask numbers of which the coordinator needs the sum alone, so that it sees no site's own (secure "
+        "aggregation): models that are averaged, moments, products and gradients. A round then has four steps. A "
+        "method that compares sites, as gcfl, sends each site's own in any case.",
+    )
     noise: Literal["secret", "study"] = setting(
         "secret",
         "Key of the noise that protects subjects, and of the draws of private steps. secret: a key that the site makes "

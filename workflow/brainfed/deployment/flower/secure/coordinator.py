@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final, Protocol
 
 import numpy as np
 from flwr.common.secure_aggregation.crypto.shamir import combine_shares
@@ -20,13 +20,32 @@ from flwr.common.secure_aggregation.crypto.symmetric_encryption import generate_
 from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_public_key
 from numpy.typing import NDArray
 
-from brainfed.deployment.flower.hub import Hub
 from brainfed.deployment.flower.secure.fixed_point import MOST_SITES, decode
 from brainfed.deployment.flower.secure.masks import mask, pair_sign
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
-from brainfed.federation.apart.exchange import REFUSED
+from brainfed.federation.apart.exchange import ABSENT, REFUSED
 from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.sealed import SEALED
+from brainfed.federation.apart.site_error import LostSitesError
 from brainfed.runtime.errors import UserError
+
+ADDENDS: Final = "addends"
+"""Kind of the request that a sum asks a site for."""
+STEP_S: Final = 30.0
+"""Seconds for a site to take up and answer one of the four requests, beside the time that its bytes take."""
+SLOWEST: Final = 1e5
+"""Bytes a second of the slowest line that is waited for."""
+
+
+class Hub(Protocol):
+    """Passes packets to sites and collects their replies."""
+
+    @property
+    def sites(self) -> Mapping[int, str]:
+        """Code -> name."""
+
+    def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
+        """The replies that came within `timeout` seconds, by code."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +54,43 @@ class SecureSum:
 
     Attributes:
         tensors: name -> float64, the sum of the sites' tensors; exact to 2^-51 of the bound a site.
-        about: code -> what the site said beside its tensors, unmasked; its keys are the sites in the sum.
+        codes: the sites in the sum.
     """
 
     tensors: Mapping[str, NDArray[np.float64]]
-    about: Mapping[int, Mapping[str, Any]]
+    codes: tuple[int, ...]
+
+
+class SecureSums:
+    """Adds up the numbers that sites hold back; see `federation.apart.coordinator.SecureSums`.
+
+    Args:
+        hub: with a `site.Summand` at every site.
+        fewest: sites of a sum.
+    """
+
+    def __init__(self, hub: Hub, fewest: int) -> None:
+        self._hub, self._fewest = hub, fewest
+
+    def __call__(
+        self, sealed: Mapping[int, Packet], bounds: Mapping[str, float], needs_all: bool
+    ) -> tuple[dict[str, NDArray[Any]], tuple[int, ...]]:
+        """Sums by name, and the sites in them.
+
+        Raises:
+            LostSitesError: too few sites are there.
+            UserError: a site refuses, or its arrays differ in shape.
+        """
+        asked = {code: Packet(ADDENDS, {"request": request.about["request"]}) for code, request in sealed.items()}
+        arrays = next(iter(sealed.values())).about[SEALED]["arrays"]
+        size = 8 * sum(prod(shape) for shape, _ in arrays.values())
+        fewest = len(asked) if needs_all else self._fewest
+        found = secure_sum(self._hub, asked, bounds, STEP_S + size / SLOWEST, fewest)
+        return dict(found.tensors), found.codes
 
 
 def secure_sum(
-    hub: Hub, requests: Mapping[int, Packet], bounds: Mapping[str, float], timeout: float, threshold: int | None = None
+    hub: Hub, requests: Mapping[int, Packet], bounds: Mapping[str, float], timeout: float, fewest: int = 2
 ) -> SecureSum:
     """The sum of the tensors that the sites reply, without any site's own.
 
@@ -52,34 +99,37 @@ def secure_sum(
 
     Args:
         hub: with a `site.Summand` at every site.
-        requests: site code -> request, of one kind and with one answer's names and shapes.
+        requests: site code -> request for its addends; all of one step.
         bounds: name of a reply's tensor -> largest magnitude of its values.
         timeout: seconds for each of the four.
-        threshold: sites that are needed at the end, more than half; None: the fewest that are more than half.
+        fewest: sites of the sum; more than half of those asked are needed in any case, also to take the masks off.
 
     Raises:
-        UserError: fewer sites than the threshold are left, one refused, or their tensors differ in shape.
+        LostSitesError: fewer sites are left.
+        UserError: a site refused, or their tensors differ in shape.
     """
     if len(requests) > MOST_SITES:
         raise UserError(f"expected at most {MOST_SITES} sites in a secure sum, found {len(requests)}")
-    needed = threshold or len(requests) // 2 + 1
+    threshold = len(requests) // 2 + 1
     session = secrets.token_hex(8)
 
-    def ask(step: str, packets: Mapping[int, Packet]) -> dict[int, Packet]:
-        replies = hub.ask({code: _told(packet, session) for code, packet in packets.items()}, timeout)
+    def ask(packets: Mapping[int, Packet], needed: int) -> dict[int, Packet]:
+        came = hub.ask({code: _of(session, packet) for code, packet in packets.items()}, timeout)
+        replies = {code: reply for code, reply in came.items() if reply.kind != ABSENT}
         for code, reply in replies.items():
             if reply.kind == REFUSED:
-                raise UserError(f"{hub.sites[code]}: {reply.about['sentence']}")
+                raise UserError(f"site {hub.sites[code]!r}: {reply.about['sentence']}")
         if len(replies) < needed:
-            raise UserError(f"a secure sum needs {needed} sites, found {len(replies)} at its step {step!r}")
+            raise LostSitesError(set(requests) - set(replies))
         return replies
 
-    keys = ask(KEYS, {code: Packet(KEYS, {"code": code, "threshold": needed}) for code in requests})
+    needed = max(threshold, fewest)
+    keys = ask({code: Packet(KEYS, {"code": code, "threshold": threshold}) for code in requests}, needed)
     public = {str(code): reply.about["keys"] for code, reply in keys.items()}
-    shares = ask(SHARES, {code: Packet(SHARES, {"keys": public}) for code in keys})
-    masked = ask(MASKED, {code: _inner(code, requests[code], bounds, shares) for code in shares})
+    shares = ask({code: Packet(SHARES, {"keys": public}) for code in keys}, needed)
+    masked = ask({code: _inner(code, requests[code], bounds, shares) for code in shares}, needed)
     alive, gone = list(masked), [code for code in shares if code not in masked]
-    answers = ask(UNMASK, {code: Packet(UNMASK, {"alive": alive, "gone": gone}) for code in alive})
+    answers = ask({code: Packet(UNMASK, {"alive": alive, "gone": gone}) for code in alive}, threshold)
 
     shapes = {code: reply.about["shapes"] for code, reply in masked.items()}
     first = masked[alive[0]].about
@@ -87,9 +137,9 @@ def secure_sum(
         raise UserError(f"expected tensors of one shape from all sites, found {shapes}")
     total: NDArray[np.uint64] = np.sum([reply.tensors["masked"] for reply in masked.values()], axis=0, dtype=np.uint64)
     for code in alive:
-        total = total - mask(_combined(answers, "seeds", code, needed), total.size)
+        total = total - mask(_combined(answers, "seeds", code, threshold), total.size)
     for code in gone:
-        private = bytes_to_private_key(_combined(answers, "keys", code, needed))
+        private = bytes_to_private_key(_combined(answers, "keys", code, threshold))
         for other in alive:
             pair = generate_shared_key(private, bytes_to_public_key(public[str(other)][0].encode()))
             total = total - pair_sign(other, code) * mask(pair, total.size)
@@ -99,10 +149,10 @@ def secure_sum(
         shape = tuple(first["shapes"][name])
         tensors[name] = decode(total[start : start + prod(shape)], bounds[name]).reshape(shape)
         start += prod(shape)
-    return SecureSum(tensors, {code: reply.about["about"] for code, reply in masked.items()})
+    return SecureSum(tensors, tuple(alive))
 
 
-def _told(packet: Packet, session: str) -> Packet:
+def _of(session: str, packet: Packet) -> Packet:
     return Packet(packet.kind, {**packet.about, "session": session}, packet.tensors)
 
 

@@ -20,6 +20,7 @@ from flwr.supercore.primitives.asymmetric import (
 
 from brainfed.deployment.flower.secure.fixed_point import encode
 from brainfed.deployment.flower.secure.masks import mask, pair_sign
+from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
 
@@ -27,9 +28,6 @@ KEYS: Final = "secure-keys"
 SHARES: Final = "secure-shares"
 MASKED: Final = "secure-masked"
 UNMASK: Final = "secure-unmask"
-
-FEWEST: Final = 2
-"""Sites whose sum a site helps to unmask."""
 
 
 @dataclass
@@ -46,25 +44,30 @@ class _Sum:
     channels: dict[int, bytes] = field(default_factory=dict)
     seed_shares: dict[int, bytes] = field(default_factory=dict)
     key_shares: dict[int, bytes] = field(default_factory=dict)
-    unmasked: bool = False
+    request: str = ""
 
 
 class Summand:
     """Answers requests of secure sums, and passes all others on.
 
     Args:
-        answer: request -> reply whose tensors are summed.
+        addends: packet that names a request -> packet with the tensors that are summed, or one of kind `absent`.
+        answer: request of another kind -> reply.
+        fewest: sites whose sum this site helps to unmask.
     """
 
-    def __init__(self, answer: Callable[[Packet], Packet]) -> None:
-        self._answer = answer
+    def __init__(
+        self, addends: Callable[[Packet], Packet], answer: Callable[[Packet], Packet], fewest: int = 2
+    ) -> None:
+        self._addends, self._answer, self._fewest = addends, answer, fewest
         self._sum: _Sum | None = None
+        self._shown: dict[str, frozenset[int]] = {}
 
     def __call__(self, request: Packet) -> Packet:
-        """The reply to a request.
+        """The reply to a request; of kind `absent` where it belongs to a sum of an earlier process.
 
         Raises:
-            UserError: the request is none of the current sum, or would reveal more than a sum.
+            UserError: the request would reveal more than a sum.
         """
         if request.kind == KEYS:
             self._sum = _Sum(request.about["session"], request.about["code"], request.about["threshold"])
@@ -73,16 +76,19 @@ class Summand:
             return self._answer(request)
         current = self._sum
         if current is None or current.session != request.about["session"]:
-            raise UserError(f"{request.kind}: this site is in no such secure sum; its training process was restarted")
+            return Packet(ABSENT, {"sentence": f"{request.kind}: this site is in no such secure sum"})
         if request.kind == SHARES:
-            return _shares(current, request.about["keys"])
+            return _shares(current, request.about["keys"], self._fewest)
         if request.kind == MASKED:
             return self._masked(current, request)
-        return _unmask(current, request.about["alive"], request.about["gone"])
+        return self._unmask(current, request.about["alive"], request.about["gone"])
 
     def _masked(self, current: _Sum, request: Packet) -> Packet:
+        reply = self._addends(Packet(request.about["kind"], request.about["about"]))
+        if reply.kind == ABSENT:
+            return reply
         _take_shares(current, request.about["shares"])
-        reply = self._answer(Packet(request.about["kind"], request.about["about"], request.tensors))
+        current.request = str(request.about["about"].get("request", current.session))
         bounds: Mapping[str, float] = request.about["bounds"]
         if set(reply.tensors) != set(bounds):
             raise UserError(f"expected tensors {sorted(bounds)} for a secure sum, found {sorted(reply.tensors)}")
@@ -93,8 +99,21 @@ class Summand:
             pair = generate_shared_key(current.mask_pair[0], bytes_to_public_key(current.mask_keys[other]))
             total = total + pair_sign(current.code, other) * mask(pair, total.size)
         shapes = {name: list(tensor.shape) for name, tensor in reply.tensors.items()}
-        about = {"about": dict(reply.about), "names": list(shapes), "shapes": shapes}
-        return Packet(MASKED, about, {"masked": total})
+        return Packet(MASKED, {"names": list(shapes), "shapes": shapes}, {"masked": total})
+
+    def _unmask(self, current: _Sum, alive: list[int], gone: list[int]) -> Packet:
+        """Of each site either the seed or the key, never both: together they would unmask its own numbers.
+
+        One request is unmasked in one sum alone: two sums of different sites would show their difference.
+        """
+        group = set(current.seed_shares)
+        complete = {*alive, *gone} == group and not {*alive} & {*gone}
+        same = self._shown.get(current.request, frozenset(alive)) == frozenset(alive)
+        if not complete or current.code not in alive or len(alive) < max(current.threshold, self._fewest) or not same:
+            raise UserError("a request to unmask more than one sum: the coordinator does not follow the protocol")
+        self._shown = {current.request: frozenset(alive)}
+        seeds = {str(code): _text(current.seed_shares[code]) for code in alive}
+        return Packet(UNMASK, {"seeds": seeds, "keys": {str(code): _text(current.key_shares[code]) for code in gone}})
 
 
 def _keys(current: _Sum) -> Packet:
@@ -102,12 +121,12 @@ def _keys(current: _Sum) -> Packet:
     return Packet(KEYS, {"keys": keys})
 
 
-def _shares(current: _Sum, keys: Mapping[str, list[str]]) -> Packet:
+def _shares(current: _Sum, keys: Mapping[str, list[str]], fewest: int) -> Packet:
     """A share of its seed and of its mask key for every site, each encrypted for that site."""
     codes = [int(code) for code in keys]
-    if current.code not in codes or len(codes) < max(current.threshold, FEWEST) or 2 * current.threshold <= len(codes):
+    if current.code not in codes or len(codes) < max(current.threshold, fewest) or 2 * current.threshold <= len(codes):
         raise UserError(
-            f"a secure sum over {len(codes)} sites with a threshold of {current.threshold}: expected at least {FEWEST} "
+            f"a secure sum over {len(codes)} sites with a threshold of {current.threshold}: expected at least {fewest} "
             "sites, no fewer than the threshold, and a threshold of more than half of them"
         )
     if len({key for pair in keys.values() for key in pair}) != 2 * len(codes):
@@ -136,17 +155,6 @@ def _take_shares(current: _Sum, shares: Mapping[str, str]) -> None:
         if (source, target) != (int(sender), current.code):
             raise UserError(f"shares of site {source} for site {target} arrived as those of {sender}")
         current.seed_shares[source], current.key_shares[source] = seed_share, key_share
-
-
-def _unmask(current: _Sum, alive: list[int], gone: list[int]) -> Packet:
-    """Of each site either the seed or the key, never both: together they would unmask its own numbers."""
-    group = set(current.seed_shares)
-    complete = {*alive, *gone} == group and not {*alive} & {*gone}
-    if not complete or current.code not in alive or len(alive) < max(current.threshold, FEWEST) or current.unmasked:
-        raise UserError("a request to unmask more than one sum: the coordinator does not follow the protocol")
-    current.unmasked = True
-    seeds = {str(code): _text(current.seed_shares[code]) for code in alive}
-    return Packet(UNMASK, {"seeds": seeds, "keys": {str(code): _text(current.key_shares[code]) for code in gone}})
 
 
 def _text(share: Any) -> str:

@@ -1,0 +1,203 @@
+"""A study whose sums are added up unseen: a simulation's scores, no open upload, and sites that are lost in a sum."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+
+from apart_sites import only_nodes
+from brainfed.deployment.conversation import Conversation
+from brainfed.deployment.flower.secure.coordinator import SecureSums
+from brainfed.deployment.flower.secure.site import KEYS, MASKED, UNMASK, Summand
+from brainfed.federation.apart.coordinator import Coordinator
+from brainfed.federation.apart.exchange import LARGEST, LEAVE, OPEN, REPLY, TOTAL
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.sealed import SEALED
+from brainfed.federation.apart.site_error import SiteError
+from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.train import train_ridge_federated
+from brainfed.methods.logistic_federated.logistic_federated import FederatedLogisticSettings
+from brainfed.methods.logistic_federated.train import train as train_logistic
+from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
+from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.run import Run
+from method_inputs import method_inputs
+from sites_in_threads import NAMES, Desks, Site, conversation, numbers
+
+INPUTS = method_inputs(45, 12, folds=3)
+ROUNDS = 4
+
+
+def mlp(inputs, **changes):
+    return train_fedmlp(inputs, FedMLPSettings(rounds=ROUNDS, local_epochs=1, **changes), Run())
+
+
+def mlp_by_subjects(inputs):
+    return mlp(inputs, weighting="subjects")
+
+
+def ridge(inputs):
+    return train_ridge_federated(inputs, FederatedRidgeSettings(alphas=(1.0, 10.0)), Run())
+
+
+def logistic(inputs):
+    return train_logistic(inputs, FederatedLogisticSettings(costs=(0.1, 1.0), max_rounds=5), Run())
+
+
+class Wire:
+    """What leaves the sites."""
+
+    def __init__(self):
+        self.left = []
+
+    def __call__(self, code, request):
+        self.left.append((code, request))
+        return request
+
+    def of(self, *kinds):
+        return [request for _, request in self.left if request.kind in kinds]
+
+
+def studied(train, desks, **options):
+    sites = {code: Site(desks, INPUTS, code, train, only_nodes, secure=True) for code in NAMES}
+    for site in sites.values():
+        site.start()
+    conversation(desks, **options).run()
+    for site in sites.values():
+        site.join(60)
+    return {code: site.outcome for code, site in sites.items()}
+
+
+@pytest.mark.parametrize("train", [mlp, mlp_by_subjects, ridge, logistic])
+def test_scores_are_those_of_a_simulation_and_no_number_leaves_open(train):
+    wire = Wire()
+    expected = train(INPUTS)
+    for code, outcome in studied(train, Desks(leaving=wire)).items():
+        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-6)
+    sealed = wire.of(REPLY, TOTAL)
+    assert sealed and all(SEALED in request.about and not request.tensors for request in sealed)
+    assert all("samples" not in request.about for request in sealed)
+    assert wire.of(MASKED)
+    assert {request.kind for request in wire.of(OPEN, LARGEST, LEAVE)} >= {LEAVE}
+
+
+def test_uploads_are_random_to_who_sees_one():
+    """The bits of a masked number are set as often as not; open ones would leave the highest of them alike."""
+    wire = Wire()
+    studied(ridge, Desks(leaving=wire))
+    uploads = [request.tensors["masked"] for request in wire.of(MASKED)]
+    assert len({upload.tobytes() for upload in uploads}) == len(uploads)
+    found = np.concatenate(uploads)
+    share = [np.mean(found >> np.uint64(bit) & np.uint64(1)) for bit in range(64)]
+    np.testing.assert_allclose(share, 0.5, atol=5 / np.sqrt(found.size))
+
+
+def test_a_mean_goes_on_without_a_site_that_is_lost_in_its_sum():
+    wire, desks = Wire(), Desks()
+    lost = {"once": False}
+
+    def leaving(code, request):
+        if code == 2 and request.kind == MASKED and not lost["once"] and desks.coordinator.rounds == 3:
+            lost["once"] = True
+            return Packet("absent")
+        return wire(code, request)
+
+    desks.leaving = leaving
+    desks.coordinator = Coordinator(NAMES, 2, SecureSums(desks, 2))
+    sites = {code: Site(desks, INPUTS, code, mlp, only_nodes, secure=True) for code in NAMES}
+    for site in sites.values():
+        site.start()
+    Conversation(desks, desks.coordinator, 20.0, None, "study").run()
+    for site in sites.values():
+        site.join(60)
+        assert site.outcome is not None and np.isfinite(site.outcome.scores).any()
+    assert lost["once"]
+    (session,) = desks.coordinator.sessions.values()
+    assert session.replied[2] == ROUNDS - 1
+
+
+def test_a_sum_of_all_waits_for_a_site_that_is_lost_in_it():
+    lost = {"times": 0}
+
+    def leaving(code, request):
+        if code == 1 and request.kind in (KEYS, MASKED, UNMASK) and lost["times"] < 3:
+            lost["times"] += 1
+            return Packet("absent")
+        return request
+
+    expected = ridge(INPUTS)
+    for code, outcome in studied(ridge, Desks(leaving=leaving)).items():
+        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-9)
+    assert lost["times"] == 3
+
+
+def test_a_site_that_stays_away_from_a_sum_is_named():
+    def leaving(code, request):
+        return Packet("absent") if code == 1 and request.kind == MASKED else request
+
+    with pytest.raises(UserError, match=r"expected 'site-1' while numbers are added up unseen, found them gone"):
+        studied(ridge, Desks(leaving=leaving), wait=1.0)
+
+
+def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site():
+    desks = Desks()
+    of_job = desks.desks[1].of_job
+
+    def broken(request):
+        if request.kind == REPLY:
+            request = replace(request, tensors={name: numbers(each) for name, each in request.tensors.items()})
+        return of_job(request)
+
+    desks.desks[1].of_job = broken
+    with pytest.raises(SiteError, match=r"site 'site-1': expected finite numbers in .*, found NaN"):
+        studied(mlp, desks)
+
+
+def test_a_site_that_starts_again_with_other_numbers_is_refused():
+    desks = Desks()
+    key = {"key": "job/1", "sum": {"count": "<i8"}, "request": "a"}
+    coordinator = Coordinator(NAMES, 2, lambda sealed, bounds, all_: ({"count": np.array(6.0)}, tuple(sealed)))
+    first = {code: sealed(desks, code, key, 2) for code in NAMES}
+    assert {int(packet.tensors["count"]) for packet in coordinator.answers(first).values()} == {6}
+    assert coordinator.answers({1: sealed(desks, 1, key, 2)})[1].tensors["count"] == 6
+    with pytest.raises(SiteError, match="expected the numbers that it gave before"):
+        coordinator.answers({1: sealed(desks, 1, key, 3)})
+
+
+def sealed(desks, code, about, count):
+    from brainfed.federation.apart.sealed import seal
+
+    return seal(Packet(TOTAL, about, {"count": np.array(count)}), f"secret-{code}")
+
+
+def test_one_request_is_unmasked_for_one_set_of_sites():
+    """The coordinator asks for the sum of three, then for that of two: the difference would be the third's."""
+    parts = {code: np.full(3, code + 1.0) for code in NAMES}
+    doors = {code: Summand(lambda asked, code=code: Packet("x", {}, {"n": parts[code]}), pytest.fail) for code in NAMES}
+
+    class Direct:
+        sites = NAMES
+        away = frozenset()
+
+        def ask(self, requests, timeout):
+            there = {code: each for code, each in requests.items() if code not in self.away or each.kind != MASKED}
+            found = {}
+            for code, each in there.items():
+                try:
+                    found[code] = doors[code](each)
+                except UserError as error:
+                    found[code] = Packet("refused", {"sentence": str(error)})
+            return found
+
+    hub = Direct()
+    about = {"sum": {"n": "<f8"}, "request": "r"}
+    asked = {code: Packet(TOTAL, {**about, SEALED: {"arrays": {"n": [[3], 256.0]}}}) for code in NAMES}
+    sums = SecureSums(hub, 2)
+    np.testing.assert_array_equal(sums(asked, {"n": 256.0}, True)[0]["n"], np.full(3, 6.0))
+    np.testing.assert_array_equal(sums(asked, {"n": 256.0}, True)[0]["n"], np.full(3, 6.0))
+    hub.away = frozenset({2})
+    with pytest.raises(UserError, match="more than one sum"):
+        sums(asked, {"n": 256.0}, False)

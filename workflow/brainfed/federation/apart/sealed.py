@@ -1,0 +1,90 @@
+"""A request whose numbers stay at the site until they are masked: the coordinator sees their names, shapes and bounds.
+
+Every name of an array has its shape, its type, and a power of 256 that bounds its magnitudes: a secure sum computes
+with steps of a bound. The fingerprint of the numbers has a key of the site, as few numbers could be found by trying.
+"""
+
+import hmac
+from collections.abc import Mapping
+from math import ceil, frexp, isfinite, ldexp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from brainfed.federation.apart.packet import Packet, arrays_digest
+from brainfed.federation.apart.site_error import SiteError
+
+SUM = "sum"
+"""Key of a request's words: name -> type of the arrays of which the coordinator needs the sum alone."""
+SEALED = "sealed"
+"""Key of the words of a request whose arrays are held back: name -> shape and bound; and the fingerprint."""
+STEP = 8
+"""Bits between two bounds: they say little of a site's largest number."""
+SMALLEST = 2.0**-64
+"""Of the bounds."""
+
+
+def is_sum(request: Packet) -> bool:
+    """Whether the coordinator needs the sum of a request's arrays alone."""
+    return SUM in request.about
+
+
+def seal(request: Packet, key: str) -> Packet:
+    """The request without its arrays.
+
+    Args:
+        request: with arrays to add up.
+        key: of the fingerprint, a secret of the site.
+    """
+    digest = hmac.new(key.encode(), arrays_digest(request.tensors).encode(), "sha256").hexdigest()
+    arrays = {name: [list(array.shape), bound(array)] for name, array in request.tensors.items()}
+    return Packet(request.kind, {**request.about, SEALED: {"arrays": arrays, "fingerprint": digest}})
+
+
+def bound(array: NDArray[Any]) -> float | None:
+    """The smallest power of 256 above all magnitudes, or `SMALLEST`; None: a number is not finite."""
+    largest = float(np.max(np.abs(array.astype(np.float64)), initial=0.0))
+    if not isfinite(largest):
+        return None
+    _, exponent = frexp(largest)
+    return max(ldexp(1.0, STEP * ceil(exponent / STEP)), SMALLEST)
+
+
+def fingerprint(request: Packet) -> str:
+    """Of a request's numbers, sealed or open."""
+    return str(request.about[SEALED]["fingerprint"]) if SEALED in request.about else arrays_digest(request.tensors)
+
+
+def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[str, float]:
+    """Name of an array -> bound at all sites.
+
+    Args:
+        requests: site -> sealed request, all of one step.
+        names: site -> its name.
+
+    Raises:
+        SiteError: a site has another array than the first one, or a number that is not finite.
+    """
+    lead, *others = sorted(requests)
+    first = requests[lead].about[SEALED]["arrays"]
+    for code in (lead, *others):
+        own = requests[code].about[SEALED]["arrays"]
+        if {name: shape for name, (shape, _) in own.items()} != {name: shape for name, (shape, _) in first.items()}:
+            raise SiteError(
+                code,
+                f"site {names[code]!r}: expected {_listed(first)} as at site {names[lead]!r}, found {_listed(own)}; "
+                "compare the site's atlas, version and settings with those of the study.",
+            )
+        for name, (_, found) in own.items():
+            if found is None:
+                raise SiteError(
+                    code,
+                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
+                    "site's features and lower learning_rate. The state before this step is kept.",
+                )
+    return {name: max(requests[code].about[SEALED]["arrays"][name][1] for code in requests) for name in first}
+
+
+def _listed(arrays: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} of shape {tuple(shape)}" for name, (shape, _) in arrays.items()) or "no arrays"

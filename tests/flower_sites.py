@@ -82,7 +82,7 @@ def coordinate(hub: Hub, config: Mapping[str, Any]) -> None:
     np.save(place / "sum.npy", total.tensors["numbers"])
 
     _tell_and_wait(place, "stop-east")
-    result["without east"] = list(hub.ask(echo, 2))
+    result["without east"] = list(hub.ask(echo, 4))
     (place / "start-east").touch()
     again = hub.ask(echo, 30)
     result["with east"] = {code: reply.about["answered"] for code, reply in again.items()}

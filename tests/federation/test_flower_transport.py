@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -19,6 +21,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.4
 from brainfed.deployment.doorway import NobodyThereError, ask_here, serve
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.guard import SECRET_HEADER
 from brainfed.deployment.flower.processes import (
     Running,
     free_port,
@@ -35,8 +38,10 @@ from brainfed.deployment.flower.roll import Connection, Roll
 from brainfed.federation.apart.packet import BrokenPacketError, Packet
 from brainfed.runtime.errors import UserError
 from flower_sites import SITES, numbers, tensors
+from flower_strangers import PROTOBUF, private_key, raw, routes, signed, stranger
 
 TESTS = Path(__file__).parents[1]
+FLWR = Path(sys.executable).with_name("flwr")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     sockets = {site: root / site / "socket" for site in SITES}
     try:
         with together() as running:
-            running.append(start_superlink(folder, "127.0.0.1", port))
+            running.append(start_superlink(folder, SITES, "127.0.0.1", port))
             for site in SITES:
                 trainer = [sys.executable, "-m", "flower_sites", site, str(sockets[site])]
                 running.append(start(site, trainer, folder.environment(), folder.log(site)))
@@ -72,7 +77,13 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             until(root / "result.json", run, folder)
             run.process.wait(20)
             found = json.loads((root / "result.json").read_text())
-            yield {"result": found, "root": root, "code": run.process.returncode, "running": running}
+            yield {
+                "result": found,
+                "root": root,
+                "code": run.process.returncode,
+                "running": running,
+                "address": address,
+            }
     finally:
         os.environ.pop("PYTHONPATH")
         if before is not None:
@@ -104,7 +115,7 @@ def test_a_mistake_at_a_site_comes_back_as_its_sentence(study):
 
 def test_a_stopped_site_is_missing_and_is_found_again_after_its_restart(study):
     assert study["result"]["without east"] == [0, 1]
-    # north and south answered a first request, one without east, and this one.
+    # North and south answered a first request, one without east, and this one.
     assert study["result"]["with east"] == {"0": 3, "1": 3, "2": 2}
 
 
@@ -120,10 +131,100 @@ def test_a_secure_sum_is_the_sum_and_no_upload_shows_a_site(study):
         assert abs(np.corrcoef(upload.astype(float), numbers(site).ravel())[0, 1]) < 0.3
 
 
+@pytest.fixture
+def port(study: dict[str, Any]) -> Iterator[httpx.Client]:
+    """The coordinator's port, for one who has its certificate."""
+    trust = ssl.create_default_context(cafile=str(FlowerFolder(study["root"]).certificate))
+    with httpx.Client(base_url=f"https://{study['address']}", verify=trust, headers=PROTOBUF, timeout=10) as client:
+        yield client
+
+
+def listed(folder: FlowerFolder) -> dict[str, Any]:
+    """What `flwr list` says, with the coordinator's secret if the folder has one."""
+    command = [str(FLWR)]
+    if folder.control_secret.exists():
+        command = [sys.executable, "-m", "brainfed.deployment.flower.program", str(folder.control_secret), "flwr"]
+    command += ["list", "study", "--format", "json"]
+    said = subprocess.run(command, env=folder.environment(), capture_output=True, text=True, check=True).stdout
+    return json.loads(said)
+
+
+def test_a_stranger_is_refused_at_every_route_of_flower(port):
+    found = routes()
+    assert len(found) > 70
+    answers = {route: port.request(*route) for route in found}
+    assert {route for route, answer in answers.items() if answer.status_code != 404} == set()
+    assert {answer.text for (method, _), answer in answers.items() if method != "HEAD"} == {"not found\n"}
+
+
+def test_a_site_reaches_only_what_sites_need_and_a_stranger_not_even_that(study, port):
+    folder = FlowerFolder(study["root"])
+    north = private_key(folder.private_key("north"))
+    make_key_pair(folder.private_key("west"), folder.public_key("west"))
+    west = private_key(folder.private_key("west"))
+    pull = "/v1/fleet/pull-messages"
+    assert port.post(pull, headers=signed(west)).text == "not found\n"
+    assert "SuperNode authentication" in port.post(pull, headers=signed(north)).text
+    others = ("/v1/control/list-runs", "/v1/control/start-run", "/v1/runtime/acquire-task", "/v1/fleet/register-node")
+    assert [port.post(path, headers=signed(north)).status_code for path in others] == [404] * 4
+
+
+def test_a_site_with_an_unknown_key_is_told_so(study):
+    folder = FlowerFolder(study["root"])
+    make_key_pair(folder.private_key("far"), folder.public_key("far"))
+    with pytest.raises(UserError, match="the coordinator refuses far: its key is none of the study's"):
+        start_supernode(folder, "far", study["address"], study["root"] / "far" / "socket")
+
+
+def test_the_coordinators_own_processes_show_a_secret(study, port):
+    secret = FlowerFolder(study["root"]).control_secret.read_text()
+    assert port.post("/v1/control/list-runs", headers={SECRET_HEADER: secret}).status_code == 200
+    for wrong in ("", secret[:-1], secret[::-1]):
+        assert port.post("/v1/control/list-runs", headers={SECRET_HEADER: wrong}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "POST //v1/control/list-runs",
+            "POST /v1/fleet/../control/list-runs",
+            "POST /v1/fleet/%2e%2e/control/list-runs",
+        ),
+        *("POST /v1%2fcontrol%2flist-runs", "POST /V1/Control/List-Runs", "POST /v1/control/list-runs?a=/v1/fleet/"),
+        *("POST https://hub/v1/control/list-runs", "post /v1/control/list-runs", "GET /docs", "GET /openapi.json"),
+    ],
+)
+def test_no_writing_of_a_path_leads_a_stranger_in(study, line):
+    headers = "host: hub/v1/fleet/pull-messages?\r\nx-forwarded-for: 127.0.0.1\r\ncontent-type: application/protobuf"
+    request = f"{line} HTTP/1.1\r\n{headers}\r\ncontent-length: 0\r\n\r\n"
+    answer = raw(study["address"], FlowerFolder(study["root"]).certificate, request.encode())
+    assert answer.startswith((b"HTTP/1.1 404", b"HTTP/1.1 400"))
+
+
+def test_the_body_of_a_stranger_is_not_awaited(study):
+    request = b"POST /v1/fleet/push-object HTTP/1.1\r\nhost: hub\r\ncontent-length: 10000000000\r\n\r\n"
+    answer = raw(study["address"], FlowerFolder(study["root"]).certificate, request)
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert b"connection: close" in answer.lower()
+
+
+def test_flowers_own_commands_start_and_show_nothing_without_the_secret(study, tmp_path):
+    folder, executed = FlowerFolder(study["root"]), tmp_path / "executed"
+    outside = stranger(tmp_path / "outside", folder, study["address"], executed)
+    command = [str(FLWR), "run", str(outside.app), "study", "--stream"]
+    begun = subprocess.run(command, env=outside.environment(), capture_output=True, text=True)
+    assert begun.returncode != 0
+    assert "404 Not Found" in begun.stderr
+    assert "404 Not Found" in listed(outside)["error-message"]
+    assert len(listed(folder)["runs"]) == 1
+    assert not executed.exists()
+
+
 def test_private_files_are_the_users_alone(study):
     folder = FlowerFolder(study["root"])
-    private = [folder.certificate_key, folder.private_key("north"), study["root"] / "north" / "socket"]
-    assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 3
+    private = [folder.certificate_key, folder.control_secret, folder.private_key("north"), folder.root / "north/socket"]
+    assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 4
     assert (study["root"] / "north").stat().st_mode & 0o777 == 0o700
 
 

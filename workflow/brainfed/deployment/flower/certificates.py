@@ -54,7 +54,7 @@ def make_certificate(certificate: Path, key: Path, hosts: Sequence[str], days: i
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(private.public_key()), critical=False)
         .sign(private, hashes.SHA256())
     )
-    _write_private(key, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    write_private(key, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     certificate.write_bytes(built.public_bytes(Encoding.PEM))
 
 
@@ -67,7 +67,7 @@ def make_key_pair(private: Path, public: Path) -> None:
     if private.exists():
         raise UserError(f"{private}: this site has a key already; remove it to make another, and register it anew")
     pair = ec.generate_private_key(ec.SECP384R1())
-    _write_private(private, pair.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
+    write_private(private, pair.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
     public.write_bytes(pair.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n")
 
 
@@ -93,7 +93,8 @@ def _alternatives(hosts: Sequence[str]) -> list[x509.GeneralName]:
     return names
 
 
-def _write_private(path: Path, content: bytes) -> None:
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that its owner alone can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +57,11 @@ class FlowerFolder:
         return self.root / "certificate-key.pem"
 
     @property
+    def control_secret(self) -> Path:
+        """What the coordinator's own processes show to its SuperLink; at the coordinator alone, anew at every start."""
+        return self.root / "control-secret"
+
+    @property
     def home(self) -> Path:
         """FLWR_HOME."""
         return self.root / "home"
@@ -89,12 +93,9 @@ class FlowerFolder:
             "FLWR_HOME": str(self.home),
             "FLWR_TELEMETRY_ENABLED": "0",
             "FLWR_DISABLE_UPDATE_CHECK": "1",
-            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
             "NO_PROXY": exempt,
             "no_proxy": exempt,
             "PYTHONUNBUFFERED": "1",
-            # Flower starts its own programs by their names.
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
         }
 
     def write_connection(self, address: str) -> None:

@@ -1,4 +1,4 @@
-"""Flower's waits, shortened: the overrides of Flower's code, all of them here.
+"""Flower's waits, shortened: the overrides of Flower's code, all of them here but the one of `program`.
 
 Flower 1.41 waits for fixed times that no option changes: its SuperNode looks for a message every 3 s and for a reply
 every 0.5 s, and who asks for a part of a message that is still being sent asks again after 1, 2, 4, ... 10 s. A round

@@ -1,6 +1,7 @@
 """Flower's processes: started with their logs in files, awaited until ready, and stopped together."""
 
 import os
+import secrets
 import signal
 import socket
 import ssl
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from brainfed.deployment.flower.certificates import write_private
 from brainfed.deployment.flower.folder import CONNECTION, FlowerFolder
 from brainfed.deployment.flower.relay import PATIENCE_S
 from brainfed.runtime.errors import UserError
@@ -24,7 +26,6 @@ GRACE_S: Final = 8.0
 """Between asking a process to end and killing it; a SuperNode takes leave of the SuperLink in that time."""
 _LOOK_S: Final = 0.05
 _HELD_S: Final = 65.0
-_PROGRAMS: Final = Path(sys.executable).parent
 _logger = getLogger(__name__)
 
 
@@ -123,11 +124,14 @@ def together() -> Iterator[list[Running]]:
             signal.signal(signal.SIGTERM, before)
 
 
-def start_superlink(folder: FlowerFolder, host: str, port: int, database: Path | None = None) -> Running:
-    """Start the coordinator's SuperLink: TLS, and known sites alone. It is ready on return.
+def start_superlink(
+    folder: FlowerFolder, sites: Sequence[str], host: str, port: int, database: Path | None = None
+) -> Running:
+    """Start the coordinator's SuperLink: TLS, the study's sites, and our own processes. It is ready on return.
 
     Args:
-        folder: with the certificate and its key.
+        folder: with the certificate, its key, and the sites' public keys. The secret of our processes is made there.
+        sites: names.
         host: the address to listen on.
         port: the only one that sites reach.
         database: file that keeps registered sites and runs; None: in memory.
@@ -135,11 +139,11 @@ def start_superlink(folder: FlowerFolder, host: str, port: int, database: Path |
     Raises:
         UserError: it did not start.
     """
+    write_private(folder.control_secret, secrets.token_hex(32).encode())
     command = [
-        str(_PROGRAMS / "flower-superlink"),
-        *("--ssl-certfile", str(folder.certificate), "--ssl-keyfile", str(folder.certificate_key)),
-        *("--ssl-ca-certfile", str(folder.certificate), "--enable-supernode-auth"),
-        *("--disable-runtime-dependency-installation", "--host", host, "--port", str(port)),
+        *(sys.executable, "-m", "brainfed.deployment.flower.superlink", "--host", host, "--port", str(port)),
+        *("--certificate", str(folder.certificate), "--certificate-key", str(folder.certificate_key)),
+        *("--secret", str(folder.control_secret), "--keys", *(str(folder.public_key(site)) for site in sites)),
         *(("--database", str(database)) if database else ()),
     ]
     # Asked to end while a run is followed, a SuperLink waits for the follower; nobody would be left to kill it.
@@ -158,10 +162,9 @@ def register(folder: FlowerFolder, sites: Sequence[str]) -> None:
     Raises:
         UserError: the SuperLink refused a key.
     """
-    command = [str(_PROGRAMS / "flwr"), "supernode", "register"]
     asked = {
         site: subprocess.Popen(
-            [*command, str(folder.public_key(site)), CONNECTION, "--name", site],
+            _flwr(folder, "supernode", "register", str(folder.public_key(site)), CONNECTION, "--name", site),
             env=folder.environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -181,7 +184,8 @@ def start_supernode(
     """Start a site's SuperNode. It has connected on return.
 
     A SuperNode that was killed, or whose machine lost power, is held for connected for up to 60 s, in which Flower lets
-    no other in with its key. Flower refuses an unknown key in the same words; both are tried again for so long.
+    no other in with its key. Flower refuses a key that the coordinator has not registered yet in the same words; both
+    are tried again for so long.
 
     Args:
         folder: with the coordinator's certificate and the site's private key.
@@ -208,6 +212,12 @@ def start_supernode(
             return supernode
         except BaseException as error:
             stop([supernode])
+            if isinstance(error, UserError) and _says(log, seen, b"404 Not Found"):
+                raise UserError(
+                    f"the coordinator refuses {site}: its key is none of the study's, or the clocks of site and "
+                    f"coordinator differ by five minutes; send {folder.public_key(site)} to the coordinator again, or "
+                    "set both clocks by NTP"
+                ) from error
             if not isinstance(error, UserError) or not _says(log, seen, b"Failed to activate SuperNode"):
                 raise
             if time.monotonic() > deadline:
@@ -220,7 +230,7 @@ def start_supernode(
 
 def start_run(folder: FlowerFolder) -> Running:
     """Start the study's run and follow it; the process ends with the run."""
-    command = [str(_PROGRAMS / "flwr"), "run", str(folder.app), CONNECTION, "--stream"]
+    command = _flwr(folder, "run", str(folder.app), CONNECTION, "--stream")
     return start("the study's run", command, folder.environment(), folder.log("run"))
 
 
@@ -229,6 +239,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _flwr(folder: FlowerFolder, *arguments: str) -> list[str]:
+    """Flower's command line, as one of the coordinator's own processes."""
+    return [sys.executable, "-m", "brainfed.deployment.flower.program", str(folder.control_secret), "flwr", *arguments]
 
 
 def _says(log: Path, start: int, words: bytes) -> bool:

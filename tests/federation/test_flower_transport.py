@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -38,7 +39,7 @@ from brainfed.deployment.flower.roll import Connection, Roll
 from brainfed.federation.apart.packet import BrokenPacketError, Packet
 from brainfed.runtime.errors import UserError
 from flower_sites import SITES, numbers, tensors
-from flower_strangers import PROTOBUF, private_key, raw, routes, signed, stranger
+from flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
 
 TESTS = Path(__file__).parents[1]
 FLWR = Path(sys.executable).with_name("flwr")
@@ -70,6 +71,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             run = start_run(folder)
             running.append(run)
             until(root / "stop-east", run, folder)
+            numbers_of = dict(zip(SITES, map(node_number, nodes.values()), strict=True))
+            ask_another_site(folder, address, "north", numbers_of["north"], numbers_of["south"], run_number(folder))
+            until_true(lambda: b"NotOfTheCoordinatorError" in nodes["south"].log.read_bytes())
             stop([nodes["east"]])
             (root / "stop-east-done").touch()
             until(root / "start-east", run, folder)
@@ -88,6 +92,14 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         os.environ.pop("PYTHONPATH")
         if before is not None:
             os.environ["PYTHONPATH"] = before
+
+
+def node_number(node: Running) -> int:
+    return int(re.findall(r"SuperNode ID: (\d+)", node.log.read_text())[-1])
+
+
+def run_number(folder: FlowerFolder) -> int:
+    return int(re.findall(r"run_id=(\d+)", folder.log("superlink").read_text())[-1])
 
 
 def until(path: Path, run: Running, folder: FlowerFolder) -> None:
@@ -115,7 +127,7 @@ def test_a_mistake_at_a_site_comes_back_as_its_sentence(study):
 
 def test_a_stopped_site_is_missing_and_is_found_again_after_its_restart(study):
     assert study["result"]["without east"] == [0, 1]
-    # North and south answered a first request, one without east, and this one.
+    # North and south answered a first request, one without east, and this one; south not the one that north sent.
     assert study["result"]["with east"] == {"0": 3, "1": 3, "2": 2}
 
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     NoEncryption,
     PrivateFormat,
     PublicFormat,
+    load_pem_private_key,
     load_ssh_public_key,
 )
 from cryptography.x509.oid import NameOID
@@ -81,6 +82,18 @@ def public_pem(public: Path) -> bytes:
         return load_ssh_public_key(public.read_bytes()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     except (OSError, ValueError) as error:
         raise UserError(f"{public}: expected the public key of a site: {error}") from error
+
+
+def private_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """The private key of the coordinator's certificate.
+
+    Raises:
+        UserError: it is none of ECDSA.
+    """
+    key = load_pem_private_key(path.read_bytes(), None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise UserError(f"{path}: expected an ECDSA key, found another kind")
+    return key
 
 
 def _alternatives(hosts: Sequence[str]) -> list[x509.GeneralName]:

@@ -10,6 +10,7 @@ from typing import Final
 CONNECTION: Final = "study"
 """Name of the only SuperLink in Flower's configuration."""
 
+# Flower wants a name for `clientapp` too; a site (`node`) reads none.
 _APP: Final = """\
 [build-system]
 requires = ["hatchling"]
@@ -30,7 +31,7 @@ publisher = "brainfed"
 
 [tool.flwr.app.components]
 serverapp = "brainfed.deployment.flower.server_app:app"
-clientapp = "brainfed.deployment.flower.relay:app"
+clientapp = "brainfed.deployment.flower.server_app:app"
 
 [tool.flwr.app.config]
 """

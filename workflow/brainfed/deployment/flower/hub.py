@@ -3,16 +3,17 @@
 import itertools
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from logging import getLogger
 from typing import Final
 
-from flwr.app import Message, MessageType
+from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
-from brainfed.deployment.flower.records import from_records, to_records
+from brainfed.deployment.flower.records import from_records
 from brainfed.deployment.flower.roll import Connection, Roll, connections
+from brainfed.deployment.flower.seal import Signer
 from brainfed.federation.apart.exchange import ABSENT, INTRODUCE
 from brainfed.federation.apart.packet import Packet
 
@@ -45,11 +46,12 @@ class Hub:
         grid: of the ServerApp.
         sites: code -> name.
         keys: name -> public key, PEM; see `Roll`.
+        signer: of the requests.
     """
 
-    def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes] | None = None) -> None:
+    def __init__(self, grid: Grid, sites: Mapping[int, str], keys: Mapping[str, bytes], signer: Signer) -> None:
         self.sites = dict(sites)
-        self._grid, self._roll = grid, Roll(sites, keys)
+        self._grid, self._roll, self._signer = grid, Roll(sites, keys), signer
         self._session, self._count = secrets.token_hex(4), itertools.count(1)
         self._present: dict[int, Connection] = {}
 
@@ -119,8 +121,8 @@ class Hub:
             if node in free:
                 parcels.append((free[node], code, packet))
         messages = [
-            Message(to_records(packet), dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl)
-            for connection, _, packet in parcels
+            Message(records, dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl)
+            for (connection, _, _), records in zip(parcels, self._signed(parcels), strict=True)
         ]
         numbers = list(self._grid.push_messages(messages)) if messages else []
         return {
@@ -128,6 +130,15 @@ class Hub:
             for number, (connection, code, _) in zip(numbers, parcels, strict=True)
             if number
         }
+
+    def _signed(self, parcels: Sequence[tuple[Connection, int | None, Packet]]) -> list[RecordDict]:
+        """The packets as contents of messages; equal packets are one content."""
+        contents = [packet.to_bytes() for _, _, packet in parcels]
+        keys: dict[bytes, list[bytes]] = {content: [] for content in contents}
+        for (connection, _, _), content in zip(parcels, contents, strict=True):
+            keys[content].append(connection.key)
+        signed = {content: self._signer.sign(content, keys[content]) for content in keys}
+        return [signed[content] for content in contents]
 
     def _collect(self, flight: dict[str, _InFlight]) -> list[tuple[_InFlight, Packet | None]]:
         """The replies that have come, taken out of `flight`; None in place of an error of Flower's."""

@@ -9,19 +9,20 @@ from logging import getLogger
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 from flwr.supercore.object_store import ObjectStoreFactory
 from flwr.supernode.nodestate import NodeState, NodeStateFactory
 from flwr.supernode.start_client_internal import start_client_internal
 
 from brainfed.deployment.flower.pauses import Pauses, shorten_node
-from brainfed.deployment.flower.relay import PATIENCE_KEY, PATIENCE_S, SOCKET_KEY, relay
+from brainfed.deployment.flower.relay import PATIENCE_S, Relay
+from brainfed.deployment.flower.seal import Verifier
 from brainfed.deployment.flower.tasks import answer_one
 
 _logger = getLogger(__name__)
 
 
-def answer_tasks(state: NodeState, pauses: Pauses) -> None:
+def answer_tasks(state: NodeState, pauses: Pauses, relay: Relay) -> None:
     """Answer the SuperNode's tasks for ever, each when its message has arrived.
 
     Flower makes a task before it has fetched the message; a task that is taken at once waits a second for its parts.
@@ -49,13 +50,16 @@ def main() -> None:
     private = load_ssh_private_key(given.key.read_bytes(), None)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
         parser.error(f"{given.key}: expected an ECDSA key")
+    certificate = given.certificate.read_bytes()
+    own = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    relay = Relay(Verifier(certificate, own), given.socket, given.patience)
     pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
-    threading.Thread(target=answer_tasks, args=(states.state(), pauses), daemon=True).start()
+    threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
     start_client_internal(
         state_factory=states,
         server_address=given.superlink,
-        node_config={SOCKET_KEY: str(given.socket), PATIENCE_KEY: given.patience},
-        root_certificates=given.certificate.read_bytes(),
+        node_config={},
+        root_certificates=certificate,
         insecure=False,
         authentication_keys=(private, private.public_key()),
         isolation="process",

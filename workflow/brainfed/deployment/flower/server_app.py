@@ -11,11 +11,12 @@ from flwr.app import Context
 from flwr.app.user_config import UserConfigValue
 from flwr.serverapp import Grid, ServerApp
 
-from brainfed.deployment.flower.certificates import public_pem
+from brainfed.deployment.flower.certificates import private_key, public_pem
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.hub import Hub
 from brainfed.deployment.flower.lifetime import die_with_parent
 from brainfed.deployment.flower.pauses import shorten_grid
+from brainfed.deployment.flower.seal import Signer
 from brainfed.runtime.errors import UserError
 
 Entry = Callable[[Hub, Mapping[str, UserConfigValue]], None]
@@ -45,7 +46,7 @@ def main(grid: Grid, context: Context) -> None:
     module, function = str(config["entry"]).split(":")
     entry = cast(Entry, getattr(import_module(module), function))
     try:
-        entry(Hub(grid, dict(enumerate(sites)), keys), config)
+        entry(Hub(grid, dict(enumerate(sites)), keys, Signer(private_key(folder.certificate_key))), config)
     except UserError as error:
         logger.error("%s", error)
         raise

@@ -2,7 +2,7 @@
 
 Flower's own executor, `flower-superexec`, starts `flwr-clientapp` for every message: about 1 s of CPU, and it runs the
 code that the run brings along. `--isolation process` lets another executor take its place. This one calls the functions
-behind the SuperNode's Runtime API, with no port, and passes each message to `relay.relay`, which is installed here:
+behind the SuperNode's Runtime API, with no port, and passes each message to a `relay.Relay`, which is installed here:
 what the coordinator sends is never executed at the hospital.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from logging import getLogger
 from typing import cast
 
-from flwr.app import Context, Message
+from flwr.app import Message
 from flwr.app.error import Error
 from flwr.common.constant import ErrorCode, SubStatus
 from flwr.proto.message_pb2 import (
@@ -41,12 +41,12 @@ from flwr.supernode.nodestate import NodeState
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 from flwr.supernode.servicer.runtime import runtime_handlers
 
-Relay = Callable[[Message, Context], Message]
+Answer = Callable[[Message], Message]
 
 _logger = getLogger(__name__)
 
 
-def answer_one(state: NodeState, relay: Relay) -> bool:
+def answer_one(state: NodeState, relay: Answer) -> bool:
     """Take a SuperNode's oldest task and answer it; false if there is none.
 
     An exception of the relay reaches the coordinator as Flower's error of a ClientApp.
@@ -62,7 +62,7 @@ def answer_one(state: NodeState, relay: Relay) -> bool:
     beats.start()
     status, details = SubStatus.COMPLETED, ""
     try:
-        reply = relay(message, context)
+        reply = relay(message)
     except Exception as error:
         _logger.exception("the relay failed")
         status, details = SubStatus.FAILED, repr(error)

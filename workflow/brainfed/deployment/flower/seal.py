@@ -1,0 +1,120 @@
+"""The coordinator's signature on its requests: a site answers nobody else, whoever may use Flower to ask it.
+
+The key is that of the coordinator's certificate, which each site has. A signature holds for the bytes of the request,
+for the sites that it is meant for, and once.
+"""
+
+import hashlib
+import struct
+import time
+from collections.abc import Collection
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from flwr.app import ConfigRecord, RecordDict
+
+from brainfed.deployment.flower.records import RECORD, from_records
+from brainfed.federation.apart.packet import Packet
+from brainfed.runtime.errors import UserError
+
+STAMP: Final = "stamp"
+SITES: Final = "sites"
+SIGNATURE: Final = "signature"
+"""Beside the packet, in its record: nanoseconds since 1970, digests of the sites' keys, and the signature of all."""
+OLDEST_S: Final = 600.0
+"""How much older than the start of a site's process a request may be: clocks differ."""
+_LENGTH: Final = hashlib.sha256().digest_size
+_METHOD: Final = ec.ECDSA(hashes.SHA256())
+
+
+class NotOfTheCoordinatorError(UserError):
+    """A request that the coordinator did not sign, or not for this site, or that came before."""
+
+
+class Signer:
+    """The coordinator's end.
+
+    Args:
+        key: private key of the coordinator's certificate.
+    """
+
+    def __init__(self, key: ec.EllipticCurvePrivateKey) -> None:
+        self._key, self._last = key, 0
+
+    def sign(self, content: bytes, keys: Collection[bytes]) -> RecordDict:
+        """A packet as the content of a Flower message, the same for all sites that it is meant for.
+
+        Flower stores equal contents once, and carries each further record by requests of its own.
+
+        Args:
+            content: the packet's bytes.
+            keys: public keys of these sites, PEM.
+        """
+        self._last = max(time.time_ns(), self._last + 1)
+        sites = b"".join(sorted(_digest(key) for key in keys))
+        signature = self._key.sign(_statement(content, self._last, sites), _METHOD)
+        record = ConfigRecord({RECORD: content, STAMP: self._last, SITES: sites, SIGNATURE: signature})
+        return RecordDict({RECORD: record})
+
+
+class Verifier:
+    """A site's end, of one process: it accepts no request twice.
+
+    Args:
+        certificate: of the coordinator, PEM.
+        key: the site's own public key, PEM.
+    """
+
+    def __init__(self, certificate: bytes, key: bytes) -> None:
+        public = x509.load_pem_x509_certificate(certificate).public_key()
+        if not isinstance(public, ec.EllipticCurvePublicKey):
+            raise UserError("expected a coordinator's certificate with an ECDSA key, found another kind of key")
+        self._public, self._own = public, _digest(key)
+        self._last = time.time_ns() - int(OLDEST_S * 1e9)
+
+    def verified(self, records: RecordDict) -> Packet:
+        """The packet of a message.
+
+        Raises:
+            NotOfTheCoordinatorError: it is not to be answered.
+            BrokenPacketError: the coordinator signed what is no packet.
+        """
+        held = records.config_records[RECORD] if RECORD in records.config_records else ConfigRecord()
+        content, stamp, sites, signature = (held.get(name) for name in (RECORD, STAMP, SITES, SIGNATURE))
+        if not (
+            isinstance(content, bytes)
+            and isinstance(stamp, int)
+            and isinstance(sites, bytes)
+            and isinstance(signature, bytes)
+        ):
+            raise NotOfTheCoordinatorError(
+                "expected a request that the coordinator signed, found one without signature"
+            )
+        try:
+            self._public.verify(signature, _statement(content, stamp, sites), _METHOD)
+        except (InvalidSignature, struct.error) as error:
+            raise NotOfTheCoordinatorError(
+                "expected the signature of the coordinator's certificate, found another; if the coordinator has made a "
+                "new certificate, put it in the place of the old one"
+            ) from error
+        if self._own not in (sites[start : start + _LENGTH] for start in range(0, len(sites), _LENGTH)):
+            raise NotOfTheCoordinatorError("expected a request for this site, found one for others")
+        if stamp <= self._last:
+            raise NotOfTheCoordinatorError(
+                "expected a request later than those before it, found an old one; if it is the first, set the clocks "
+                "of site and coordinator by NTP"
+            )
+        self._last = stamp
+        return from_records(records)
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key.strip()).digest()
+
+
+def _statement(content: bytes, stamp: int, sites: bytes) -> bytes:
+    """What is signed; no two requests have the same, for `sites` alone has no fixed length."""
+    return b"brainfed request\n" + struct.pack(">Q", stamp) + sites + hashlib.sha256(content).digest()

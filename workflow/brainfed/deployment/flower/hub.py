@@ -11,7 +11,7 @@ from typing import Final
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
-from brainfed.deployment.flower.records import from_records
+from brainfed.deployment.flower.records import from_records, to_contents
 from brainfed.deployment.flower.roll import Connection, Roll, connections
 from brainfed.deployment.flower.seal import Signer
 from brainfed.federation.apart.exchange import ABSENT, INTRODUCE
@@ -121,8 +121,8 @@ class Hub:
             if node in free:
                 parcels.append((free[node], code, packet))
         messages = [
-            Message(records, dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl)
-            for (connection, _, _), records in zip(parcels, self._signed(parcels), strict=True)
+            Message(records, dst_node_id=connection.node, message_type=MessageType.TRAIN, ttl=ttl, group_id=group)
+            for (connection, _, _), (records, group) in zip(parcels, self._signed(parcels), strict=True)
         ]
         numbers = list(self._grid.push_messages(messages)) if messages else []
         return {
@@ -131,14 +131,14 @@ class Hub:
             if number
         }
 
-    def _signed(self, parcels: Sequence[tuple[Connection, int | None, Packet]]) -> list[RecordDict]:
-        """The packets as contents of messages; equal packets are one content."""
-        contents = [packet.to_bytes() for _, _, packet in parcels]
-        keys: dict[bytes, list[bytes]] = {content: [] for content in contents}
-        for (connection, _, _), content in zip(parcels, contents, strict=True):
+    def _signed(self, parcels: Sequence[tuple[Connection, int | None, Packet]]) -> list[tuple[RecordDict, str | None]]:
+        """Contents and groups of messages; packets that are the same but for their group are one content."""
+        contents = to_contents([packet for _, _, packet in parcels])
+        keys: dict[bytes, list[bytes]] = {content: [] for content, _ in contents}
+        for (connection, _, _), (content, _) in zip(parcels, contents, strict=True):
             keys[content].append(connection.key)
-        signed = {content: self._signer.sign(content, keys[content]) for content in keys}
-        return [signed[content] for content in contents]
+        signed = {content: self._signer.sign(content, held) for content, held in keys.items()}
+        return [(signed[content], group) for content, group in contents]
 
     def _collect(self, flight: dict[str, _InFlight]) -> list[tuple[_InFlight, Packet | None]]:
         """The replies that have come, taken out of `flight`; None in place of an error of Flower's."""

@@ -10,7 +10,7 @@ from typing import Final
 from flwr.app import Message
 
 from brainfed.deployment.doorway import NobodyThereError, ask_here
-from brainfed.deployment.flower.records import to_records
+from brainfed.deployment.flower.records import addressed, to_records
 from brainfed.deployment.flower.seal import Verifier
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
@@ -39,7 +39,7 @@ class Relay:
         Raises:
             NotOfTheCoordinatorError: the coordinator did not ask; the training process hears nothing of it.
         """
-        request = self.verifier.verified(message.content)
+        request = addressed(self.verifier.verified(message.content), message)
         try:
             reply = ask_here(self.socket, request, self.patience)
         except NobodyThereError as error:

@@ -46,7 +46,7 @@ def coordinate(config: Path) -> None:
         file=sys.stderr,
     )
     with together() as running:
-        running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port, folder.root / "superlink.db"))
+        running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port))
         register(folder, study.ordered)
         run = start_run(folder)
         running.append(run)

@@ -14,18 +14,18 @@ import argparse
 import itertools
 import json
 import os
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from sys import stderr
 
 from site_ends import COUNTED, MARKS, PID
+from site_meters import Sockets, cpu, peak
 
 import brainfed
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
@@ -45,46 +45,16 @@ HERE = Path(__file__).resolve().parent
 WARM = 2
 """Rounds that do not count."""
 AT_ONCE = 4
-"""Keys that are registered side by side, each by a process of Flower's."""
+"""Processes of Flower's that are started side by side."""
 LOOK_S, SOCKETS_S = 0.02, 0.5
 """Between two looks for the end of a round, and at the sockets: httpx closes one after 5 s without use."""
 LIMIT_S = 600.0
-TICKS = os.sysconf("SC_CLK_TCK")
-SOCKET = re.compile(r"^(?P<ends>\S+ +\S+ +\S+ +\S+ +\S+) +users:.*pid=(?P<pid>\d+),")
 PACKETS = ("packets up, down (MB)", "of a site (kB)")
 COLUMNS = (
     *("sites", "numbers", "seconds", *PACKETS, "TCP of a site (kB)"),
     *("CPU s: SuperLink", "ServerApp", "a SuperNode", "all stand-ins"),
     *("peak MiB: SuperLink", "of the ServerApp", "of a SuperNode"),
 )
-
-
-@dataclass
-class Sockets:
-    """Bytes at the TCP sockets of processes, of closed sockets too.
-
-    Attributes:
-        seen: process and ends of a socket -> bytes that its peer has, and bytes that it received.
-    """
-
-    seen: dict[tuple[int, str], tuple[int, int]]
-
-    def look(self) -> None:
-        """Read the counts of the sockets that are open now."""
-        lines = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout.splitlines()
-        for ends, counts in itertools.pairwise(lines):
-            if found := SOCKET.match(ends):
-                sent, received = (re.search(rf"{name}:(\d+)", counts) for name in ("bytes_acked", "bytes_received"))
-                self.seen[int(found["pid"]), " ".join(found["ends"].split()[3:])] = (
-                    int(sent[1]) if sent else 0,
-                    int(received[1]) if received else 0,
-                )
-
-    def of(self, pids: Sequence[int]) -> tuple[float, float]:
-        """Mean bytes up and down of these processes."""
-        counts = [counts for (pid, _), counts in self.seen.items() if pid in pids]
-        up, down = (sum(each) / len(pids) for each in zip(*counts, strict=True)) if counts else (0.0, 0.0)
-        return up, down
 
 
 @dataclass(frozen=True)
@@ -118,24 +88,18 @@ class Study:
         return [float(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def cpu(pid: int) -> float:
-    """Processor seconds of a process up to now."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def peak(pid: int) -> float:
-    """Most memory that a process had, MiB."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
-
-
 def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
 def begin(
-    folder: FlowerFolder, names: tuple[str, ...], sizes: Sequence[int], rounds: int, disk: bool, running: list[Running]
+    folder: FlowerFolder,
+    names: tuple[str, ...],
+    sizes: Sequence[int],
+    rounds: int,
+    disk: bool,
+    running: list[Running],
+    pool: Executor,
 ) -> Study:
     """Start all processes of a study but its run, as `brainfed coordinate` and `brainfed join` do."""
     make_certificate(folder.certificate, folder.certificate_key, ["localhost"])
@@ -153,11 +117,18 @@ def begin(
         "stand-ins", [sys.executable, str(HERE / "site_ends.py"), *words], folder.environment(), folder.log("stand-ins")
     )
     running.append(stand_ins)
-    nodes = []
-    for name in names:
-        nodes.append(start_supernode(folder, name, f"127.0.0.1:{port}", folder.root / name / "socket"))
-        running.append(nodes[-1])
-    return Study(folder, names, superlink, stand_ins, tuple(nodes))
+
+    def node(name: str) -> Running:
+        started = start_supernode(folder, name, f"127.0.0.1:{port}", folder.root / name / "socket")
+        running.append(started)
+        return started
+
+    try:
+        nodes = tuple(pool.map(node, names))
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    return Study(folder, names, superlink, stand_ins, nodes)
 
 
 def reach(study: Study, run: Running, steps: int, sockets: Sockets) -> None:
@@ -208,9 +179,14 @@ def packets(study: Study, size: int) -> dict[str, str]:
 def rows(count: int, sizes: Sequence[int], rounds: int, disk: bool) -> Iterator[dict[str, str]]:
     """Run a study of so many sites with a training of each size."""
     names = tuple(f"site-{number:02d}" for number in range(count))
-    with tempfile.TemporaryDirectory(prefix="sites-", dir="/tmp") as temporary, together() as running:
+    # A SuperNode ends with the thread that started it: the threads outlive the study.
+    with (
+        tempfile.TemporaryDirectory(prefix="sites-", dir="/tmp") as temporary,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+        together() as running,
+    ):
         started = time.monotonic()
-        study = begin(FlowerFolder(Path(temporary)), names, sizes, rounds, disk, running)
+        study = begin(FlowerFolder(Path(temporary)), names, sizes, rounds, disk, running, pool)
         run = start_run(study.folder)
         running.append(run)
         nodes = mean([cpu(node.process.pid) for node in study.nodes])

@@ -19,9 +19,9 @@ NAMES = {0: "north", 1: "south", 2: "east"}
 MODEL = {"weights": np.arange(6, dtype=np.float32).reshape(1, 6)}
 
 
-def message(content, dst_node_id, group_id=None, **_):
+def message(content, dst_node_id, group_id=None, ttl=0.0, **_):
     """Flower makes none outside a run."""
-    metadata = SimpleNamespace(dst_node_id=dst_node_id, group_id=group_id or "")
+    metadata = SimpleNamespace(dst_node_id=dst_node_id, group_id=group_id or "", ttl=ttl)
     return SimpleNamespace(content=content, metadata=metadata)
 
 
@@ -98,6 +98,19 @@ def test_the_coordinator_sends_a_model_to_the_superlink_once_for_all_sites(monke
     models = [each for each in grid.sent if received(each).tensors]
     assert len(models) == 3
     assert len({each.content.object_id for each in models}) == 1
+
+
+def test_a_message_has_the_time_that_packets_take_on_a_slow_line_and_through_one_superlink(monkeypatch):
+    """A message that expires on its way is sent again, and again expires."""
+    monkeypatch.setattr(hub, "Message", message)
+    grid = Grid()
+    model = {"weights": np.zeros(1_000_000, dtype=np.float32)}
+    study = hub.Hub(grid, NAMES)
+    study.ask({code: Packet("next") for code in NAMES}, 30.0)
+    study.ask({code: Packet(ANSWER, {}, model) for code in NAMES}, 30.0)
+    small, large = (each.metadata.ttl for each in (grid.sent[-4], grid.sent[-1]))
+    assert small == pytest.approx(30 + 3 * 0.5, abs=1)
+    assert large == pytest.approx(30 + 3 * 0.5 + 4e6 / 1e5, abs=1)
 
 
 @pytest.fixture

@@ -23,6 +23,10 @@ LONGEST_S: Final = 0.25
 GROWTH: Final = 1.1
 ROLL_S: Final = 1.0
 """Between two looks for nodes that came or went, and before a request is sent again to a site that could not answer."""
+SITE_S: Final = 0.5
+"""Of the coordinator's SuperLink, one process for all sites, for a message and its reply on a busy machine."""
+SLOWEST: Final = 1e5
+"""Bytes a second of the slowest line that is waited for."""
 
 _logger = getLogger(__name__)
 
@@ -54,13 +58,15 @@ class Hub:
         self._grid, self._roll, self._signer = grid, Roll(sites, keys), signer
         self._session, self._count = secrets.token_hex(4), itertools.count(1)
         self._present: dict[int, Connection] = {}
+        self._largest = 0
 
     def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
         """The replies that came in time.
 
         Args:
             requests: site code -> request.
-            timeout: seconds to wait for all replies; a request that no site has taken up by then is dropped.
+            timeout: seconds to wait for all replies, beside those that packets take on their way; a request that no
+                site has taken up by then is dropped.
 
         Returns:
             Site code -> reply, in the order of `requests`; a site that did not answer is missing.
@@ -73,7 +79,7 @@ class Hub:
         replies: dict[int, Packet] = {}
         flight: dict[str, _InFlight] = {}
         resting: dict[int, float] = {}
-        deadline, pause, roll_call = time.monotonic() + timeout, SHORTEST_S, 0.0
+        deadline, pause, roll_call = time.monotonic() + timeout + self._on_the_way(requests), SHORTEST_S, 0.0
         while len(replies) < len(numbered) and (now := time.monotonic()) < deadline:
             if now >= roll_call:
                 self._present = connections(self._grid)
@@ -89,10 +95,16 @@ class Hub:
                     self._roll.enter(each.connection, packet, self._present)
                 elif packet.number == number:
                     replies[each.code] = packet
+                    self._largest = max(self._largest, packet.size)
             pause = SHORTEST_S if came else min(pause * GROWTH, LONGEST_S)
             if not came:
                 time.sleep(pause)
         return {code: replies[code] for code in numbered if code in replies}
+
+    def _on_the_way(self, requests: Mapping[int, Packet]) -> float:
+        """Seconds for requests and replies; a reply is taken to be as large as any before."""
+        there = max((request.size for request in requests.values()), default=0)
+        return SITE_S * len(requests) + (there + self._largest) / SLOWEST
 
     def _holds(self, connection: Connection) -> bool:
         """Whether a node is still connected as it was: a message to an earlier connection is lost."""

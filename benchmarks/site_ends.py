@@ -75,7 +75,7 @@ class StandIn:
     def __init__(self, code: int, name: str, counted: dict[int, dict[int, tuple[int, int]]]) -> None:
         self._code, self._counted = code, counted
         counted[code] = {}
-        self.desk = Desk(lambda: {"site": name}, lambda _: None)
+        self.desk = Desk(lambda: {"site": name}, lambda _: None, name)
 
     def ask(self, request: Packet) -> Packet:
         """The coordinator's answer; the way of a joint job, without its socket."""

@@ -108,7 +108,7 @@ def begin(
     port = free_port()
     folder.write_connection(f"127.0.0.1:{port}")
     folder.write_app("site_ends:coordinate", names, {})
-    superlink = start_superlink(folder, "127.0.0.1", port, folder.root / "superlink.db" if disk else None)
+    superlink = start_superlink(folder, names, "127.0.0.1", port, folder.root / "superlink.db" if disk else None)
     running.append(superlink)
     for first in range(0, len(names), AT_ONCE):
         register(folder, names[first : first + AT_ONCE])

@@ -18,13 +18,13 @@ def test_a_supernode_ends_when_its_superlink_was_started_again_and_another_takes
     make_key_pair(folder.private_key(SITE), folder.public_key(SITE))
     folder.write_connection(f"127.0.0.1:{port}")
     with together() as running:
-        running.append(start_superlink(folder, "127.0.0.1", port))
+        running.append(start_superlink(folder, [SITE], "127.0.0.1", port))
         register(folder, [SITE])
         running.append(start_supernode(folder, SITE, f"127.0.0.1:{port}", tmp_path / "socket"))
         first, node = running
         first.process.kill()
         first.process.wait()
-        running.append(start_superlink(folder, "127.0.0.1", port))
+        running.append(start_superlink(folder, [SITE], "127.0.0.1", port))
         register(folder, [SITE])
         node.process.wait(PATIENCE_S)
         running.append(start_supernode(folder, SITE, f"127.0.0.1:{port}", tmp_path / "socket"))

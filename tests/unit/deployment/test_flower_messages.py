@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from brainfed.deployment.flower import hub, pauses
 from brainfed.deployment.flower.records import addressed, from_records, to_contents, to_records
-from brainfed.deployment.flower.seal import Signer
+from brainfed.deployment.flower.signature import Signer
 from brainfed.federation.apart.exchange import ANSWER
 from brainfed.federation.apart.packet import Packet
 

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 
 from brainfed.deployment.flower.records import from_records, to_contents
 from brainfed.deployment.flower.roll import Connection, Roll, connections
-from brainfed.deployment.flower.seal import Signer
+from brainfed.deployment.flower.signature import Signer
 from brainfed.federation.apart.exchange import ABSENT, INTRODUCE
 from brainfed.federation.apart.packet import Packet
 

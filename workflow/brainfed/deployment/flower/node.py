@@ -16,7 +16,7 @@ from flwr.supernode.start_client_internal import start_client_internal
 
 from brainfed.deployment.flower.pauses import Pauses, shorten_node
 from brainfed.deployment.flower.relay import PATIENCE_S, Relay
-from brainfed.deployment.flower.seal import Verifier
+from brainfed.deployment.flower.signature import Verifier
 from brainfed.deployment.flower.tasks import answer_one
 
 _logger = getLogger(__name__)

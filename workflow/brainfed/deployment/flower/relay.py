@@ -11,7 +11,7 @@ from flwr.app import Message
 
 from brainfed.deployment.doorway import NobodyThereError, ask_here
 from brainfed.deployment.flower.records import addressed, to_records
-from brainfed.deployment.flower.seal import Verifier
+from brainfed.deployment.flower.signature import Verifier
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
 

@@ -16,7 +16,7 @@ from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.hub import Hub
 from brainfed.deployment.flower.lifetime import die_with_parent
 from brainfed.deployment.flower.pauses import shorten_grid
-from brainfed.deployment.flower.seal import Signer
+from brainfed.deployment.flower.signature import Signer
 from brainfed.runtime.errors import UserError
 
 Entry = Callable[[Hub, Mapping[str, UserConfigValue]], None]

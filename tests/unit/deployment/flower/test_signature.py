@@ -12,7 +12,7 @@ from flwr.app import ConfigRecord, RecordDict
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair, private_key, public_pem
 from brainfed.deployment.flower.records import RECORD, from_records, to_records
 from brainfed.deployment.flower.relay import Relay
-from brainfed.deployment.flower.seal import NotOfTheCoordinatorError, Signer, Verifier
+from brainfed.deployment.flower.signature import NotOfTheCoordinatorError, Signer, Verifier
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
 from flower_strangers import request_to

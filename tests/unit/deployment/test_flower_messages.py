@@ -105,7 +105,7 @@ def test_a_message_has_the_time_that_packets_take_on_a_slow_line_and_through_one
     monkeypatch.setattr(hub, "Message", message)
     grid = Grid()
     model = {"weights": np.zeros(1_000_000, dtype=np.float32)}
-    study = hub.Hub(grid, NAMES)
+    study = hub.Hub(grid, NAMES, {}, Signer(ec.generate_private_key(ec.SECP256R1())))
     study.ask({code: Packet("next") for code in NAMES}, 30.0)
     study.ask({code: Packet(ANSWER, {}, model) for code in NAMES}, 30.0)
     small, large = (each.metadata.ttl for each in (grid.sent[-4], grid.sent[-1]))

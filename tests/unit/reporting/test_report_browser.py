@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from brainfed.reporting.outcome.page import write_outcome
 from report_project import subject_ids, write_project
+from study_outcome import SITES, outline_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
@@ -53,6 +55,7 @@ addEventListener("load", () => {
 });
 </script>"""
 
+AXE_CORE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8").replace("</script>", "<\\/script>")
 AXE = """<script>
 addEventListener("load", () => axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => {
   const found = violations.map(({id, impact, nodes}) => [id, impact, nodes.length, nodes[0].html.slice(0, 200)]);
@@ -128,6 +131,18 @@ addEventListener("load", () => document.documentElement.setAttribute("data-bare"
     .map((table) => table.outerHTML.slice(0, 200)))));
 </script>"""
 
+DRAWN = """<script>
+addEventListener("load", () => {
+  const timer = setInterval(() => {
+    const chart = document.querySelector(".drawing svg.marks");
+    if (!chart) return;
+    clearInterval(timer);
+    const words = [...chart.querySelectorAll("text")].map((text) => text.textContent);
+    document.documentElement.setAttribute("data-drawn", JSON.stringify({problems, words}));
+  }, 20);
+});
+</script>"""
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="needs a chromium on PATH (apt-get install chromium)"),
@@ -142,6 +157,15 @@ def report(tmp_path_factory):
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory):
     return write_project(tmp_path_factory.mktemp("asked"), show_subjects=True)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """The page of a study of three sites, one of which tests no controls."""
+    folder = tmp_path_factory.mktemp("outcome")
+    page = folder / "outcome.html"
+    write_outcome(outline_of(folder, {**SITES, "madrid": (0, 22)}), page)
+    return page
 
 
 def chromium(profile, *arguments):
@@ -178,12 +202,24 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 @pytest.mark.parametrize(("width", "flags"), [(1280, ()), (500, ()), (1280, (DARK,))])
 def test_axe_finds_no_barrier(report, tmp_path, width, flags):
-    axe = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8").replace("</script>", "<\\/script>")
-    assert measured(report, tmp_path, width, f"<script>{axe}</script>{AXE}", "data-axe", *flags) == []
+    assert measured(report, tmp_path, width, f"<script>{AXE_CORE}</script>{AXE}", "data-axe", *flags) == []
 
 
 def test_every_table_has_a_caption_and_heads_with_a_scope(report, tmp_path):
     assert measured(report, tmp_path, 1280, CAPTIONS, "data-bare") == []
+
+
+@pytest.mark.parametrize(("width", "flags"), [(1280, ()), (500, ()), (1280, (DARK,)), (500, (DARK,))])
+def test_the_outcome_of_a_study_opens_without_errors_requests_overflow_or_barrier(outcome, tmp_path, width, flags):
+    seen = measured(outcome, tmp_path, width, MEASURE, "data-seen", *flags, height=2700)
+    assert (seen["width"], seen["charts"]) == (width, 1)
+    assert [seen[name] for name in ("problems", "requests", "broken", "twice")] == [[], [], [], []]
+    assert seen["overflow"] == 0
+    assert seen["sorted"] == sorted(seen["sorted"], reverse=True)
+    assert measured(outcome, tmp_path, width, f"<script>{AXE_CORE}</script>{AXE}", "data-axe", *flags) == []
+    assert measured(outcome, tmp_path, width, CAPTIONS, "data-bare", *flags) == []
+    drawn = measured(outcome, tmp_path, width, DRAWN, "data-drawn", PATIENT, *flags, height=2700)
+    assert drawn["problems"] == [] and {"berlin", "oslo", "FedTangent"} <= set(drawn["words"])
 
 
 @pytest.mark.parametrize("width", [1280, 800, 500])

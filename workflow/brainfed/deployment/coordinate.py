@@ -10,7 +10,9 @@ from brainfed.deployment.flower.certificates import make_certificate
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import register, start_run, start_superlink, together
 from brainfed.deployment.introduction import study_digest
-from brainfed.deployment.places import FOLDER, OUTCOME, StudyPlace
+from brainfed.deployment.outcome_page import write_outcome_page
+from brainfed.deployment.places import FOLDER, OUTCOME, PAGE, StudyPlace
+from brainfed.deployment.study_run import STATE
 from brainfed.runtime.errors import UserError
 
 ENTRY = "brainfed.deployment.study_run:converse"
@@ -39,6 +41,7 @@ def coordinate(config: Path) -> None:
         )
     outcome = folder.root / OUTCOME
     outcome.unlink(missing_ok=True)
+    (folder.root / PAGE).unlink(missing_ok=True)
     folder.write_connection(f"127.0.0.1:{place.port}")
     folder.write_app(ENTRY, study.ordered, {"study": str(config.resolve()), "place": str(Path.cwd())})
     print(
@@ -57,6 +60,8 @@ def coordinate(config: Path) -> None:
     if "error" in found:
         raise UserError(found["error"])
     print(f"all sites have left; their scores: {folder.root / OUTCOME}", file=sys.stderr)
+    write_outcome_page(place, found["scores"], folder.root / STATE, folder.root / PAGE)
+    print(f"the page to read: {folder.root / PAGE}", file=sys.stderr)
 
 
 def _follow(folder: FlowerFolder, ended: Callable[[], int | None]) -> None:

@@ -13,6 +13,8 @@ FOLDER = Path("federation")
 """Keys, certificate, logs and state, beside `results`."""
 OUTCOME = "outcome.json"
 """What came of a study: the sites' scores, or the sentence of an error."""
+PAGE = "outcome.html"
+"""The same scores, to be read."""
 
 
 @dataclass(frozen=True)

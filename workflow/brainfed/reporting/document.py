@@ -73,24 +73,8 @@ def render(
     ]
     shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
     audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader("brainfed.reporting"), templates_of(papers)]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        bytes=readable_bytes,
-        count=readable,
-        seconds=readable_seconds,
-        rounded=rounded,
-        short=short,
-        signed=signed,
-        significant=significant_digits,
-    )
     cited = _cited(outline, papers, audited=bool(audits))
-    return environment.get_template("report.html.j2").render(
+    return environment(papers).get_template("report.html.j2").render(
         outline=outline,
         chapters=chapters,
         metrics=[METRIC_TITLES[metric] for metric in METRICS],
@@ -106,8 +90,8 @@ def render(
         differences=_differences(chapters),
         versions=versions(),
         software=software_of(results),
-        vega=_vega(),
-        chart_styles=Markup(json.dumps({"light": config(), "dark": config(dark=True)})),
+        vega=vega(),
+        chart_styles=chart_styles(),
         machine=machine(),
         methods=[
             methods_paragraph(chapter.cohort, experiment, outline.seed, versions())
@@ -116,6 +100,31 @@ def render(
         citations=cited,
         bibtex=bibtex(cited),
     )  # fmt: skip
+
+
+def environment(papers: Sequence[Paper] = ()) -> Environment:
+    """Templates of pages, and their filters.
+
+    Args:
+        papers: what the families of methods bring.
+    """
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader("brainfed.reporting"), templates_of(papers)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        bytes=readable_bytes,
+        count=readable,
+        seconds=readable_seconds,
+        rounded=rounded,
+        short=short,
+        signed=signed,
+        significant=significant_digits,
+    )
+    return made
 
 
 def _chapter(
@@ -142,8 +151,13 @@ def _cited(outline: ReportOutline, papers: Sequence[Paper], *, audited: bool) ->
     )
 
 
+def chart_styles() -> Markup:
+    """What charts look like on a light and on a dark page, as JSON."""
+    return Markup(json.dumps({"light": config(), "dark": config(dark=True)}))
+
+
 @cache
-def _vega() -> Markup:
+def vega() -> Markup:
     """The script that draws charts anew."""
     return Markup(javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VERSION))
 

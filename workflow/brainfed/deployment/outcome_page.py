@@ -1,0 +1,81 @@
+"""The coordinator's page at the end of a study: `federation/outcome.html`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from brainfed.cohort.class_words import class_words
+from brainfed.configuration.outline.variant import shown_variant
+from brainfed.configuration.planning.experiments import Experiment
+from brainfed.deployment.introduction import study_digest
+from brainfed.deployment.places import FOLDER, StudyPlace
+from brainfed.deployment.site_scores import FEWEST
+from brainfed.evaluation.site_counts import read_counts
+from brainfed.reporting.outcome.outline import OutcomeExperiment, OutcomeOutline, StudyFacts
+from brainfed.reporting.outcome.page import write_outcome
+from brainfed.reporting.variants import read_variant
+from brainfed.runtime.artefacts import read_arrays
+
+LEDGER = FOLDER / "left-this-site.tsv"
+"""What left a site, at the site."""
+
+
+def write_outcome_page(
+    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], state: Path, path: Path
+) -> None:
+    """Write the page.
+
+    Args:
+        place: the study's config.
+        scores: site -> its rows.
+        state: file of the coordinator's state.
+        path: of the page.
+    """
+    write_outcome(outcome_outline(place, scores, _steps(state), f"{datetime.now().astimezone():%d %B %Y, %H:%M}"), path)
+
+
+def outcome_outline(
+    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int | None, ended: str
+) -> OutcomeOutline:
+    """What the page shows; arguments as of `write_outcome_page` and of its `StudyFacts`."""
+    project = place.plan.project
+    cohort, study = project.cohorts[place.cohort], project.study
+    words = replace(class_words(cohort.target, cohort.classes), condition=cohort.condition, modality=cohort.modality)
+    facts = StudyFacts(
+        digest=study_digest(place.plan)[:16],
+        steps=steps,
+        masked=study.secure_sums,
+        secret_noise=study.noise == "secret",
+        ended=ended,
+        ledger=str(LEDGER),
+        config=place.config.name,
+    )
+    return OutcomeOutline(
+        project=project.project,
+        words=words,
+        kind=cohort.kind,
+        simulated=cohort.source == "simulate",
+        sites=study.ordered,
+        fewest=FEWEST,
+        experiments=tuple(_experiment(each) for each in place.plan.experiments.values() if each.default),
+        counts=read_counts(scores, words.count),
+        study=facts,
+    )
+
+
+def _experiment(experiment: Experiment) -> OutcomeExperiment:
+    return OutcomeExperiment(
+        name=experiment.name,
+        title=experiment.settings.title or experiment.name,
+        reference=experiment.settings.reference,
+        repeats=experiment.repeats,
+        folds=experiment.split.folds,
+        variants=tuple(read_variant(shown_variant(variant, experiment)) for variant in experiment.variants),
+    )
+
+
+def _steps(state: Path) -> int | None:
+    """Rounds and sums of a study that has ended."""
+    return int(read_arrays(state, []).metadata["state"]["rounds"]) if state.exists() else None

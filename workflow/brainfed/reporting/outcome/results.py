@@ -1,0 +1,166 @@
+"""The numbers of the page on a study between sites, all of them from the sites' counts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from brainfed.evaluation.site_counts import (
+    MORE_CLASSES,
+    TWO_CLASSES,
+    TestedFold,
+    at_site,
+    auc_by_run,
+    by_run,
+    in_both,
+    of_all,
+    over_runs,
+    over_sites,
+    subjects,
+)
+from brainfed.reporting.intervals import Interval
+from brainfed.reporting.outcome.outline import OutcomeExperiment, OutcomeOutline
+from brainfed.reporting.text.tested_people import TestedPeople, count_tested
+from brainfed.reporting.variants import ShownVariant
+
+METRIC = "balanced_accuracy"
+"""What answers the question: it adds up over sites, and a class that is frequent does not raise it."""
+AUC = "auc"
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """One variant.
+
+    Attributes:
+        variant: the variant.
+        folds: what the sites say of it.
+        values: metric -> value of all sites together, with its interval over runs; `auc` is a mean of the sites' own.
+        across: the mean of the sites' balanced accuracies, with its interval over sites; its `runs` are sites.
+        at_sites: site -> balanced accuracy of its subjects; NaN where it is undefined.
+    """
+
+    variant: ShownVariant
+    folds: Sequence[TestedFold]
+    values: Mapping[str, Interval]
+    across: Interval
+    at_sites: Mapping[str, float]
+
+    @property
+    def score(self) -> Interval:
+        """Its balanced accuracy."""
+        return self.values[METRIC]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a site sent a row."""
+        return bool(self.folds)
+
+
+@dataclass(frozen=True)
+class SiteResult:
+    """One site.
+
+    Attributes:
+        name: its name.
+        people: tested subjects by class code.
+        rows: folds that it sent a row of.
+    """
+
+    name: str
+    people: Mapping[int, int]
+    rows: int
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """One experiment.
+
+    Attributes:
+        experiment: the experiment.
+        ratio: n_test / n_train of a run.
+        variants: in the order of the config.
+        sites: in the order of the study.
+        tested: numbers of tested subjects; None without any row.
+    """
+
+    experiment: OutcomeExperiment
+    ratio: float
+    variants: tuple[VariantResult, ...]
+    sites: tuple[SiteResult, ...]
+    tested: TestedPeople | None
+
+    @property
+    def reference(self) -> VariantResult:
+        """The variant that the others are compared with."""
+        return next(one for one in self.variants if one.variant.name == self.experiment.reference)
+
+    @property
+    def expected(self) -> int:
+        """Folds of sites in all repeats."""
+        return len(self.sites) * self.experiment.repeats * self.experiment.folds
+
+    @property
+    def missing(self) -> int:
+        """Folds of sites that no variant has a row of."""
+        return self.expected - sum(site.rows for site in self.sites)
+
+    def difference(self, one: VariantResult, other: VariantResult) -> Interval:
+        """Balanced accuracy of one variant minus that of another, of all sites together, paired by run."""
+        own, others = in_both(one.folds, other.folds)
+        first, second = by_run(own, METRIC), by_run(others, METRIC)
+        runs = [first[run] - second[run] for run in first if run in second]
+        value = of_all(own, METRIC) - of_all(others, METRIC)
+        return Interval(value, *over_runs(value, runs, self.ratio), len(runs))
+
+
+def read_results(outline: OutcomeOutline, experiment: OutcomeExperiment) -> ExperimentResult:
+    """All numbers of an experiment."""
+    ratio = 1 / (experiment.folds - 1)
+    classes = outline.words.count
+    variants = tuple(
+        _variant(variant, outline.counts.get(variant.name, []), outline.sites, ratio, classes)
+        for variant in experiment.variants
+    )
+    once = list({(fold.site, fold.run): fold for result in variants for fold in result.folds}.values())
+    sites = []
+    for name in outline.sites:
+        own = at_site(once, name)
+        sites.append(SiteResult(name, dict(enumerate(subjects(own, classes).tolist())), len(own)))
+    return ExperimentResult(experiment, ratio, variants, tuple(sites), _tested(once, outline.noun))
+
+
+def _variant(
+    variant: ShownVariant, folds: Sequence[TestedFold], sites: Sequence[str], ratio: float, classes: int
+) -> VariantResult:
+    metrics = TWO_CLASSES if classes == 2 else MORE_CLASSES
+    values = {metric: _share(of_all(folds, metric), list(by_run(folds, metric).values()), ratio) for metric in metrics}
+    aucs = list(auc_by_run(folds).values())
+    values[AUC] = _share(float(np.mean(aucs)) if aucs else np.nan, aucs, ratio)
+    at_sites = {site: of_all(at_site(folds, site), METRIC) for site in sites}
+    spread = over_sites(list(at_sites.values()))
+    defined = int(np.isfinite(list(at_sites.values())).sum())
+    across = _inside(Interval(spread.difference, spread.ci_low, spread.ci_high, defined))
+    return VariantResult(variant, folds, values, across, at_sites)
+
+
+def _share(value: float, runs: Sequence[float], ratio: float) -> Interval:
+    return _inside(Interval(value, *over_runs(value, runs, ratio), len(runs)))
+
+
+def _inside(found: Interval) -> Interval:
+    """Bounds of a share inside [0, 1]."""
+    low, high = np.clip([found.low, found.high], 0.0, 1.0)
+    return Interval(found.mean, float(low), float(high), found.runs)
+
+
+def _tested(folds: Sequence[TestedFold], noun: str) -> TestedPeople | None:
+    """How many subjects stand behind a score, from a row a tested subject."""
+    if not folds:
+        return None
+    rows = pd.DataFrame(
+        [(fold.run[0], fold.run[1], fold.site) for fold in folds for _ in range(int(fold.counts.sum()))],
+        columns=["repeat", "fold", "institution"],
+    )
+    return count_tested(rows, noun)

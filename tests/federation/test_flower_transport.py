@@ -22,7 +22,6 @@ pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.4
 from brainfed.deployment.doorway import NobodyThereError, ask_here, serve
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.guard import SECRET_HEADER
 from brainfed.deployment.flower.processes import (
     Running,
     free_port,
@@ -36,6 +35,7 @@ from brainfed.deployment.flower.processes import (
 )
 from brainfed.deployment.flower.records import from_records, to_records
 from brainfed.deployment.flower.roll import Connection, Roll
+from brainfed.deployment.flower.superlink.guard import SECRET_HEADER
 from brainfed.federation.apart.packet import BrokenPacketError, Packet
 from brainfed.runtime.errors import UserError
 from flower_sites import SITES, numbers, tensors
@@ -155,7 +155,13 @@ def listed(folder: FlowerFolder) -> dict[str, Any]:
     """What `flwr list` says, with the coordinator's secret if the folder has one."""
     command = [str(FLWR)]
     if folder.control_secret.exists():
-        command = [sys.executable, "-m", "brainfed.deployment.flower.program", str(folder.control_secret), "flwr"]
+        command = [
+            sys.executable,
+            "-m",
+            "brainfed.deployment.flower.superlink.program",
+            str(folder.control_secret),
+            "flwr",
+        ]
     command += ["list", "study", "--format", "json"]
     said = subprocess.run(command, env=folder.environment(), capture_output=True, text=True, check=True).stdout
     return json.loads(said)

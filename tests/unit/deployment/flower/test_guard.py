@@ -8,7 +8,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes
 
-from brainfed.deployment.flower.guard import SECRET_HEADER, SITE_PATHS, Guard
+from brainfed.deployment.flower.superlink.guard import SECRET_HEADER, SITE_PATHS, Guard
 from flower_strangers import routes, signed
 
 SECRET = "a" * 64

@@ -141,7 +141,7 @@ def start_superlink(
     """
     write_private(folder.control_secret, secrets.token_hex(32).encode())
     command = [
-        *(sys.executable, "-m", "brainfed.deployment.flower.superlink", "--host", host, "--port", str(port)),
+        *(sys.executable, "-m", "brainfed.deployment.flower.superlink.server", "--host", host, "--port", str(port)),
         *("--certificate", str(folder.certificate), "--certificate-key", str(folder.certificate_key)),
         *("--secret", str(folder.control_secret), "--keys", *(str(folder.public_key(site)) for site in sites)),
         *(("--database", str(database)) if database else ()),
@@ -243,7 +243,14 @@ def free_port() -> int:
 
 def _flwr(folder: FlowerFolder, *arguments: str) -> list[str]:
     """Flower's command line, as one of the coordinator's own processes."""
-    return [sys.executable, "-m", "brainfed.deployment.flower.program", str(folder.control_secret), "flwr", *arguments]
+    return [
+        sys.executable,
+        "-m",
+        "brainfed.deployment.flower.superlink.program",
+        str(folder.control_secret),
+        "flwr",
+        *arguments,
+    ]
 
 
 def _says(log: Path, start: int, words: bytes) -> bool:

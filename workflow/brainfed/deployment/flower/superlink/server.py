@@ -1,4 +1,4 @@
-"""The coordinator's SuperLink: `python -m brainfed.deployment.flower.superlink`.
+"""The coordinator's SuperLink: `python -m brainfed.deployment.flower.superlink.server`.
 
 It is Flower's own application behind a guard (`guard`), at one port. It opens no other, whatever Flower's environment
 variables say, and starts the study's ServerApp itself, in the place of `flower-superexec`.
@@ -25,7 +25,7 @@ from flwr.superlink.main import create_app
 from flwr.superlink.servicer.runtime import runtime_handlers
 
 from brainfed.deployment.flower.certificates import public_pem
-from brainfed.deployment.flower.guard import Guard
+from brainfed.deployment.flower.superlink.guard import Guard
 
 _LOOK_S: Final = 0.2
 """Between two looks for a ServerApp to start."""
@@ -61,7 +61,7 @@ def main() -> None:
     app = create_app()
     app.state.enable_supernode_auth = True
     command = [
-        *(sys.executable, "-m", "brainfed.deployment.flower.program", str(given.secret), "flwr-serverapp"),
+        *(sys.executable, "-m", "brainfed.deployment.flower.superlink.program", str(given.secret), "flwr-serverapp"),
         *("--runtime-api-address", f"127.0.0.1:{given.port}", "--root-certificates", str(given.certificate)),
         *("--parent-pid", str(os.getpid())),
     ]

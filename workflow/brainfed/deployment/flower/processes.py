@@ -134,7 +134,7 @@ def start_superlink(
         sites: names.
         host: the address to listen on.
         port: the only one that sites reach.
-        database: file that keeps registered sites and runs, at three times the processor time; None: in memory.
+        database: file that keeps registered sites and runs, at up to three times the processor time; None: in memory.
 
     Raises:
         UserError: it did not start.

@@ -1,6 +1,6 @@
 """One of Flower's own programs as a process of the coordinator: it shows the coordinator's secret with every request.
 
-`python -m brainfed.deployment.flower.superlink.program SECRET NAME ARGUMENTS...`, where SECRET is the path of the secret.
+`python -m brainfed.deployment.flower.superlink.program SECRET NAME ARGUMENTS...`; SECRET is the path of the secret.
 """
 
 import sys

@@ -1,7 +1,9 @@
 """A whole small project as artefacts on disk, without Snakemake: what the report's tests draw and render."""
 
+import fcntl
 import itertools
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from brainfed.cohort.class_words import ClassWords, class_words
 from brainfed.cohort.quality.crossings import crossings_of_checksums, crossings_of_likeness
@@ -100,15 +103,25 @@ def subject_ids() -> list[str]:
     return [f"zq-{number:04d}" for number in range(SUBJECTS)]
 
 
-def write_project(
+def write_project(folder: Path, *, show_subjects: bool = False, **options: Any) -> Path:
+    """Draw the project (`draw_project`) under `folder`, write its report, and return the report."""
+    outline = draw_project(folder, show_subjects=show_subjects, **options)
+    experiments = outline["cohorts"][0]["experiments"]
+    experiments.append(with_figure(experiments[0]))
+    report = folder / "results" / "reports" / "toy.html"
+    write_report(read(outline), CAPTIONS, [], str(report), PAPERS)
+    return report
+
+
+def draw_project(
     folder: Path,
     *,
     show_subjects: bool = False,
     sites: int = 3,
     classes: Sequence[str] = (),
     predict: Callable[[str, int, Path], pd.DataFrame] | None = None,
-) -> Path:
-    """Write every artefact of a made-up project under `folder`, draw its figures, and return its report.
+) -> dict[str, Any]:
+    """Write every artefact of a made-up project but its report under `folder`, draw its figures; return its outline.
 
     `predict` makes the predictions of a variant and repeat from the cohort's folder; without it they are drawn.
     """
@@ -125,11 +138,20 @@ def write_project(
     outline = outline_of(folder, show_subjects=show_subjects)
     outline["cohorts"][0]["classes"] = list(classes)
     _draw(outline["cohorts"][0], graph, splits, class_words("diagnosis", classes))
-    experiments = outline["cohorts"][0]["experiments"]
-    experiments.append(with_figure(experiments[0]))
-    report = folder / "results" / "reports" / "toy.html"
-    write_report(read(outline), CAPTIONS, [], str(report), PAPERS)
-    return report
+    return outline
+
+
+def shared_project(folders: pytest.TempPathFactory) -> Path:
+    """Folder of the project without its report, drawn once for all processes of a test run: to be read only."""
+    base = folders.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, drawn = base / "shared-project", base / "shared-project-drawn"
+    with (base / "shared-project-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not drawn.exists():
+            draw_project(folder)
+            drawn.touch()
+    return folder
 
 
 def read(outline: Mapping[str, Any]) -> ReportOutline:

@@ -26,19 +26,28 @@ from brainfed.runtime.artefacts import write_table, write_tsv
 from brainfed.runtime.errors import UserError
 from chart_rows import rows_of
 from report_experiments import read, write_fidelity
-from report_project import CAPTIONS, outline_of, page_of, with_figure, write_project
+from report_project import CAPTIONS, outline_of, page_of, shared_project, with_figure
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("project")
-    write_project(path)
-    return path
+    return shared_project(tmp_path_factory)
 
 
 @pytest.fixture
 def outline(folder):
     return outline_of(folder, show_subjects=False)
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    """The page of the outline as it is."""
+    return page_of(outline_of(folder, show_subjects=False))
+
+
+@pytest.fixture(scope="module")
+def text(page):
+    return words(page)
 
 
 def words(page):
@@ -47,8 +56,7 @@ def words(page):
     return " ".join(body.split())
 
 
-def test_the_page_answers_a_reviewer(outline):
-    text = words(page_of(outline))
+def test_the_page_answers_a_reviewer(text):
     for said in (
         "Transductive: the features of test subjects are in the population graph",
         "It gives no formal privacy guarantee",
@@ -67,8 +75,7 @@ def test_the_page_answers_a_reviewer(outline):
         assert said in text
 
 
-def test_the_page_answers_a_lab_about_its_data(outline):
-    text = words(page_of(outline))
+def test_the_page_answers_a_lab_about_its_data(text):
     for said in (
         "Motion and diagnosis: mean FD 0.",
         "Site and diagnosis: guessing each site’s more frequent diagnosis is right for 52",
@@ -97,8 +104,8 @@ def test_a_cohort_without_motion_or_series_lists_missing_measures(outline, tmp_p
     assert "mean connectivity" not in text
 
 
-def test_the_same_artefacts_give_the_same_page(outline):
-    assert page_of(outline) == page_of(copy.deepcopy(outline))
+def test_the_same_artefacts_give_the_same_page(outline, page):
+    assert page_of(outline) == page
 
 
 def test_two_cohorts_and_two_experiments_share_no_anchor(outline):
@@ -123,9 +130,9 @@ def test_a_null_control_claims_nothing_about_federation(outline):
     assert "Beside the paper" not in text
 
 
-def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outline, tmp_path):
+def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outline, text, tmp_path):
     experiment = outline["cohorts"][0]["experiments"][0]
-    assert "by two scorings" not in words(page_of(outline))
+    assert "by two scorings" not in text
     names = [variant["name"] for variant in experiment["variants"]]
     runs = pd.read_csv(experiment["tables"]["runs"], sep="\t")
     table = institution_table(runs, {}, {"fedgcn": "localgcn"})
@@ -135,11 +142,12 @@ def test_a_clustered_experiment_is_scored_twice_and_its_clusters_are_drawn(outli
     experiment["figures"]["clusters"] = experiment["figures"]["gain"]
     experiment["variants"][names.index("fedgcn")]["clusters"] = True
     page = page_of(outline)
-    text = words(page)
+    clustered = words(page)
     assert (
-        "Scoring by the best of several models on the test data adds .023 to FedGCN; the ranking uses the last" in text
+        "Scoring by the best of several models on the test data adds .023 to FedGCN; the ranking uses the last"
+        in clustered
     )
-    assert "printed in the paper" not in text
+    assert "printed in the paper" not in clustered
     assert '<figure id="figure-clusters-cohort-toy-experiment-methods">' in page
     assert '<a href="#figure-clusters-cohort-toy-experiment-methods">A picture under Learning</a>' in page
 
@@ -151,13 +159,13 @@ def test_a_cohort_without_graphs_says_so(outline):
     assert "No method of this cohort uses a population graph." in words(page_of(outline))
 
 
-def test_an_experiment_of_both_scopes_points_at_their_picture(outline):
+def test_an_experiment_of_both_scopes_points_at_their_picture(outline, text):
     cohort = outline["cohorts"][0]
-    assert "shows both." not in words(page_of(outline))
-    cohort["figures"]["scopes"] = cohort["figures"]["graph"]
-    text = words(page_of(outline))
-    assert "under two readings of the local graphs" in text
     assert "shows both." not in text
+    cohort["figures"]["scopes"] = cohort["figures"]["graph"]
+    drawn = words(page_of(outline))
+    assert "under two readings of the local graphs" in drawn
+    assert "shows both." not in drawn
     own = {variant["name"]: variant for variant in cohort["experiments"][0]["variants"]}
     own["localgcn"]["stages"]["graph"]["scope"] = "local"
     page = page_of(outline)
@@ -170,10 +178,9 @@ def test_a_figure_without_a_caption_is_a_mistake():
         read_pictures({"new": "new.svg"}, {"old": "An old figure."}, "cohort toy")
 
 
-def test_the_answer_is_stated_once(outline):
-    page = words(page_of(outline))
-    assert page.count("FedNI, the best of 4 federated methods, reaches an AUC of 0.81 [0.62, 1.00]: +0.09 [") == 2
-    assert page.count("FedNI, with an AUC of") == 1
+def test_the_answer_is_stated_once(text):
+    assert text.count("FedNI, the best of 4 federated methods, reaches an AUC of 0.81 [0.62, 1.00]: +0.09 [") == 2
+    assert text.count("FedNI, with an AUC of") == 1
 
 
 def test_the_paper_stands_beside_its_own_protocol_only(outline):
@@ -193,8 +200,7 @@ def test_paths_of_this_computer_are_not_printed(outline, tmp_path, monkeypatch):
     assert "- data/{subject}.1D" in page
 
 
-def test_the_page_describes_the_generated_nodes(outline):
-    text = words(page_of(outline))
+def test_the_page_describes_the_generated_nodes(text):
     for said in (
         "What the new nodes do",
         "FedNI minus FedGCN, the same classifier without them:",
@@ -269,10 +275,9 @@ def test_a_page_of_one_figure_opens_with_it(outline):
     assert page.count('aria-label="Accuracy and AUC side by side') == 1
 
 
-def test_variants_with_neighbours_chosen_by_diagnosis_are_named(outline):
-    plain = words(page_of(outline))
-    assert "weighted by agreeing phenotype; diagnoses are not used to build the graph." in plain
-    assert "from what the graph compares, principal components, 5-fold" in plain
+def test_variants_with_neighbours_chosen_by_diagnosis_are_named(outline, text):
+    assert "weighted by agreeing phenotype; diagnoses are not used to build the graph." in text
+    assert "from what the graph compares, principal components, 5-fold" in text
     own = {variant["name"]: variant for variant in outline["cohorts"][0]["experiments"][0]["variants"]}
     own["fedgcn"]["stages"]["features"]["selection"] = "rfe"
     own["ridge-central"]["stages"]["features"]["selection"] = "rfe"
@@ -309,11 +314,11 @@ def test_the_page_never_contradicts_itself(difference, outline, tmp_path):
     write_tsv(tmp_path / "tests.tsv", tests)
     tables = experiment["tables"] | {"runs": str(tmp_path / "runs.tsv"), "tests": str(tmp_path / "tests.tsv")}
     experiment |= {"tables": tables, "reference": "fedni"}
-    text = words(page_of(outline))
-    said = judged(text)
+    page = page_of(outline)
+    said = judged(words(page))
     held = tests.query("metric == 'auc' and scope == 'institution'").set_index("variant")["p_holm"]
     assert said == [bool(held["fedgcn"] < 0.05)]
-    verdict = re.search(r"<h1[^>]*>(.*?)</h1>", page_of(outline))[1]
+    verdict = re.search(r"<h1[^>]*>(.*?)</h1>", page)[1]
     assert not re.search(r"signific|p\s[=<>]", verdict)
 
 
@@ -327,13 +332,11 @@ def numbers_of(text, name):
     return [found for pattern in patterns for found in re.findall(pattern, text)]
 
 
-def test_one_number_is_printed_one_way(outline):
+def test_one_number_is_printed_one_way(outline, page, text):
     """The mean AUC of every method in the sentences, the score table, the table of twins and the figures."""
     shown = read({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
     scored = read_scored(shown)
     compared = PageTests(scored, shown.variants, shown.reference)
-    page = page_of(outline)
-    text = words(page)
     table = page[page.index("<h4>mean over institutions</h4>") : page.index("<h4>all test subjects pooled</h4>")]
     twins = page[page.index("What federation changes") : page.index('<figure id="figure-gain')]
     forest = rows_of(forest_chart(scored, shown.variants, shown.reference)).set_index("method")["shown"]
@@ -357,8 +360,7 @@ def test_one_number_is_printed_one_way(outline):
     assert len(above) >= 5
 
 
-def test_every_federated_method_stands_beside_its_twins_and_nothing_else(outline):
-    text = words(page_of(outline))
+def test_every_federated_method_stands_beside_its_twins_and_nothing_else(text):
     part = text[text.index("What federation changes") : text.index("Square brackets: 95")]
     assert "FedGCN 0.69 alone: LocalGCN 0.72" in part
     assert "FedSage+ and FedNI have no twin on pooled data here: add centralgcn." in part
@@ -366,8 +368,7 @@ def test_every_federated_method_stands_beside_its_twins_and_nothing_else(outline
     assert "Ridge" not in part
 
 
-def test_untimed_and_timed_preparation_are_distinct(outline):
-    text = words(page_of(outline))
+def test_untimed_and_timed_preparation_are_distinct(text):
     assert "Reading scans, and features that no fold fits, are not in them." in text
     assert "6.5 s graph 2.5 s, fusing 4.0 s" in text
     assert "or once a fold where its graph or its features are fitted on a fold" in text
@@ -393,8 +394,8 @@ def test_captions_claim_no_test_that_was_not_made():
     assert "8 NVIDIA GeForce 3090 GPUs" in FEDNI_SAYS["table6"]
 
 
-def test_a_linear_model_shows_what_drives_it(outline, tmp_path):
-    assert "What drives the prediction" not in words(page_of(outline))
+def test_a_linear_model_shows_what_drives_it(outline, text, tmp_path):
+    assert "What drives the prediction" not in text
     pairs = np.array([["", f"A-{number:02d}", "<B>"] for number in range(40)])
     values = np.linspace(-2, 2, 40) + 0.1 * np.random.default_rng(0).standard_normal((6, 1, 40))
     patterns = Patterns(values, pairs, ())
@@ -407,7 +408,7 @@ def test_a_linear_model_shows_what_drives_it(outline, tmp_path):
     write_tsv(tables["views"], pd.DataFrame(importance, columns=VIEW_COLUMNS))
     experiment["tables"] = experiment["tables"] | tables
     experiment["figures"] = experiment["figures"] | {"patterns": experiment["figures"]["forest"]}
-    text = words(page_of(outline))
+    explained = words(page_of(outline))
     for said in (
         "What drives the prediction These connections change most along with the prediction: in subjects that a linear "
         "model takes for patients the raised ones are higher",
@@ -419,16 +420,15 @@ def test_a_linear_model_shows_what_drives_it(outline, tmp_path):
         "thickness 0.710 0.690 +0.020 0.010",
         "patterns.tsv among the tables holds up to 1,000 strongest features",
     ):
-        assert said in text
+        assert said in explained
     write_tsv(tables["planted"], planted.iloc[:0])
     write_tsv(tables["views"], no_rows(VIEW_COLUMNS))
-    text = words(page_of(outline))
-    assert "The simulation changes" not in text
-    assert "Loss of AUC when one view" not in text
+    unplanted = words(page_of(outline))
+    assert "The simulation changes" not in unplanted
+    assert "Loss of AUC when one view" not in unplanted
 
 
-def test_a_paragraph_for_an_article_names_cohort_splits_methods_tests_and_software(outline):
-    text = words(page_of(outline))
+def test_a_paragraph_for_an_article_names_cohort_splits_methods_tests_and_software(outline, text):
     paragraph = text[text.index("We analysed ") : text.index("Please cite")]
     shown = read({"cohort": "toy", **outline["cohorts"][0]["experiments"][0]})
     absent = [variant.title for variant in shown.variants if variant.title not in paragraph]

@@ -49,9 +49,7 @@ def page(tmp_path_factory):
         patch.setattr(report_project, "FOLDS", 1)
         patch.setattr(report_project, "SPLIT", SPLIT)
         patch.setattr(report_project, "draw", lambda *_: None)
-        patch.setattr(report_project, "write_report", lambda *_: None)
-        report_project.write_project(folder)
-        outline = report_project.outline_of(folder, show_subjects=False)
+        outline = report_project.draw_project(folder)
     _turn_into_graphs(outline["cohorts"][0], folder)
     return shown(report_project.page_of(outline))
 

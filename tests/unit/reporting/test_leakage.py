@@ -17,16 +17,14 @@ from brainfed.reporting.scored import read_scored
 from brainfed.reporting.tables.audit import Leak, read_audit, read_leaks
 from brainfed.reporting.variants import ShownVariant
 from brainfed.runtime.artefacts import canonical_json, write_text, write_tsv
-from report_project import outline_of, page_of, write_project
+from report_project import outline_of, page_of, shared_project
 
 FRAME = Box(0, 0, 600, 300)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("project")
-    write_project(path)
-    return path
+    return shared_project(tmp_path_factory)
 
 
 @pytest.fixture

@@ -30,8 +30,7 @@ def repeats(request, monkeypatch):
 def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatch):
     monkeypatch.setattr(report_project, "POOLED", False)
     monkeypatch.setattr(report_project, "REPEATS", 1)
-    report_project.write_project(tmp_path)
-    outline = report_project.outline_of(tmp_path, show_subjects=False)
+    outline = report_project.draw_project(tmp_path)
     page = report_project.page_of(outline)
     assert "all test subjects pooled" not in page
     assert "Test subjects are not pooled: a class of one data set is not that of another." in page
@@ -41,8 +40,7 @@ def test_data_sets_with_classes_of_their_own_are_not_pooled(tmp_path, monkeypatc
 
 
 def test_the_page_says_what_was_tested_and_claims_no_p_of_one_run(tmp_path, repeats):
-    report_project.write_project(tmp_path)
-    values = report_project.outline_of(tmp_path, show_subjects=False)
+    values = report_project.draw_project(tmp_path)
     outline, page = read_outline(values), report_project.page_of(values)
     text = " ".join(re.sub(r"<(style|script|svg)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL).split())
     many = "s" if repeats > 1 else ""

@@ -16,7 +16,7 @@ from brainfed.reporting.outline import read_outline
 from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.panel import Panel, Place
 from brainfed.reporting.papers.paper import Cited, Paper
-from report_project import CAPTIONS, outline_of, page_of, write_project
+from report_project import CAPTIONS, outline_of, page_of, shared_project
 
 SOURCES = sorted(file for file in Path(reporting.__path__[0]).rglob("*") if file.suffix in (".py", ".j2"))
 ALSO_A_FIGURE = {"motion"}
@@ -25,9 +25,7 @@ ALSO_A_FIGURE = {"motion"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("project")
-    write_project(path)
-    return path
+    return shared_project(tmp_path_factory)
 
 
 @pytest.fixture
@@ -45,7 +43,7 @@ def toy(**changes):
     template = "<h4>A toy</h4>\n<p>{{ content }} local in {{ experiment.outline.title }}; {{ parts.name(variant) }}</p>"
     template = template.replace("variant", "experiment.outline.variants[0]")
     work = Citation("Doe J (2026). A toy of a method. Journal of Toys 1, 2\u20133.")
-    own = Paper("toy", DictLoader({"count.html.j2": template}), (panel,), (Cited([work], frozenset({"localgcn"})),))
+    own = Paper("toy", DictLoader({"count.html.j2": template}), (panel,), (Cited((work,), frozenset({"localgcn"})),))
     return replace(own, **changes)
 
 

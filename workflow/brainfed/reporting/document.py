@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import yaml
@@ -74,7 +74,7 @@ def render(
     shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
     audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]
     cited = _cited(outline, papers, audited=bool(audits))
-    return environment(papers).get_template("report.html.j2").render(
+    return environment(tuple(papers)).get_template("report.html.j2").render(
         outline=outline,
         chapters=chapters,
         metrics=[METRIC_TITLES[metric] for metric in METRICS],
@@ -102,7 +102,8 @@ def render(
     )  # fmt: skip
 
 
-def environment(papers: Sequence[Paper] = ()) -> Environment:
+@lru_cache(maxsize=2)
+def environment(papers: tuple[Paper, ...] = ()) -> Environment:
     """Templates of pages, and their filters.
 
     Args:

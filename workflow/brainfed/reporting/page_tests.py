@@ -35,6 +35,7 @@ class PageTests:
     variants: Sequence[ShownVariant]
     reference: str
     _known: dict[tuple[str, ...], dict[str, tuple[Interval, float]]] = field(default_factory=dict, repr=False)
+    _defined: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
     _family: "list[pd.Series[float]]" = field(default_factory=list, repr=False)
 
     def differences(self, centre: str, others: Sequence[str], metric: str) -> dict[str, tuple[Interval, float]]:
@@ -66,7 +67,7 @@ class PageTests:
         return f"{said}, against {self._title(self.reference)} {family}" if said else family
 
     def _p(self, centre: str, other: str, others: Sequence[str], metric: str) -> float:
-        if not len(values(self.scored.runs, other, metric)):
+        if not self._has_values(other, metric):
             return float("nan")
         for one, beside in ((centre, other), (other, centre)):
             if one == self.reference:
@@ -108,7 +109,13 @@ class PageTests:
 
     def _others(self, centre: str, metric: str) -> list[str]:
         names = [variant.name for variant in self.variants if variant.name != centre]
-        return [name for name in names if len(values(self.scored.runs, name, metric))]
+        return [name for name in names if self._has_values(name, metric)]
+
+    def _has_values(self, name: str, metric: str) -> bool:
+        """Whether a variant has a defined value, looked up once."""
+        if (name, metric) not in self._defined:
+            self._defined[name, metric] = bool(len(values(self.scored.runs, name, metric)))
+        return self._defined[name, metric]
 
     def _variant(self, name: str) -> ShownVariant:
         return next(variant for variant in self.variants if variant.name == name)

@@ -7,10 +7,11 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from zlib import crc32
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from brainfed.cohort.class_words import ClassWords
@@ -56,13 +57,18 @@ def read_captions(files: Sequence[str | Path], words: ClassWords) -> dict[str, s
 
     A slot reads `{{ patients or "patients" }}`: Snakemake's own report fills none.
     """
-    environment = Environment(undefined=StrictUndefined, autoescape=False)
     texts = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files}
     return {
-        name: " ".join(environment.from_string(text).render(words.slots).split())
+        name: " ".join(_template(text).render(words.slots).split())
         for name, text in texts.items()
         if name != OF_SNAKEMAKE
     }
+
+
+@cache
+def _template(text: str) -> Template:
+    """A caption, compiled once for all cohorts of a process."""
+    return Environment(undefined=StrictUndefined, autoescape=False).from_string(text)
 
 
 def read_pictures(figures: Mapping[str, str], captions: Mapping[str, str], subject: str) -> dict[str, Picture]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from brainfed.cohort.settings.public import PublicSettings
@@ -60,7 +61,7 @@ def without_sweep(suffix: str, settings: Mapping[str, Any]) -> tuple[str, list[s
     Returns:
         The part outside a sweep (`-wide`; empty if it only repeats a swept key), and the swept settings (`k = 5`).
     """
-    keys = {name.replace("_", "-") for name in (*settings, *(field.name for kind in STAGES for field in fields(kind)))}
+    keys = {name.replace("_", "-") for name in settings} | _stage_keys()
     either = "|".join(_longest_first({re.escape(word) for word in _words(settings)}))
     value = rf"{NUMBERS}|-(?:{either})(?:-(?:{either}))*"
     part = rf"-({'|'.join(_longest_first(keys))})({value})(?=-|$)"
@@ -98,12 +99,25 @@ def label_in_words(label: str) -> str:
 def _words(settings: Mapping[str, Any]) -> set[str]:
     """Every word that a swept value can be, as names write it."""
     words = {"on", "off", "none", *(value for value in settings.values() if isinstance(value, str))}
+    return {word.replace("_", "-") for word in words} | _stage_words()
+
+
+@cache
+def _stage_keys() -> frozenset[str]:
+    """The keys of all shared stages, as names write them."""
+    return frozenset(field.name.replace("_", "-") for kind in STAGES for field in fields(kind))
+
+
+@cache
+def _stage_words() -> frozenset[str]:
+    """Every word that a key of a shared stage allows, as names write it."""
+    words: set[str] = set()
     for kind in STAGES:
         for hint in get_type_hints(kind).values():
             for choice in (hint, *get_args(hint)):
                 if get_origin(choice) is Literal:
                     words.update(str(word) for word in get_args(choice))
-    return {word.replace("_", "-") for word in words}
+    return frozenset(word.replace("_", "-") for word in words)
 
 
 def _longest_first(words: set[str]) -> list[str]:

@@ -8,4 +8,4 @@ FEDSAGE = Citation(
     "Advances in Neural Information Processing Systems 34, 6671\u20136682."
 )
 
-PAPER = Paper(name="fedsage", cites=(Cited([FEDSAGE], frozenset({"fedsage-plus"})),))
+PAPER = Paper(name="fedsage", cites=(Cited((FEDSAGE,), frozenset({"fedsage-plus"})),))

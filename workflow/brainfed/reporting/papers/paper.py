@@ -5,7 +5,6 @@ what its methods stand beside. Nothing in `reporting` knows which families there
 the report hand these lists over.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jinja2 import BaseLoader
@@ -23,7 +22,7 @@ class Cited:
         methods: names of the methods; empty: in every report.
     """
 
-    works: Sequence[Citation]
+    works: tuple[Citation, ...]
     methods: frozenset[str] = frozenset()
 
 

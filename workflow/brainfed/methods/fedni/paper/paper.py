@@ -22,5 +22,5 @@ PAPER = Paper(
     templates=PackageLoader("brainfed.methods.fedni.paper"),
     panels=PANELS,
     # The workflow grew from this paper: every report cites it.
-    cites=(Cited([FEDNI]), Cited([MICROAGGREGATION], frozenset({"fedni-centroids"}))),
+    cites=(Cited((FEDNI,)), Cited((MICROAGGREGATION,), frozenset({"fedni-centroids"}))),
 )

@@ -31,8 +31,8 @@ PAPER = Paper(
         Panel("public-sets", Place.AFTER_SCORES, public_sets, "gahfl/public-sets.html.j2"),
     ),
     cites=(
-        Cited([GAHFL], frozenset({"gahfl", "recurrent-local", "recurrent-central", "recurrent-public"})),
-        Cited([FEDGEMS], frozenset({"fedgems"})),
-        Cited([FEDET], frozenset({"fedet"})),
+        Cited((GAHFL,), frozenset({"gahfl", "recurrent-local", "recurrent-central", "recurrent-public"})),
+        Cited((FEDGEMS,), frozenset({"fedgems"})),
+        Cited((FEDET,), frozenset({"fedet"})),
     ),
 )

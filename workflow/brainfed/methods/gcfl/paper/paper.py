@@ -25,5 +25,5 @@ PAPER = Paper(
         Panel("gains", Place.AFTER_SCORES, read_gains, "gcfl/gains.html.j2"),
         Panel("two-scorings", Place.PROVENANCE, _scored_twice, "gcfl/scoring.html.j2"),
     ),
-    cites=(Cited([GCFL], frozenset({"gcfl", "fedavg-gin", "selftrain", "central-gin"})),),
+    cites=(Cited((GCFL,), frozenset({"gcfl", "fedavg-gin", "selftrain", "central-gin"})),),
 )

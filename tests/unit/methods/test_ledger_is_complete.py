@@ -81,19 +81,23 @@ def outcome_of(name, variant, inputs):
     return getattr(import_module(module), function)(given, method.settings(**short), Run())
 
 
-def cohort(split, content):
-    """A cohort before and after a change of one content of one institution; graphs stay inside institutions."""
-    before = method_inputs(45, 10, split=split)
+def unchanged(split):
+    """A cohort whose graphs stay inside institutions."""
+    return method_inputs(45, 10, split=split)
+
+
+def changed(before, split, content):
+    """The same cohort after a change of one content of one institution."""
     own = before.institution == CHANGED
     if content == "labels":
-        return before, relabelled(before, np.where(own, 1 - diagnosis_of(before), diagnosis_of(before)))
+        return relabelled(before, np.where(own, 1 - diagnosis_of(before), diagnosis_of(before)))
     if content == "features":
         features = np.where(own[:, None], 3 - 2 * before.features[0], before.features[0])
-        return before, relabelled(method_inputs(45, 10, split=split, features=features), diagnosis_of(before))
+        return relabelled(method_inputs(45, 10, split=split, features=features), diagnosis_of(before))
     known = before.phenotypes
     sex, age = np.where(own, 1 - known.sex, known.sex), np.where(own, 50 - known.age, known.age)
     other = replace(known, sex=sex, age=age, mean_fd=np.where(own, 3 * known.mean_fd, known.mean_fd))
-    return before, replace(before, phenotypes=other)
+    return replace(before, phenotypes=other)
 
 
 @pytest.mark.parametrize("split", ["random", "leave-one-site-out"])
@@ -101,11 +105,12 @@ def cohort(split, content):
 def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant, split):
     """In the first fold, which the ledger counts; where a site is left out, it is the first, and the others help it."""
     moved = {}
+    before = unchanged(split)
+    first = outcome_of(name, variant, before)
+    others = before.tested(0) & (before.institution != CHANGED)
+    assert others.any()
     for content in ("features", "labels", "phenotypes"):
-        before, after = cohort(split, content)
-        first, second = (outcome_of(name, variant, inputs) for inputs in (before, after))
-        others = before.tested(0) & (before.institution != CHANGED)
-        assert others.any()
+        second = outcome_of(name, variant, changed(before, split, content))
         moved[content] = first.scores[..., 1][0, others].tobytes() != second.scores[..., 1][0, others].tobytes()
     assert any(moved.values()) == sent(first.crossings)
     columns = ("site", "sex", "age", "mean_fd")
@@ -119,7 +124,7 @@ def test_data_of_another_institution_in_a_method_are_in_its_ledger(name, variant
 @pytest.mark.parametrize("embedding", ["pca", "rfe"])
 @pytest.mark.parametrize("phenotypes", [("sex", "age"), ("site", "age"), ()])
 def test_whatever_an_edge_depends_on_is_in_the_ledger_of_the_graph(scope, embedding, phenotypes):
-    inputs, _ = cohort("random", "features")
+    inputs = unchanged("random")
     known, own = inputs.phenotypes, inputs.institution == CHANGED
     settings = GraphSettings(k=4, embedding=embedding, embedding_dimensions=3, scope=scope, phenotypes=phenotypes)
     given = {"features": inputs.features[0], "site": known.site, "sex": known.sex, "age": known.age}

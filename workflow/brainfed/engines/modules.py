@@ -22,6 +22,7 @@ from brainfed.federation.clients import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.classifier import class_probabilities
+from brainfed.models.seeded import seeded
 from brainfed.runtime.streams import Streams
 
 MODEL, OPTIMISER = "model/", "optimiser/"
@@ -210,8 +211,7 @@ class ModuleClients:
         """Logits of a step's samples, with draws keyed by the institution, the fold and (round, epoch, step)."""
         module, alone = self.modules[place][position], self.cohort.alone
         key = self.streams.key("module-draws", place, self.cohort.folds[position], *moment)
-        with torch.random.fork_rng([samples.device] if samples.is_cuda else []):
-            torch.manual_seed(key)
+        with seeded(key, samples.device):
             if alone is not None:
                 logits: Tensor = module(*alone(place, position, samples, moment))
                 return logits

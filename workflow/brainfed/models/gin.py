@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn.functional import dropout, relu
 from torch_geometric.nn import GINConv, global_add_pool
 
+from brainfed.models.seeded import seeded
 from brainfed.runtime.streams import Streams
 
 SHARED = "convs."
@@ -61,8 +62,7 @@ class GIN(torch.nn.Module):
         for name, layer in self.named_modules():
             if isinstance(layer, torch.nn.Linear):
                 whose = () if name.startswith(SHARED) else (institution,)
-                with torch.random.fork_rng([]):
-                    torch.manual_seed(streams.key("initial-weights", fold, name, *whose))
+                with seeded(streams.key("initial-weights", fold, name, *whose)):
                     drawn = torch.nn.Linear(layer.in_features, layer.out_features)
                 layer.load_state_dict(drawn.state_dict())
 

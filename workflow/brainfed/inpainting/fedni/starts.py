@@ -1,11 +1,10 @@
 """Initial networks: the same weights in every institution and every strategy."""
 
-import torch
-
 from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.generator import Generator
+from brainfed.models.seeded import seeded
 
 MIN_HIDDEN = 0.01
 """Smallest initial share of the count head: at 0 its logit would be infinite."""
@@ -13,8 +12,7 @@ MIN_HIDDEN = 0.01
 
 def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Generator:
     """The initial generator of every institution: torch's own initial weights from a keyed stream."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(inputs.streams.key("generator-start", inputs.part))
+    with seeded(inputs.streams.key("generator-start", inputs.part)):
         return Generator(
             inputs.features.shape[1],
             sex="sex" in inputs.graph_settings.phenotypes,
@@ -28,6 +26,5 @@ def new_generator(inputs: InpaintingInputs, settings: InpaintingSettings) -> Gen
 
 def new_discriminator(inputs: InpaintingInputs) -> Discriminator:
     """The initial discriminator of every institution."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(inputs.streams.key("discriminator-start", inputs.part))
+    with seeded(inputs.streams.key("discriminator-start", inputs.part)):
         return Discriminator(inputs.features.shape[1])

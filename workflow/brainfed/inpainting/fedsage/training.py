@@ -42,6 +42,7 @@ from brainfed.models.fedsage_generator import (
     GeneratorShape,
     MissingNeighbourGenerator,
 )
+from brainfed.models.seeded import seeded
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
 
@@ -165,8 +166,7 @@ def _generators(
 ) -> dict[int, MissingNeighbourGenerator]:
     """Generators with equal initial weights, so that fGen can read the embeddings of other owners' encoders."""
     shape = GeneratorShape(inputs.features.shape[1], settings.targets, settings.fgen_width)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(inputs.streams.key("fedsage-start", inputs.part))
+    with seeded(inputs.streams.key("fedsage-start", inputs.part)):
         start = MissingNeighbourGenerator(shape).to(device, dtype)
     codes = [code for code in range(len(inputs.institutions)) if len(inputs.members(code))]
     return {code: copy.deepcopy(start) for code in codes}

@@ -108,12 +108,18 @@ def simulated(seed: int, effect: float) -> tuple[pd.DataFrame, np.ndarray, list[
     return table.assign(diagnosis=(table["diagnosis"] == "patient").astype("Int8")), features, signals
 
 
+@cache
+def drawn_split(seed: int, effect: float) -> pd.DataFrame:
+    """Two institutions and four folds of a cohort."""
+    people, _, _ = simulated(seed, effect)
+    included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
+    return split(included, people, SplitSettings(count=2, folds=4), Streams(seed))
+
+
 def inputs_for(name: str, seed: int, effect: float) -> tuple[MethodInputs | GraphInputs | SeriesInputs, np.ndarray]:
     """What the method gets, two institutions and four folds, and the true labels."""
     people, features, signals = simulated(seed, effect)
-    included = pd.DataFrame({"subject": people["subject"], "included": True, "twin_group": people["subject"]})
-    streams = Streams(seed)
-    drawn = split(included, people, SplitSettings(count=2, folds=4), streams)
+    streams, drawn = Streams(seed), drawn_split(seed, effect)
     institution = (drawn["institution"] == "institution-2").to_numpy(np.int64)
     fold, diagnosis = drawn["fold"].to_numpy(np.int64), people["diagnosis"].to_numpy(np.int64)
     site, sex = (people["site"] == "b").to_numpy(np.int64), (people["sex"] == "male").to_numpy(np.int64)

@@ -21,6 +21,8 @@ ROLL_CALL_S = 15.0
 something else since."""
 REPLY_S = 30.0
 """Seconds for a site to say that it has no request yet: longer than its desk waits, shorter than a person."""
+NAMED = 4
+"""Sites that a line of the log names."""
 
 logger = getLogger(__name__)
 
@@ -124,9 +126,7 @@ class Conversation:
                 self._leaving[code] = request
                 self._coordinator.leave(code)
         self._since = self._clock() if self._requests else None
-        logger.info(
-            "%d steps; waiting for %s", self._coordinator.rounds, ", ".join(self._names_waited_for()) or "nobody"
-        )
+        logger.info("%d steps; waiting for %s", self._coordinator.rounds, self._waited_for())
         if self._progress() != self._saved:
             self._save()
 
@@ -137,8 +137,10 @@ class Conversation:
     def _addressed(self, code: int, packet: Packet) -> Packet:
         return Packet(packet.kind, {**packet.about, "to": self._requests[code].about["request"]}, packet.tensors)
 
-    def _names_waited_for(self) -> list[str]:
-        return [name for code, name in self._coordinator.names.items() if code not in self.left]
+    def _waited_for(self) -> str:
+        names = [name for code, name in self._coordinator.names.items() if code not in self.left]
+        more = [f"{len(names) - NAMED} others"] if len(names) > NAMED else []
+        return ", ".join(names[:NAMED] + more) or "nobody"
 
     def _save(self) -> None:
         if self._kept is not None:

@@ -70,9 +70,7 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
         for number, file in enumerate(files, start=1):
             print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
             run([file], environment, connect)
-        answer = desk.of_job(Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}))
-        if answer.kind == REFUSED:
-            raise UserError(str(answer.about["sentence"]))
+        _leave(desk, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
         time.sleep(FAREWELL_S)
     print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
 
@@ -170,6 +168,23 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
             f"{folder.public_key(site)} to the coordinator, put the certificate that you receive there, and run this "
             "again."
         )
+
+
+def _leave(desk: Desk, last: Packet, connect: Callable[[], None]) -> None:
+    """Say the last words, however long it takes until the coordinator hears them.
+
+    Raises:
+        UserError: the coordinator refuses.
+    """
+    answers: list[Packet] = []
+    asking = Thread(target=lambda: answers.append(desk.of_job(last)), daemon=True)
+    asking.start()
+    while asking.is_alive():
+        connect()
+        asking.join(1.0)
+    (answer,) = answers
+    if answer.kind == REFUSED:
+        raise UserError(str(answer.about["sentence"]))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import torch
 from brainfed.deployment.conversation import Conversation, Hub
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.doorway import serve
+from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import LEAVE, REPLY
 from brainfed.federation.apart.home import Home
@@ -27,7 +28,7 @@ from brainfed.federation.message import Message
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.artefacts import write_text
 
-PID, MARKS, COUNTED, STATE = "pid", "marks", "counted.json", "coordinator.safetensors"
+PID, MARKS, COUNTED, STATE = "pid", "marks", "counted.json", "coordinator"
 """Files of the study's folder: the ServerApp's process; a line a step; packets' bytes; the coordinator's state."""
 WAIT_S = 300.0
 COUNTED_ROUND = 1
@@ -60,7 +61,7 @@ def coordinate(hub: Hub, config: Mapping[str, Any]) -> None:
     """The ServerApp's entry: a study from its first request to the last leave."""
     folder, names = Path(str(config["folder"])), dict(enumerate(str(config["sites"]).split(",")))
     (folder / PID).write_text(str(os.getpid()), encoding="utf-8")
-    Conversation(hub, Marked(names, folder / MARKS), WAIT_S, folder / STATE, "scale").run()
+    Conversation(hub, Marked(names, folder / MARKS), WAIT_S, KeptState(folder / STATE, "scale")).run()
 
 
 class StandIn:

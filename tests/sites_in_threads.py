@@ -10,6 +10,7 @@ from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.secure.coordinator import SecureSums
 from brainfed.deployment.flower.secure.site import Summand
+from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import LEAVE
 from brainfed.federation.apart.home import Home
@@ -97,7 +98,8 @@ class Site(threading.Thread):
 
 def conversation(desks, wait=20.0, least=2, kept=None, study="study", names=NAMES):
     """The coordinator's side."""
-    return Conversation(desks, Coordinator(names, least, SecureSums(desks, least)), wait, kept, study)
+    state = None if kept is None else KeptState(kept, study)
+    return Conversation(desks, Coordinator(names, least, SecureSums(desks, least)), wait, state)
 
 
 def numbers(array):

@@ -97,7 +97,7 @@ def test_a_round_goes_on_without_a_late_site_which_takes_part_again():
     desks, coordinator = Desks(), Coordinator(NAMES, 2)
     desks.away = lambda code: code == 2 and coordinator.rounds in (3, 4)
     sites = started(desks, mlp)
-    Conversation(desks, coordinator, 0.5, None, "study").run()
+    Conversation(desks, coordinator, 0.5, None).run()
     losses = {code: outcome.training_loss[:, code] for code, outcome in ended(sites).items()}
     assert np.isfinite(losses[0]).all() and np.isfinite(losses[1]).all()
     trained = np.isfinite(losses[2]).all(axis=1)
@@ -117,13 +117,13 @@ def test_too_few_sites_end_a_round_with_their_names():
     desks.away = lambda code: code > 0 and coordinator.rounds == 3
     started(desks, mlp)
     with pytest.raises(UserError, match=r"round 3: expected at least 2 sites in time, found 1 \(none of 'site-1'"):
-        Conversation(desks, coordinator, 0.5, None, "study").run()
+        Conversation(desks, coordinator, 0.5, None).run()
 
 
 def test_a_killed_coordinator_goes_on_from_its_state(tmp_path):
     """Killed after each of its saved states in turn: sites wait, and find the simulation's scores."""
     expected = mlp(INPUTS)
-    kept = tmp_path / "state.safetensors"
+    kept = tmp_path / "state"
     desks = Desks()
     sites = started(desks, mlp)
     kills = 0
@@ -149,7 +149,7 @@ def test_a_killed_coordinator_goes_on_from_its_state(tmp_path):
 
 
 def test_a_state_of_another_study_is_refused(tmp_path):
-    desks, kept = Desks(), tmp_path / "state.safetensors"
+    desks, kept = Desks(), tmp_path / "state"
     started(desks, ridge)
     conversation(desks, kept=kept).run()
     with pytest.raises(UserError, match="expected the state of this study, found that of another"):

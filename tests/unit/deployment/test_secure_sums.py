@@ -110,7 +110,7 @@ def test_a_mean_goes_on_without_a_site_that_is_lost_in_its_sum():
     sites = {code: Site(desks, INPUTS, code, mlp, only_nodes, secure=True) for code in NAMES}
     for site in sites.values():
         site.start()
-    Conversation(desks, desks.coordinator, 20.0, None, "study").run()
+    Conversation(desks, desks.coordinator, 20.0, None).run()
     for site in sites.values():
         site.join(60)
         assert site.outcome is not None and np.isfinite(site.outcome.scores).any()

@@ -4,14 +4,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from logging import getLogger
-from pathlib import Path
 from typing import Protocol
 
+from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import LEAVE, NEXT, REFUSED, WORKING
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
-from brainfed.runtime.artefacts import read_arrays, write_arrays
 from brainfed.runtime.errors import UserError
 
 FAREWELLS = 2
@@ -41,8 +40,7 @@ class Conversation:
         hub: to the sites.
         coordinator: answers.
         wait: seconds that the first of several requests waits for the last.
-        kept: file of the coordinator's state, from which a killed one goes on; None: nothing is kept.
-        study: digest of the study, which the state belongs to.
+        kept: the coordinator's state, from which a killed one goes on; None: nothing is kept.
         clock: seconds.
     """
 
@@ -51,22 +49,22 @@ class Conversation:
         hub: Hub,
         coordinator: Coordinator,
         wait: float,
-        kept: Path | None,
-        study: str,
+        kept: KeptState | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hub, self._coordinator, self._wait, self._clock = hub, coordinator, wait, clock
-        self._kept, self._study = kept, study
+        self._kept = kept
         self._requests: dict[int, Packet] = {}
         self._answers: dict[int, Packet] = {}
         self._since: float | None = None
         self._called = clock()
-        self.left: dict[int, Packet] = {}
+        self.left = {} if kept is None else kept.load(coordinator)
         """Sites that have left, with their last words."""
         self._leaving: dict[int, Packet] = {}
         self._farewells: Counter[int] = Counter()
-        self._saved = (0, 0)
-        self._resume()
+        self._saved = self._progress()
+        if coordinator.rounds:
+            logger.info("goes on after %d steps", coordinator.rounds)
 
     def run(self) -> dict[int, Packet]:
         """Answer until all sites have left; their last words by code.
@@ -144,23 +142,5 @@ class Conversation:
 
     def _save(self) -> None:
         if self._kept is not None:
-            about, arrays = self._coordinator.state()
-            left = {str(code): dict(packet.about) for code, packet in self.left.items()}
-            write_arrays(self._kept, arrays, {"study": self._study, "state": about, "left": left})
+            self._kept.save(self._coordinator, self.left)
         self._saved = self._progress()
-
-    def _resume(self) -> None:
-        if self._kept is None or not self._kept.exists():
-            return
-        held = read_arrays(self._kept)
-        if held.metadata["study"] != self._study:
-            raise UserError(
-                f"{self._kept}: expected the state of this study, found that of another; move the file away to begin "
-                "anew, or restore the study."
-            )
-        self._coordinator.load(held.metadata["state"], held.arrays)
-        self.left = {int(code): Packet(LEAVE, words) for code, words in held.metadata["left"].items()}
-        for code in self.left:
-            self._coordinator.leave(code)
-        self._saved = self._progress()
-        logger.info("goes on after %d steps", self._coordinator.rounds)

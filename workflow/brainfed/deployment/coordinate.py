@@ -12,7 +12,6 @@ from brainfed.deployment.flower.processes import register, start_run, start_supe
 from brainfed.deployment.introduction import study_digest
 from brainfed.deployment.outcome_page import write_outcome_page
 from brainfed.deployment.places import FOLDER, OUTCOME, PAGE, StudyPlace
-from brainfed.deployment.study_run import STATE
 from brainfed.runtime.errors import UserError
 
 ENTRY = "brainfed.deployment.study_run:converse"
@@ -60,7 +59,7 @@ def coordinate(config: Path) -> None:
     if "error" in found:
         raise UserError(found["error"])
     print(f"all sites have left; their scores: {folder.root / OUTCOME}", file=sys.stderr)
-    write_outcome_page(place, found["scores"], folder.root / STATE, folder.root / PAGE)
+    write_outcome_page(place, found["scores"], found["steps"], folder.root / PAGE)
     print(f"the page to read: {folder.root / PAGE}", file=sys.stderr)
 
 

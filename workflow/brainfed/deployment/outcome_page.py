@@ -16,28 +16,27 @@ from brainfed.evaluation.site_counts import read_counts
 from brainfed.reporting.outcome.outline import OutcomeExperiment, OutcomeOutline, StudyFacts
 from brainfed.reporting.outcome.page import write_outcome
 from brainfed.reporting.variants import read_variant
-from brainfed.runtime.artefacts import read_arrays
 
 LEDGER = FOLDER / "left-this-site.tsv"
 """What left a site, at the site."""
 
 
 def write_outcome_page(
-    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], state: Path, path: Path
+    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, path: Path
 ) -> None:
     """Write the page.
 
     Args:
         place: the study's config.
         scores: site -> its rows.
-        state: file of the coordinator's state.
+        steps: number of rounds and sums.
         path: of the page.
     """
-    write_outcome(outcome_outline(place, scores, _steps(state), f"{datetime.now().astimezone():%d %B %Y, %H:%M}"), path)
+    write_outcome(outcome_outline(place, scores, steps, f"{datetime.now().astimezone():%d %B %Y, %H:%M}"), path)
 
 
 def outcome_outline(
-    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int | None, ended: str
+    place: StudyPlace, scores: Mapping[str, Sequence[Mapping[str, Any]]], steps: int, ended: str
 ) -> OutcomeOutline:
     """What the page shows; arguments as of `write_outcome_page` and of its `StudyFacts`."""
     project = place.plan.project
@@ -74,8 +73,3 @@ def _experiment(experiment: Experiment) -> OutcomeExperiment:
         folds=experiment.split.folds,
         variants=tuple(read_variant(shown_variant(variant, experiment)) for variant in experiment.variants),
     )
-
-
-def _steps(state: Path) -> int | None:
-    """Rounds and sums of a study that has ended."""
-    return int(read_arrays(state, []).metadata["state"]["rounds"]) if state.exists() else None

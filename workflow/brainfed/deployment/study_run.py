@@ -11,6 +11,7 @@ from typing import Any
 from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.flower.secure.coordinator import Hub, SecureSums
 from brainfed.deployment.introduction import check_introduction, introduction, study_digest
+from brainfed.deployment.kept_state import KeptState
 from brainfed.deployment.places import OUTCOME, StudyPlace
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import INTRODUCE, REFUSED
@@ -18,7 +19,7 @@ from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.errors import UserError
 
-STATE = "coordinator.safetensors"
+STATE = "coordinator"
 SKEW_S = 60.0
 """Difference of clocks that is refused: Flower drops messages that seem to come from the past or the future."""
 
@@ -39,23 +40,24 @@ def converse(hub: Hub, config: Mapping[str, Any]) -> None:
     os.chdir(str(config["place"]))
     try:
         place = StudyPlace.of(Path(str(config["study"])))
-        left = _run(hub, place, folder)
+        left, steps = _run(hub, place, folder)
     except UserError as error:
         write_text(folder / OUTCOME, json.dumps({"error": str(error)}) + "\n")
         raise
     names = dict(enumerate(place.plan.project.study.ordered))
     scores = {names[code]: packet.about.get("scores", []) for code, packet in sorted(left.items())}
-    write_text(folder / OUTCOME, json.dumps({"scores": scores}, indent=1) + "\n")
+    write_text(folder / OUTCOME, json.dumps({"steps": steps, "scores": scores}, indent=1) + "\n")
 
 
-def _run(hub: Hub, place: StudyPlace, folder: Path) -> dict[int, Packet]:
+def _run(hub: Hub, place: StudyPlace, folder: Path) -> tuple[dict[int, Packet], int]:
+    """The last words of all sites, and the number of rounds and sums."""
     study = place.plan.project.study
     names = dict(enumerate(study.ordered))
     coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
-    conversation = Conversation(hub, coordinator, study.wait, folder / STATE, study_digest(place.plan))
+    conversation = Conversation(hub, coordinator, study.wait, KeptState(folder / STATE, study_digest(place.plan)))
     here = {code: name for code, name in names.items() if code not in conversation.left}
     _greet(hub, here, introduction(place.plan, time.time()), study.wait)
-    return conversation.run()
+    return conversation.run(), coordinator.rounds
 
 
 def _greet(hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any], wait: float) -> None:

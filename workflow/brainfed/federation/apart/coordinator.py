@@ -1,7 +1,7 @@
 """The coordinator: it waits until all institutions ask the same, and answers.
 
-It needs no data, no networks and no code of a method. All that it keeps is in `state`, so that one that was killed goes
-on; what an institution asks a second time has the same answer.
+It needs no data, no networks and no code of a method. All that it keeps is in `index` and `changed`, so that one that
+was killed goes on; what an institution asks a second time has the same answer.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -9,7 +9,6 @@ from logging import getLogger
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.federation.apart.exchange import ANSWER, LARGEST, LEAVE, OPEN, REPLY, TOTAL
 from brainfed.federation.apart.packet import Packet, arrays_digest
@@ -18,6 +17,7 @@ from brainfed.federation.apart.sealed import SUM, bounds_of, fingerprint, is_sum
 from brainfed.federation.apart.session import Arrays, Session
 from brainfed.federation.apart.site_error import LostSitesError, SiteError
 from brainfed.federation.apart.sums import typed
+from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.errors import UserError
 
 STATED = ("strategy", "settings", "tensors", "rounds")
@@ -52,6 +52,7 @@ class Coordinator:
         self.given: dict[str, dict[str, str]] = {}
         self.rounds = 0
         self._gone: set[int] = set()
+        self._changed: set[str] = set()
 
     def answers(self, requests: Mapping[int, Packet], *, late: bool = False) -> dict[int, Packet]:
         """Answers to those requests that can be answered now; the others wait.
@@ -86,28 +87,37 @@ class Coordinator:
         """Names of the institutions without a request."""
         return [name for code, name in self.names.items() if code not in requests and code not in self._gone]
 
-    def state(self) -> tuple[dict[str, Any], Arrays]:
-        """JSON values and arrays, for `load`."""
-        about: dict[str, Any] = {"numbers": self.numbers, "given": self.given, "rounds": self.rounds, "sessions": {}}
-        arrays: Arrays = {}
-        for key, session in self.sessions.items():
-            about["sessions"][key], held = session.state()
-            arrays |= {f"session/{key}//{name}": array for name, array in held.items()}
-        for key, total in self.totals.items():
-            arrays |= {f"total/{key}//{name}": array for name, array in total.items()}
-        return about, arrays
+    def changed(self) -> dict[str, tuple[dict[str, Any], Arrays]]:
+        """Key -> JSON values and arrays of the trainings and sums that have changed since the last call."""
+        found: dict[str, tuple[dict[str, Any], Arrays]] = {}
+        for key in sorted(self._changed):
+            found[key] = self.sessions[key].state() if key in self.sessions else (self.given[key], self.totals[key])
+        self._changed.clear()
+        return found
 
-    def load(self, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Copy a `state`."""
-        self.numbers, self.given, self.rounds = dict(about["numbers"]), dict(about["given"]), about["rounds"]
-        parts: dict[str, dict[str, Arrays]] = {"session": {}, "total": {}}
-        for name, array in arrays.items():
-            kind, _, rest = name.partition("/")
-            key, _, own = rest.partition("//")
-            parts[kind].setdefault(key, {})[own] = array
-        self.totals = parts["total"]
-        held = parts["session"]
-        self.sessions = {key: Session.restored(each, held.get(key, {})) for key, each in about["sessions"].items()}
+    def index(self) -> dict[str, Any]:
+        """JSON values that name what `changed` gave, and hold the rest of the state."""
+        return {
+            "numbers": self.numbers,
+            "rounds": self.rounds,
+            "sessions": sorted(self.sessions),
+            "totals": sorted(self.totals),
+        }
+
+    def load(self, index: Mapping[str, Any], part: Callable[[str], ArrayFile]) -> None:
+        """Copy a state.
+
+        Args:
+            index: of `index`.
+            part: key -> what `changed` gave.
+        """
+        self.numbers, self.rounds = dict(index["numbers"]), index["rounds"]
+        for key in index["sessions"]:
+            held = part(key)
+            self.sessions[key] = Session.restored(held.metadata, held.arrays)
+        for key in index["totals"]:
+            held = part(key)
+            self.given[key], self.totals[key] = dict(held.metadata), dict(held.arrays)
 
     def _again(self, code: int, request: Packet) -> Packet | None:
         """The answer to a request that no other institution is needed for; None if it must wait."""
@@ -138,7 +148,7 @@ class Coordinator:
         first = next(iter(requests.values()))
         key = first.about["key"]
         if first.kind == REPLY:
-            return self._end_round(self.sessions[key], requests)
+            return self._end_round(key, requests)
         if first.kind == OPEN:
             answers = self._open(key, requests)
         elif first.kind == LARGEST:
@@ -147,6 +157,7 @@ class Coordinator:
         else:
             self.totals[key] = self._total(requests)
             self.given[key] = {str(code): fingerprint(request) for code, request in requests.items()}
+            self._changed.add(key)
             answers = dict.fromkeys(requests, Packet(ANSWER, {}, self.totals[key]))
         self.rounds += 1
         return answers
@@ -181,12 +192,15 @@ class Coordinator:
             )
         recipe = Recipe(stated["strategy"], stated["settings"], tensors)
         self.sessions[key] = Session(recipe, tuple(sorted(requests)), int(stated["rounds"]))
+        self._changed.add(key)
         return {
             code: self.sessions[key].answer(code, int(request.about["round"])) for code, request in requests.items()
         }
 
-    def _end_round(self, session: Session, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+    def _end_round(self, key: str, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+        session = self.sessions[key]
         session.aggregate(requests, self.names, self._add_up)
+        self._changed.add(key)
         self.rounds += 1
         return {code: session.answer(code, -1) for code in requests}
 
@@ -210,7 +224,7 @@ class Coordinator:
                 f"found {len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on "
                 "from here."
             )
-        return self._end_round(session, requests)
+        return self._end_round(first.about["key"], requests)
 
     def _wait_for(self, lost: Collection[int], first: Packet, late: bool) -> None:
         """Let the sites come back that were lost in a secure sum, until it is late."""

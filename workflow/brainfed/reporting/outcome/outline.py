@@ -35,7 +35,7 @@ class StudyFacts:
 
     Attributes:
         digest: of the study, as the coordinator prints it.
-        steps: rounds and sums; None: not known.
+        steps: rounds and sums.
         masked: whether the coordinator saw only sums where a method needs no more.
         secret_noise: whether protective noise was keyed by secrets of the sites.
         ended: day and time.
@@ -44,7 +44,7 @@ class StudyFacts:
     """
 
     digest: str
-    steps: int | None
+    steps: int
     masked: bool
     secret_noise: bool
     ended: str

@@ -176,7 +176,9 @@ def test_few_tests_have_no_interval(tmp_path):
     assert facts(outline)["How sure"].startswith("There is no interval: 3 tests are too few.")
     result = results(outline)
     assert not any(row.cells[0].note for row in score_table(result, outline.words).rows)
-    assert "3 tests (folds of all repeats) are too few to show their spread" in words(render_outcome(outline))
+    page = render_outcome(outline)
+    assert "3 tests (folds of all repeats) are too few to show their spread" in words(page)
+    assert "Filled dot: all sites. Below it" in words(page) and "together with the 95 % interval" not in page
 
 
 def test_names_of_classes_are_text_and_no_html(tmp_path):
@@ -200,10 +202,16 @@ def test_the_page_loads_nothing(outline):
 def test_the_picture_has_a_mark_for_each_site_with_a_number(one_class):
     result = results(one_class)
     rows = [IntervalRow(one.variant, one.score, one.variant.place, one.score.text) for one in result.variants]
-    at_sites = [{"berlin": 0.7, "oslo": 0.61}, {"berlin": 0.6}, {}]
+    at_sites = [{"berlin": 0.99, "oslo": 0.11}, {"berlin": 0.6}, {}]
     chart = by_site_chart(rows, at_sites, places(), 2)
+    scales = [
+        layer["encoding"]["x"]["scale"]["domain"]
+        for layer in chart.to_dict()["layer"]
+        if "scale" in layer.get("encoding", {}).get("x", {})
+    ]
+    assert len(scales) == 1 and scales[0][0] < 0.11 and scales[0][1] > 0.99
     dots = rows_of(chart, "site", "mean", "method")
-    assert dots[["site", "mean"]].to_numpy().tolist() == [["berlin", 0.7], ["oslo", 0.61], ["berlin", 0.6]]
+    assert dots[["site", "mean"]].to_numpy().tolist() == [["berlin", 0.99], ["oslo", 0.11], ["berlin", 0.6]]
     assert rows_of(chart)["method"].tolist() == [one.variant.title for one in result.variants]
     alone = by_site_chart(
         [IntervalRow(rows[0].variant, Interval(0.5, 0.4, 0.6, 9), "local", "0.50")], [{}], places(), 2

@@ -43,7 +43,8 @@ def by_site_chart(
         ],
         columns=["variant", "method", "site", "mean", "balanced accuracy"],
     )  # fmt: skip
-    title = "balanced accuracy: all sites together with the 95 % interval, and each site"
+    bars = " with the 95 % interval" if any(row.found.known and not row.found.few for row in rows) else ""
+    title = f"balanced accuracy: all sites together{bars}, and each site"
     panel = interval_panel(
         rows, title, groups, width=WIDTH, zero=1 / classes, zero_title="guessing", named=True, legend=len(rows) > 1
     )
@@ -77,13 +78,12 @@ def by_site_chart(
 
 
 def _reaching(panel: Panel, values: "pd.Series[float]") -> list[Any]:
-    """Layers of a panel whose axis reaches these values too: one of them holds its scale."""
-    layers = list(panel.layer)
-    for number, layer in enumerate(layers):
-        x = getattr(getattr(layer, "encoding", None), "x", alt.Undefined)
-        scale = getattr(x, "scale", alt.Undefined)
-        if isinstance(scale, alt.Scale):
-            low, high = scale.domain
+    """Layers of a panel whose axis reaches these values too: its bars hold the scale of all."""
+    layers: list[Any] = list(panel.layer)
+    for layer in layers:
+        x = layer.to_dict(context={"pre_transform": False}).get("encoding", {}).get("x", {})
+        if "scale" in x:
+            low, high = x["scale"]["domain"]
             domain = [min(low, values.min() - MARGIN), max(high, values.max() + MARGIN)]
-            layers[number] = layer.encode(x=alt.X("low:Q", scale=alt.Scale(domain=domain, nice=False, zero=False)))
+            layer.encoding.x["scale"]["domain"] = domain
     return layers

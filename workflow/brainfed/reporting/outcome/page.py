@@ -106,12 +106,21 @@ def _picture(outline: OutcomeOutline, result: ExperimentResult) -> Picture | Non
         file = Path(folder) / f"{CHART}.svg"
         save_chart(chart, file, finding)
         subject = result.experiment.title
-        return read_pictures({CHART: str(file)}, {CHART: _caption(outline)}, subject)[CHART]
+        return read_pictures(
+            {CHART: str(file)},
+            {CHART: _caption(outline, bars=any(row.found.known and not row.found.few for row in rows))},
+            subject,
+        )[CHART]
 
 
-def _caption(outline: OutcomeOutline) -> str:
+def _caption(outline: OutcomeOutline, *, bars: bool) -> str:
     each = "a small circle, which a tooltip names," if len(outline.sites) > len(SHAPES) else "a small mark"
+    dot = (
+        "Filled dot and bar: all sites together, with the 95 % interval of the table"
+        if bars
+        else "Filled dot: all sites"
+    )
     return (
-        f"Balanced accuracy of every method, of all sites together and at each site. Filled dot and bar: all sites "
-        f"together, with the 95 % interval of the table. Below it {each} for each site. Dotted line: guessing."
+        f"Balanced accuracy of every method, of all sites together and at each site. {dot}. Below it {each} for each site "
+        "that has a balanced accuracy. Dotted line: guessing."
     )

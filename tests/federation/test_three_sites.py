@@ -78,6 +78,8 @@ def test_private_steps_are_accounted_for_at_the_site(study):
 def test_the_coordinator_learns_counts_and_measures_of_folds_and_no_score_of_a_person(study):
     outcome = json.loads((study.root / "coordinator" / "federation" / "outcome.json").read_text())
     assert sorted(outcome["scores"]) == sorted(SITES)
+    page = (study.root / "coordinator" / "federation" / "outcome.html").read_text(encoding="utf-8")
+    assert "Can three institutions predict" in page and "rounds and sums of all sites" in page
     for site, rows in outcome["scores"].items():
         assert {row["variant"] for row in rows} == set(METHODS)
         for row in rows:

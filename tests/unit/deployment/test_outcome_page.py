@@ -1,5 +1,11 @@
 """The coordinator's page: what of the config and of the state is on it."""
 
+import json
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
 from brainfed.deployment.outcome_page import outcome_outline, write_outcome_page
 from study_outcome import SITES, VARIANTS, sent, write_study
 
@@ -21,3 +27,32 @@ def test_the_outline_has_the_sites_variants_and_reference_of_the_config(tmp_path
     assert [variant.place for variant in experiment.variants] == ["local", "federated", "federated"]
     assert (experiment.reference, experiment.folds, experiment.repeats) == ("ridge-local", 5, 2)
     assert outline.study.masked and outline.study.secret_noise
+
+
+def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, capsys):
+    """Flower is left out: the study's run is a function that writes what the sites sent."""
+    pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+    from brainfed.deployment import coordinate as module
+
+    monkeypatch.chdir(tmp_path)
+    place = write_study(tmp_path, folds=2, repeats=1)
+    rows, _ = sent(tmp_path, folds=2, repeats=1)
+    federation = tmp_path / "federation"
+    (federation / "keys").mkdir(parents=True)
+    for name in ("certificate.pem", *(f"keys/{site}.pub" for site in SITES)):
+        (federation / name).write_text("")
+    (federation / "outcome.html").write_text("of an earlier end")
+
+    def ends(*_):
+        assert not (federation / "outcome.html").exists()
+        (federation / "outcome.json").write_text(json.dumps({"steps": 7, "scores": rows}))
+
+    run = SimpleNamespace(process=SimpleNamespace(poll=None))
+    for name, stub in {
+        "start_superlink": lambda *_: None, "register": lambda *_: None, "start_run": lambda *_: run,
+        "together": lambda: nullcontext([]), "_follow": ends,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(module, name, stub)
+    module.coordinate(place.config)
+    assert "Can three institutions predict" in (federation / "outcome.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().err.splitlines()[-1] == f"the page to read: {federation / 'outcome.html'}"

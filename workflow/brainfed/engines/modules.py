@@ -22,7 +22,7 @@ from brainfed.federation.clients import Arrays
 from brainfed.federation.message import GRADIENT_NORM, Message
 from brainfed.federation.schedule import FederationSettings
 from brainfed.models.classifier import class_probabilities
-from brainfed.models.seeded import seeded
+from brainfed.runtime.seeded import seeded
 from brainfed.runtime.streams import Streams
 
 MODEL, OPTIMISER = "model/", "optimiser/"

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import dropout, relu
 from torch_geometric.nn import GINConv, global_add_pool
 
-from brainfed.models.seeded import seeded
+from brainfed.runtime.seeded import seeded
 from brainfed.runtime.streams import Streams
 
 SHARED = "convs."

@@ -4,7 +4,7 @@ from brainfed.inpainting.inputs import InpaintingInputs
 from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.models.discriminator import Discriminator
 from brainfed.models.generator import Generator
-from brainfed.models.seeded import seeded
+from brainfed.runtime.seeded import seeded
 
 MIN_HIDDEN = 0.01
 """Smallest initial share of the count head: at 0 its logit would be infinite."""

@@ -42,9 +42,9 @@ from brainfed.models.fedsage_generator import (
     GeneratorShape,
     MissingNeighbourGenerator,
 )
-from brainfed.models.seeded import seeded
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.jobs.run import Run
+from brainfed.runtime.seeded import seeded
 
 HistoryRow = tuple[int, int, str, float]
 

@@ -121,6 +121,6 @@ def _caption(outline: OutcomeOutline, *, bars: bool) -> str:
         else "Filled dot: all sites"
     )
     return (
-        f"Balanced accuracy of every method, of all sites together and at each site. {dot}. Below it {each} for each site "
-        "that has a balanced accuracy. Dotted line: guessing."
+        f"Balanced accuracy of every method, of all sites together and at each site. {dot}. Below it {each} for each "
+        "site that has a balanced accuracy. Dotted line: guessing."
     )

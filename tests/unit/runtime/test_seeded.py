@@ -2,7 +2,7 @@
 
 import torch
 
-from brainfed.models.seeded import seeded
+from brainfed.runtime.seeded import seeded
 
 
 def test_torch_draws_as_after_its_own_seeding_and_goes_on_as_if_nothing_was():

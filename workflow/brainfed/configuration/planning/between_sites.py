@@ -30,6 +30,7 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
             f"models: expected none between sites that are apart, found {', '.join(project.models)}; their "
             "distances need the subjects of all sites. Remove the key."
         )
+    regimes: dict[str, Experiment] = {}
     for experiment in (each for each in experiments if each.default):
         where = f"experiments.{experiment.group}"
         _require(where, f"{where}.split", vars(experiment.split), SPLIT)
@@ -39,6 +40,13 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
             )
         for variant in experiment.variants:
             _check_variant(where, variant)
+            first = regimes.setdefault(variant.name, experiment)
+            if first.regime.name != experiment.regime.name:
+                raise UserError(
+                    f"{where}.variants: expected {variant.name!r} under one split, as a site sends its counts by "
+                    f"variant, found it under another in experiments.{first.group}; define it by a second name, or "
+                    "use one split."
+                )
 
 
 def _check_variant(where: str, variant: Variant) -> None:

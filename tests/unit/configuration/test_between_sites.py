@@ -1,0 +1,75 @@
+"""A study between sites: who takes part, and what is refused because it needs the data of several sites."""
+
+import pytest
+import yaml
+
+from brainfed.configuration.loading import load_plan, overlay
+from brainfed.runtime.errors import UserError
+
+STUDY = """
+project: study
+cohorts:
+  rest: {source: timeseries, atlas: schaefer200, regions: 200}
+split: {institutions: sites, folds: 3, repeats: 2}
+graph: {scope: local}
+experiments:
+  methods: {variants: [ridge-local, fedmlp, fedtangent], reference: ridge-local}
+study: {sites: [oslo, berlin], address: "hub.example.org:9092"}
+"""
+
+
+def plan(changes=None):
+    return load_plan(overlay(yaml.safe_load(STUDY), changes or {}))
+
+
+def methods(*variants, **more):
+    return {"experiments": {"methods": {"variants": list(variants), "reference": variants[0]}, **more}}
+
+
+def test_sites_have_the_order_of_their_names():
+    assert plan().project.study.ordered == ("berlin", "oslo")
+
+
+@pytest.mark.parametrize(
+    ("study", "sentence"),
+    [
+        ({"sites": ["oslo"]}, "expected two or more, found oslo alone"),
+        ({"sites": ["oslo", "oslo"]}, "expected every name once, found oslo twice"),
+        ({"sites": ["oslo", "../x"]}, "expected names of letters"),
+        ({"site": "madrid"}, "expected one of oslo, berlin, found madrid"),
+        ({"address": "hub.example.org"}, "expected the coordinator's name and port"),
+        ({"address": "hub.example.org:99999"}, "expected the coordinator's name and port"),
+        ({"least": 3}, "expected at most 2, the number of sites, found 3"),
+        ({"sites": [], "site": "oslo"}, "expected the names of all sites beside site: oslo"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused(study, sentence):
+    with pytest.raises(UserError, match=sentence):
+        plan({"study": study})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (methods("ridge-local", "ridge-central"), "'ridge-central' of method 'ridge', which pools subjects"),
+        (methods("ridge-local", "fedsage-plus"), "'fedsage-plus' .* runs in a simulation alone"),
+        (
+            {"split": {"institutions": "random", "count": 2}},
+            r"split\.institutions: sites between .* found random",
+        ),
+        ({"split": {"validation": "leave_one_site_out"}}, r"split\.validation: folds .* found leave_one_site_out"),
+        ({"features": {"harmonise": "combat"}}, r"harmonise: none between sites that are apart, found combat"),
+        ({**methods("ridge-local", "fedgcn"), "graph": {"scope": "global"}}, "scope: local between sites"),
+    ],
+)
+def test_what_needs_the_data_of_several_sites_is_refused(changes, sentence):
+    assert plan()
+    with pytest.raises(UserError, match=sentence):
+        plan(changes)
+
+
+def test_a_variant_under_two_splits_is_refused_as_its_counts_would_be_mixed():
+    other = {"variants": ["ridge-local", "fedmlp"], "reference": "ridge-local"}
+    assert plan(methods("ridge-local", "fedmlp", again=other))
+    with pytest.raises(UserError, match=r"experiments\.again\.variants: expected 'ridge-local' under one split"):
+        plan(methods("ridge-local", "fedmlp", again=other | {"split": {"folds": 5}}))

@@ -73,3 +73,11 @@ def test_a_variant_under_two_splits_is_refused_as_its_counts_would_be_mixed():
     assert plan(methods("ridge-local", "fedmlp", again=other))
     with pytest.raises(UserError, match=r"experiments\.again\.variants: expected 'ridge-local' under one split"):
         plan(methods("ridge-local", "fedmlp", again=other | {"split": {"folds": 5}}))
+
+
+def test_a_round_of_fewer_sites_than_a_sum_needs_is_refused():
+    few = {"few": {"method": "fedmlp", "fraction": 0.4}}
+    changes = {**methods("ridge-local", "few"), "variants": few}
+    with pytest.raises(UserError, match=r"variants\.few\.fraction to draw at least 2 of 2 sites .* which draws 1"):
+        plan(changes)
+    assert plan({**changes, "study": {"secure_sums": False}})

@@ -6,6 +6,7 @@ from typing import Any
 from brainfed.configuration.planning.experiments import Experiment, Variant
 from brainfed.configuration.project import ProjectSettings
 from brainfed.configuration.stages.resolving import with_parents
+from brainfed.federation.apart.study_settings import StudySettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 
@@ -40,6 +41,7 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
             )
         for variant in experiment.variants:
             _check_variant(where, variant)
+            _check_draws(where, variant, project.study)
             first = regimes.setdefault(variant.name, experiment)
             if first.regime.name != experiment.regime.name:
                 raise UserError(
@@ -66,6 +68,20 @@ def _check_variant(where: str, variant: Variant) -> None:
             _require(where, key, stage.values, STAGES.get(stage.kind.name, {}))
             for name, view in stage.values.get("views", {}).items():
                 _require(where, f"{key}.views.{name}", view, {**STAGES["features"], "centre": ("all",)})
+
+
+def _check_draws(where: str, variant: Variant, study: StudySettings) -> None:
+    """Refuse rounds of so few sites that their sum would be nearly each site's own numbers."""
+    inpainting = variant.stage("inpainting")
+    held = {"": variant.settings, "inpainting.": inpainting.values if inpainting is not None else {}}
+    for key, settings in held.items():
+        drawn = max(round(settings.get("fraction", 1.0) * len(study.sites)), 1)
+        if study.secure_sums and drawn < study.least:
+            raise UserError(
+                f"{where}: expected variants.{variant.name}.{key}fraction to draw at least {study.least} of "
+                f"{len(study.sites)} sites (study.least), as their numbers are added up unseen, found "
+                f"{settings['fraction']:g}, which draws {drawn}; raise it, or set study.secure_sums: false."
+            )
 
 
 def _require(where: str, key: str, found: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]) -> None:

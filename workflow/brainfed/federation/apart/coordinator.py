@@ -172,6 +172,13 @@ class Coordinator:
     def _add_up(self, sealed: Mapping[int, Packet], needs_all: bool) -> tuple[Arrays, Collection[int]]:
         if self._secure is None:
             raise UserError("expected open numbers, found numbers to be added up unseen; set `secure_sums: true`.")
+        if len(sealed) < self.least:
+            found = ", ".join(repr(self.names[code]) for code in sorted(sealed))
+            key = next(iter(sealed.values())).about["key"]
+            raise UserError(
+                f"{key}: expected numbers of at least {self.least} sites to add up unseen, found those of {found}; "
+                "start the coordinator again when the others are back, it goes on from here."
+            )
         return self._secure(sealed, bounds_of(sealed, self.names), needs_all)
 
     def _open(self, key: str, requests: Mapping[int, Packet]) -> dict[int, Packet]:

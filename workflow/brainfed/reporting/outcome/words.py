@@ -134,9 +134,14 @@ def _elsewhere(chosen: Chosen) -> Fact:
             "At other sites", "Fewer than two sites have a balanced accuracy, so nothing shows how sites differ."
         )
     low, high = min(held, key=lambda site: held[site]), max(held, key=lambda site: held[site])
+    ends = rounded(held[low], 2), rounded(held[high], 2)
+    first = (
+        f"{best.variant.title} has {ends[0]} at every site."
+        if ends[0] == ends[1]
+        else f"{best.variant.title} has {ends[0]} at {low} and {ends[1]} at {high}, its lowest and highest."
+    )
     said = [
-        f"{best.variant.title} has {rounded(held[low], 2)} at {low} and {rounded(held[high], 2)} at {high}, its lowest "
-        f"and highest. The mean of the sites is {rounded(across.mean, 2)}, with a 95 % interval over sites of "
+        f"{first} The mean of the sites is {rounded(across.mean, 2)}, with a 95 % interval over sites of "
         f"{rounded(across.low, 2)} to {rounded(across.high, 2)}."
     ]
     if len(held) < FEWEST:

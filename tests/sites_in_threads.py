@@ -8,8 +8,8 @@ import numpy as np
 from brainfed.deployment.at_home import at_home
 from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.desk import Desk
+from brainfed.deployment.flower.outward import Outward
 from brainfed.deployment.flower.secure.coordinator import SecureSums
-from brainfed.deployment.flower.secure.site import Summand
 from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import LEAVE
@@ -42,7 +42,7 @@ class Desks:
     def open(self, code):
         """A new desk of a site, as of a process that has just started."""
         desk = Desk(lambda: {"site": NAMES[code]}, lambda request: None, f"secret-{code}", PATIENCE)
-        self.desks[code], self.doors[code] = desk, Summand(desk.addends, desk.of_coordinator)
+        self.desks[code], self.doors[code] = desk, Outward(desk, 2)
 
     def ask(self, requests, timeout):
         """The replies of those that are there; packets cross as bytes."""

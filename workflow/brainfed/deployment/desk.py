@@ -6,7 +6,6 @@ needs the sum alone stay here, for `deployment.flower.secure` to mask.
 """
 
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from threading import Condition
 from typing import Any
@@ -41,8 +40,6 @@ class Desk:
         self._session, self._count = secrets.token_hex(4), 0
         self._request: Packet | None = None
         self._answers: dict[str, Packet] = {}
-        self.heard = time.monotonic()
-        """When the coordinator last asked, in seconds of the monotonic clock."""
         self.refused = ""
         """The sentence with which the coordinator refused this site, if it did."""
 
@@ -63,7 +60,6 @@ class Desk:
 
     def of_coordinator(self, question: Packet) -> Packet:
         """The next request, or that there is none yet; an answer that comes along is given to its job."""
-        self.heard = time.monotonic()
         if question.kind == INTRODUCE:
             return Packet(INTRODUCE, self._introduction())
         with self._changed:

@@ -17,8 +17,8 @@ from brainfed.deployment.doorway import Answer, serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
 from brainfed.deployment.flower.certificates import make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.outward import Outward
 from brainfed.deployment.flower.processes import Running, start_supernode, stop, together
-from brainfed.deployment.flower.secure.site import Summand
 from brainfed.deployment.introduction import introduction
 from brainfed.deployment.left_site import LeftSite
 from brainfed.deployment.places import FOLDER, StudyPlace
@@ -32,8 +32,6 @@ FAREWELL_S = 2.0
 """For the last reply to reach the coordinator before Flower ends."""
 ENDING_S = 60.0
 """For Snakemake to end its jobs."""
-SILENCE_S = 60.0
-"""Without a question of the coordinator, which has one at least every quarter of a minute."""
 AGAIN_S = 5.0
 """Between two tries to reach a coordinator that does not answer yet."""
 
@@ -62,9 +60,9 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     secret = folder.root / "secret"
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
-    outward = Summand(desk.addends, desk.of_coordinator, study.least)
+    outward = Outward(desk, study.least)
     with _open(desk, outward) as (outer, inner), together() as running:
-        connect = _Connection(running, folder, study, outer, desk)
+        connect = _Connection(running, folder, study, outer, outward)
         connect()
         environment = {DESK: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
@@ -131,17 +129,17 @@ class _Connection:
         folder: of Flower's files.
         study: names and address.
         socket: of the desk.
-        desk: hears the coordinator.
+        outward: hears the coordinator.
     """
 
     def __init__(
-        self, running: list[Running], folder: FlowerFolder, study: StudySettings, socket: Path, desk: Desk
+        self, running: list[Running], folder: FlowerFolder, study: StudySettings, socket: Path, outward: Outward
     ) -> None:
-        self._running, self._folder, self._study, self._socket, self._desk = running, folder, study, socket, desk
+        self._running, self._folder, self._study, self._socket, self._outward = running, folder, study, socket, outward
 
     def __call__(self) -> None:
         """Connect, if there is no connection; wait for a coordinator that does not answer yet."""
-        if self._running and time.monotonic() - self._desk.heard > SILENCE_S:
+        if self._running and self._outward.silent:
             print("has heard nothing of the coordinator, connects anew", file=sys.stderr)
             stop(self._running)
         while not any(each.process.poll() is None for each in self._running):
@@ -149,7 +147,7 @@ class _Connection:
             try:
                 node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
                 self._running.append(node)
-                self._desk.heard = time.monotonic()
+                self._outward.connected()
             except UserError as error:
                 print(f"waits for the coordinator at {self._study.address}: {error}", file=sys.stderr)
                 time.sleep(AGAIN_S)

@@ -3,12 +3,9 @@
 import json
 import os
 import re
-import signal
 import ssl
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
 
-from brainfed.deployment.doorway import NobodyThereError, ask_here, serve
+from awaited import until_true
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import (
@@ -33,10 +30,7 @@ from brainfed.deployment.flower.processes import (
     stop,
     together,
 )
-from brainfed.deployment.flower.records import from_records, to_records
-from brainfed.deployment.flower.roll import Connection, Roll
 from brainfed.deployment.flower.superlink.guard import SECRET_HEADER
-from brainfed.federation.apart.packet import BrokenPacketError, Packet
 from brainfed.runtime.errors import UserError
 from flower_sites import SITES, numbers, tensors
 from flower_strangers import PROTOBUF, ask_another_site, private_key, raw, routes, signed, stranger
@@ -187,7 +181,7 @@ def test_a_site_reaches_only_what_sites_need_and_a_stranger_not_even_that(study,
     assert [port.post(path, headers=signed(north)).status_code for path in others] == [404] * 4
 
 
-def test_a_site_with_an_unknown_key_is_told_so(study):
+def test_a_site_with_an_unknown_key_is_refused_with_the_reason(study):
     folder = FlowerFolder(study["root"])
     make_key_pair(folder.private_key("far"), folder.public_key("far"))
     with pytest.raises(UserError, match="the coordinator refuses far: its key is none of the study's"):
@@ -244,87 +238,3 @@ def test_private_files_are_the_users_alone(study):
     private = [folder.certificate_key, folder.control_secret, folder.private_key("north"), folder.root / "north/socket"]
     assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 4
     assert (study["root"] / "north").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_packet_survives_both_ways():
-    packet = Packet("kind", {"list": [1, None]}, tensors(), "a-1")
-    for back in (Packet.from_bytes(packet.to_bytes()), from_records(to_records(packet))):
-        assert (back.kind, back.about, back.number) == ("kind", {"list": [1, None]}, "a-1")
-        assert list(back.tensors) == list(packet.tensors)
-        assert all(np.array_equal(back.tensors[name], value) for name, value in packet.tensors.items())
-
-
-def test_bytes_that_are_no_packet_are_refused():
-    with pytest.raises(BrokenPacketError, match="found 3 bytes"):
-        Packet.from_bytes(b"abc")
-
-
-def test_a_request_that_is_sent_again_is_answered_once(tmp_path):
-    asked = []
-
-    def answer(request: Packet) -> Packet:
-        asked.append(request.number)
-        return Packet("reply", {"times": len(asked)})
-
-    ending = threading.Event()
-    site = threading.Thread(target=serve, args=(tmp_path / "room" / "socket", answer, ending))
-    site.start()
-    try:
-        replies = [ask_here(tmp_path / "room" / "socket", Packet("go", number=number), 5) for number in ("1", "1", "2")]
-    finally:
-        ending.set()
-        site.join()
-    assert asked == ["1", "2"]
-    assert [(reply.number, reply.about["times"]) for reply in replies] == [("1", 1), ("1", 1), ("2", 2)]
-    assert not (tmp_path / "room" / "socket").exists()
-
-
-def test_nobody_answers_where_no_training_process_runs(tmp_path):
-    with pytest.raises(NobodyThereError):
-        ask_here(tmp_path / "socket", Packet("go"), 0.1)
-
-
-def introduced(name: str, key: bytes, node: int = 1) -> tuple[Connection, Packet]:
-    return Connection(node, "now", key), Packet("site", {"site": name})
-
-
-def test_a_node_cannot_take_a_name_that_is_unknown_anothers_or_taken():
-    roll = Roll({0: "north", 1: "south"}, {"north": b"key-n", "south": b"key-s"})
-    roll.enter(*introduced("north", b"key-n"), connected=[1, 2])
-    assert roll.node_of(0) == 1
-    with pytest.raises(UserError, match="calls itself 'west': expected one of the study's sites, north, south"):
-        roll.enter(*introduced("west", b"key-n", 2), connected=[1, 2])
-    with pytest.raises(UserError, match="does not hold that site's key"):
-        roll.enter(*introduced("south", b"key-n", 2), connected=[1, 2])
-    with pytest.raises(UserError, match="two hospitals call themselves 'north'"):
-        roll.enter(*introduced("north", b"key-n", 2), connected=[1, 2])
-    roll.enter(*introduced("north", b"key-n", 2), connected=[2])
-    assert roll.node_of(0) == 2
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal at a parent's end is Linux's")
-def test_no_process_outlives_a_killed_parent(tmp_path):
-    program = (
-        "import os, sys, time; from pathlib import Path; from brainfed.deployment.flower.processes import start;"
-        "child = start('child', ['sleep', '60'], os.environ, Path(sys.argv[1]));"
-        "print(child.process.pid, flush=True); time.sleep(60)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(TESTS.parent / "workflow")}
-    parent = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    cmdline = Path(f"/proc/{child}/cmdline")
-    until_true(lambda: cmdline.read_bytes().startswith(b"sleep"))
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
-    parent.stdout.close()
-    until_true(lambda: not cmdline.exists() or cmdline.read_bytes() == b"")
-
-
-def until_true(condition: Any) -> None:
-    deadline = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -11,7 +11,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from federation.three_sites import COHORT, METHODS, SITES, Study, predictions_of, result
 
 TOLERANCE = 1e-6
-WORDS = {"samples", "plain", "bounds"}
+WORDS = {"samples", "plain", "bounds", "fingerprint"}
 """Of a reply: numbers of training subjects, or that there are some; names of tensors without noise; shapes and bounds
 of masked ones."""
 SUMMED = ("mlp", "tangent")

@@ -1,7 +1,7 @@
 """The record of what leaves a site, written before it leaves: in a file, a line a tensor or value; on the terminal.
 
 Numbers of which the coordinator needs the sum alone leave masked, 8 bytes each, in every try to add them up. Their
-names, shapes, types, bounds and fingerprint leave open: the line `bounds`.
+names, shapes, types and bounds leave open, with a fingerprint: the lines `bounds` and `fingerprint`.
 """
 
 import csv
@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.sealed import SEALED, SUM, is_sum, seal
+from brainfed.federation.apart.sealed import FINGERPRINT, SUM, is_sum, shapes_and_bounds
 
 COLUMNS = ("time", "job", "kind", "round", "name", "shape", "type", "bytes")
 MASKED = "masked"
@@ -47,7 +47,7 @@ class LeftSite:
         ]
         words = {name: value for name, value in about.items() if name not in ("key", "round", SUM)}
         if masked:
-            words["bounds"] = [about[SUM], seal(request, "").about[SEALED]]
+            words |= {"bounds": [about[SUM], shapes_and_bounds(request)], "fingerprint": " " * FINGERPRINT}
         rows += [(*lead, name, "", "words", len(json.dumps(value))) for name, value in words.items()]
         new = not self._path.exists()
         with self._path.open("a", newline="", encoding="utf-8") as file:

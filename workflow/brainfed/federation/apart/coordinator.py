@@ -5,6 +5,7 @@ was killed goes on; what an institution asks a second time has the same answer.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from logging import getLogger
 from typing import Any
 
@@ -74,7 +75,7 @@ class Coordinator:
             return {}
         self._require_one_key(waiting)
         try:
-            return self._together(waiting) if complete else self._without_some(waiting)
+            return self._together(waiting, late) if complete else self._without_some(waiting)
         except LostSitesError as error:
             self._wait_for(error.codes, next(iter(waiting.values())), late)
             return {}
@@ -144,11 +145,11 @@ class Coordinator:
             return session.answer(code, -1)
         return None
 
-    def _together(self, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+    def _together(self, requests: Mapping[int, Packet], late: bool) -> dict[int, Packet]:
         first = next(iter(requests.values()))
         key = first.about["key"]
         if first.kind == REPLY:
-            return self._end_round(key, requests)
+            return self._end_round(key, requests, late)
         if first.kind == OPEN:
             answers = self._open(key, requests)
         elif first.kind == LARGEST:
@@ -166,10 +167,10 @@ class Coordinator:
         first = next(iter(requests.values()))
         if not is_sum(first):
             return _added(requests, self.names)
-        sums, _ = self._add_up(requests, True)
+        sums, _ = self._add_up(requests, needs_all=True)
         return typed(sums, first.about[SUM])
 
-    def _add_up(self, sealed: Mapping[int, Packet], needs_all: bool) -> tuple[Arrays, Collection[int]]:
+    def _add_up(self, sealed: Mapping[int, Packet], *, needs_all: bool) -> tuple[Arrays, Collection[int]]:
         if self._secure is None:
             raise UserError("expected open numbers, found numbers to be added up unseen; set `secure_sums: true`.")
         if len(sealed) < self.least:
@@ -204,9 +205,10 @@ class Coordinator:
             code: self.sessions[key].answer(code, int(request.about["round"])) for code, request in requests.items()
         }
 
-    def _end_round(self, key: str, requests: Mapping[int, Packet]) -> dict[int, Packet]:
+    def _end_round(self, key: str, requests: Mapping[int, Packet], late: bool) -> dict[int, Packet]:
+        """Aggregate; until it is late, a site that is lost in a secure sum is waited for, as one without a reply."""
         session = self.sessions[key]
-        session.aggregate(requests, self.names, self._add_up)
+        session.aggregate(requests, self.names, partial(self._add_up, needs_all=session.needs_all or not late))
         self._changed.add(key)
         self.rounds += 1
         return {code: session.answer(code, -1) for code in requests}
@@ -231,7 +233,7 @@ class Coordinator:
                 f"found {len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on "
                 "from here."
             )
-        return self._end_round(first.about["key"], requests)
+        return self._end_round(first.about["key"], requests, late=True)
 
     def _wait_for(self, lost: Collection[int], first: Packet, late: bool) -> None:
         """Let the sites come back that were lost in a secure sum, until it is late."""

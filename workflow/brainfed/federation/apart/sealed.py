@@ -23,6 +23,8 @@ STEP = 8
 """Bits between two bounds: they say little of a site's largest number."""
 SMALLEST = 2.0**-64
 """Of the bounds."""
+FINGERPRINT = 64
+"""Characters of a fingerprint."""
 
 
 def is_sum(request: Packet) -> bool:
@@ -38,8 +40,13 @@ def seal(request: Packet, key: str) -> Packet:
         key: of the fingerprint, a secret of the site.
     """
     digest = hmac.new(key.encode(), arrays_digest(request.tensors).encode(), "sha256").hexdigest()
-    arrays = {name: [list(array.shape), bound(array)] for name, array in request.tensors.items()}
-    return Packet(request.kind, {**request.about, SEALED: {"arrays": arrays, "fingerprint": digest}})
+    held = {"arrays": shapes_and_bounds(request), "fingerprint": digest}
+    return Packet(request.kind, {**request.about, SEALED: held})
+
+
+def shapes_and_bounds(request: Packet) -> dict[str, tuple[list[int], float | None]]:
+    """What is seen of the arrays of a sealed request."""
+    return {name: (list(array.shape), bound(array)) for name, array in request.tensors.items()}
 
 
 def bound(array: NDArray[Any]) -> float | None:

@@ -18,8 +18,8 @@ from brainfed.federation.message import Message
 from brainfed.runtime.errors import UserError
 
 Arrays = dict[str, NDArray[Any]]
-AddUp = Callable[[Mapping[int, Packet], bool], tuple[Arrays, Collection[int]]]
-"""(sealed requests, whether all are needed) -> sums, and whose numbers are in them."""
+AddUp = Callable[[Mapping[int, Packet]], tuple[Arrays, Collection[int]]]
+"""Sealed requests -> sums, and whose numbers are in them."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Session:
         return not self.over and code in self.strategy.choose(self.number)
 
     def aggregate(self, requests: Mapping[int, Packet], names: Mapping[int, str], add_up: AddUp) -> None:
-        """End a round with these replies; institutions without one are taken as not chosen.
+        """End a round with these replies; institutions without one, or lost in the sum, are taken as not chosen.
 
         Raises:
             UserError: a reply has other tensors, shapes or types than the first one of the training, or a number that
@@ -73,7 +73,7 @@ class Session:
         replies = {}
         if sealed:
             first = sealed[min(sealed)]
-            sums, added = add_up(sealed, self.needs_all)
+            sums, added = add_up(sealed)
             lost = set(sealed) - set(added)
             replies[min(added)] = reply_of_sum(self.recipe.strategy, sums, first.about[SUM])
         for code, request in sorted(requests.items()):

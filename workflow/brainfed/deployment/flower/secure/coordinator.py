@@ -20,6 +20,7 @@ from flwr.common.secure_aggregation.crypto.symmetric_encryption import generate_
 from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_public_key
 from numpy.typing import NDArray
 
+from brainfed.deployment.flower.hub import SLOWEST
 from brainfed.deployment.flower.secure.fixed_point import MOST_SITES, decode
 from brainfed.deployment.flower.secure.masks import mask, pair_sign
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
@@ -33,8 +34,6 @@ ADDENDS: Final = "addends"
 """Kind of the request that a sum asks a site for."""
 STEP_S: Final = 30.0
 """Seconds for a site to take up and answer one of the four requests, beside the time that its bytes take."""
-SLOWEST: Final = 1e5
-"""Bytes a second of the slowest line that is waited for."""
 
 
 class Hub(Protocol):

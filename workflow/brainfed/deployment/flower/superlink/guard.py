@@ -34,7 +34,7 @@ class Guard:
     """Passes on the requests of sites and of the coordinator's own processes, and refuses all others.
 
     Whether a request is passed on is known from its first line and its headers: the body of a stranger is not read.
-    All refusals are the same 404, which tells nothing of what is behind.
+    All refusals are the same 404, which shows nothing of what is behind.
 
     Args:
         app: Flower's application.

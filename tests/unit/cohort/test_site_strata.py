@@ -67,6 +67,7 @@ def cohort(subjects, seed=0, twins=(), unlabelled=0):
     """Subjects at eight sites of different sizes and prevalences, in no order of either; `twins` are positions."""
     random = np.random.default_rng(seed)
     site = random.choice(8, subjects, p=np.arange(1, 9) / 36)
+    site[:8] = np.arange(8)  # the smallest site is named in GROUPS
     diagnosis = (random.random(subjects) < 0.3 + 0.05 * site).astype(float)
     diagnosis[subjects - unlabelled :] = np.nan
     ids = [f"s{number:03d}" for number in range(subjects)]

@@ -129,12 +129,28 @@ class Study:
             for process in started.values():
                 process.wait(30)
 
-    def start(self, name):
-        """A process of a site or of the coordinator; its output is in `log(name)`."""
+    @contextmanager
+    def beside(self, name, at):
+        """A further process of a site, in another folder."""
+        process = self.start(name, at=at)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+    def start(self, name, *, at=None, environment=None):
+        """A process of a site or of the coordinator; its output is in `log(name)`.
+
+        Args:
+            name: of the site, or `coordinator`.
+            at: name of its folder, and of its log, if it is another.
+            environment: additions.
+        """
         words = ["coordinate", "study.yaml"] if name == "coordinator" else ["join", "site.yaml", "--cores", "1"]
-        folder = self.root / name
-        own = ALONE | {"PYTHONPATH": str(folder / "workflow")}
-        with self.log(name).open("ab") as log:
+        folder = self.root / (at or name)
+        own = ALONE | {"PYTHONPATH": str(folder / "workflow")} | (environment or {})
+        with self.log(at or name).open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "brainfed", *words], cwd=folder, env=os.environ | own, stdout=log, stderr=log
             )

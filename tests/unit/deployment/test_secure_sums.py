@@ -169,7 +169,7 @@ def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site():
         return of_job(request)
 
     desks.desks[1].of_job = broken
-    with pytest.raises(SiteError, match=r"site 'site-1': expected finite numbers in .*, found NaN"):
+    with pytest.raises(SiteError, match=r"site 'site-1', round 1: expected finite numbers in .*, found NaN"):
         studied(mlp, desks)
 
 

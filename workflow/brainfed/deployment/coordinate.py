@@ -64,7 +64,7 @@ def coordinate(config: Path) -> None:
 
 
 def _follow(folder: FlowerFolder, ended: Callable[[], int | None]) -> None:
-    """Print the coordinator's log as it grows, until the study has ended."""
+    """Print the coordinator's log as it grows, until the study has ended; an error is in the outcome too."""
     log = folder.log("coordinator")
     place = log.stat().st_size if log.exists() else 0
     while True:
@@ -72,7 +72,7 @@ def _follow(folder: FlowerFolder, ended: Callable[[], int | None]) -> None:
         if log.exists():
             with log.open(encoding="utf-8", errors="replace") as file:
                 file.seek(place)
-                sys.stderr.write(file.read())
+                sys.stderr.writelines(line for line in file if " ERROR " not in line)
                 place = file.tell()
         if done:
             return

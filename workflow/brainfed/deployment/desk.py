@@ -41,7 +41,7 @@ class Desk:
         self._request: Packet | None = None
         self._answers: dict[str, Packet] = {}
         self.refused = ""
-        """The sentence with which the coordinator refused this site, if it did."""
+        """The sentence with which the coordinator refused this site, or that it was stopped."""
 
     def of_job(self, request: Packet) -> Packet:
         """The answer to a job's request, however long it takes; a newer request of another job takes its place."""
@@ -87,6 +87,12 @@ class Desk:
             if request is None or not is_sum(request) or request.about["request"] != asked.about["request"]:
                 return Packet(ABSENT, {"sentence": "the site has another request now"})
             return Packet(request.kind, {}, request.tensors)
+
+    def close(self) -> None:
+        """Refuse all requests from now on: this site is being stopped."""
+        with self._changed:
+            self.refused = self.refused or "this site was stopped; run `brainfed join` again, the job goes on"
+            self._changed.notify_all()
 
     def _named(self) -> str:
         return "" if self._request is None else str(self._request.about["request"])

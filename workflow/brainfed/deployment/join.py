@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,12 +55,12 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     folder = FlowerFolder(FOLDER.resolve())
     _require_keys(folder, study.site)
     layout = place.layout
-    run = _Snakemake(config, cores, gpus)
-    run(["site"], {}, lambda: None)
-    files = joint_files(layout, place.cohort)
     secret = folder.root / "secret"
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
+    run = _Snakemake(config, cores, gpus, desk.close)
+    run(["site"], {}, lambda: None)
+    files = joint_files(layout, place.cohort)
     outward = Outward(desk, study.least)
     with _open(desk, outward) as (outer, inner), together() as running:
         connect = _Connection(running, folder, study, outer, outward)
@@ -80,9 +81,11 @@ class _Snakemake:
         config: the site's.
         cores: of a run.
         gpus: of a run.
+        release: called before jobs are interrupted: one that waits for the coordinator goes on to its end.
     """
 
-    def __init__(self, config: Path, cores: str, gpus: int) -> None:
+    def __init__(self, config: Path, cores: str, gpus: int, release: Callable[[], None]) -> None:
+        self._release = release
         self._options = ["--configfile", str(config), "--cores", cores]
         # Options that a command line gives replace all resources of the profile.
         self._options += ["--resources", f"gpu={gpus}"] if gpus else []
@@ -99,17 +102,27 @@ class _Snakemake:
             UserError: Snakemake fails.
         """
         command = [sys.executable, "-m", "snakemake", *files, *self._options]
-        process = subprocess.Popen(command, env={**os.environ, **environment})
+        # A group of its own: Ctrl-C and SIGTERM reach us alone, and we end Snakemake and its jobs together.
+        process = subprocess.Popen(command, env={**os.environ, **environment}, process_group=0)
         try:
             while (code := self._ended(process)) is None:
                 watch()
         except BaseException:
-            # Snakemake ends its jobs, which keep their last round.
-            process.terminate()
-            process.wait(ENDING_S)
+            self._release()
+            self._end(process)
             raise
         if code:
             raise UserError(f"Snakemake ended with code {code}; mend the cause above and run `brainfed join` again.")
+
+    @staticmethod
+    def _end(process: "subprocess.Popen[bytes]") -> None:
+        """Interrupt Snakemake and its jobs, which keep their last round; kill those that do not end."""
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     @staticmethod
     def _ended(process: "subprocess.Popen[bytes]") -> int | None:

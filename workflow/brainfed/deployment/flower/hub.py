@@ -162,7 +162,8 @@ class Hub:
             if each is None:
                 continue
             if message.has_error():
-                _logger.warning("node %d: %s", each.connection.node, message.error.reason)
+                name = "a site that has not said its name" if each.code is None else f"site {self.sites[each.code]}"
+                _logger.warning("%s did not get a message, which is sent again: %s", name, message.error.reason)
                 came.append((each, None))
             else:
                 came.append((each, from_records(message.content)))

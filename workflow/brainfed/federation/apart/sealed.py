@@ -77,21 +77,30 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
     first = requests[lead].about[SEALED]["arrays"]
     for code in (lead, *others):
         own = requests[code].about[SEALED]["arrays"]
-        if {name: shape for name, (shape, _) in own.items()} != {name: shape for name, (shape, _) in first.items()}:
+        where = f"site {names[code]!r}{_round_of(requests[code])}"
+        expected, found = ({name: tuple(shape) for name, (shape, _) in held.items()} for held in (first, own))
+        if expected != found:
             raise SiteError(
                 code,
-                f"site {names[code]!r}: expected {_listed(first)} as at site {names[lead]!r}, found {_listed(own)}; "
+                f"{where}: expected {_beyond(expected, found)} as at site {names[lead]!r}, found "
+                f"{_beyond(found, expected)}; "
                 "compare the site's atlas, version and settings with those of the study.",
             )
-        for name, (_, found) in own.items():
-            if found is None:
+        for name, (_, least) in own.items():
+            if least is None:
                 raise SiteError(
                     code,
-                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
+                    f"{where}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
                     "site's features and lower learning_rate. The state before this step is kept.",
                 )
     return {name: max(requests[code].about[SEALED]["arrays"][name][1] for code in requests) for name in first}
 
 
-def _listed(arrays: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} of shape {tuple(shape)}" for name, (shape, _) in arrays.items()) or "no arrays"
+def _round_of(request: Packet) -> str:
+    return f", round {request.about['round'] + 1}" if "round" in request.about else ""
+
+
+def _beyond(arrays: Mapping[str, tuple[int, ...]], others: Mapping[str, tuple[int, ...]]) -> str:
+    """Those that the others lack, or have in another shape."""
+    apart = [f"{name} of shape {shape}" for name, shape in arrays.items() if others.get(name) != shape]
+    return ", ".join(apart) or "nothing more"

@@ -2,13 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from logging import getLogger
 from typing import Protocol
 
+from brainfed.deployment.desk import started_of
 from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
-from brainfed.federation.apart.exchange import LEAVE, NEXT, REFUSED, WORKING
+from brainfed.federation.apart.exchange import HELD, LEAVE, NEXT, REFUSED, WORKING
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
@@ -41,6 +42,8 @@ class Conversation:
         coordinator: answers.
         wait: seconds that the first of several requests waits for the last.
         kept: the coordinator's state, from which a killed one goes on; None: nothing is kept.
+        compare: called with the codes of sites that were started, before their requests are answered. It gives those
+            that would compute the same, and raises `UserError` for one that would not; the others are asked again.
         clock: seconds.
     """
 
@@ -50,6 +53,7 @@ class Conversation:
         coordinator: Coordinator,
         wait: float,
         kept: KeptState | None,
+        compare: Callable[[Sequence[int]], Collection[int]] = lambda codes: codes,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hub, self._coordinator, self._wait, self._clock = hub, coordinator, wait, clock
@@ -60,6 +64,7 @@ class Conversation:
         self._called = clock()
         self.left = {} if kept is None else kept.load(coordinator)
         """Sites that have left, with their last words."""
+        self._compare, self._compared = compare, dict[int, str]()
         self._leaving: dict[int, Packet] = {}
         self._farewells: Counter[int] = Counter()
         self._saved = self._progress()
@@ -89,7 +94,8 @@ class Conversation:
             self._called = self._clock()
         else:
             here = [code for code in here if code not in self._requests]
-        questions = {code: Packet(NEXT) for code in here} | self._answers
+        held = {code: request.about["request"] for code, request in self._requests.items()}
+        questions = {code: Packet(NEXT, {HELD: held[code]} if code in held else {}) for code in here} | self._answers
         replies = self._hub.ask(questions, min(REPLY_S, max(self._wait, 1.0))) if questions else {}
         self._say_farewell(replies)
         for code, reply in replies.items():
@@ -98,8 +104,19 @@ class Conversation:
                 raise UserError(f"site {self._coordinator.names[code]!r}: {reply.about['sentence']}")
             if reply.kind != WORKING and code not in self.left:
                 self._requests[code] = reply
+        self._compare_new()
         if self._since is None and self._requests:
             self._since = self._clock()
+
+    def _compare_new(self) -> None:
+        """Compare the sites whose `brainfed join` was started since they were last compared."""
+        started = {code: started_of(request) for code, request in self._requests.items()}
+        new = {code: start for code, start in started.items() if self._compared.get(code) != start}
+        if not new:
+            return
+        same = self._compare(sorted(new))
+        self._compared |= {code: start for code, start in new.items() if code in same}
+        self._requests = {code: request for code, request in self._requests.items() if code not in new or code in same}
 
     def _say_farewell(self, heard: Collection[int]) -> None:
         """Sites that have been answered their leave are gone: they may end before they say that they heard it."""
@@ -123,7 +140,10 @@ class Conversation:
             if request.kind == LEAVE:
                 self._leaving[code] = request
                 self._coordinator.leave(code)
-        self._since = self._clock() if self._requests else None
+        if not self._requests:
+            self._since = None
+        elif self._progress() != self._saved:
+            self._since = self._clock()
         logger.info("%d steps; waiting for %s", self._coordinator.rounds, self._waited_for())
         if self._progress() != self._saved:
             self._save()

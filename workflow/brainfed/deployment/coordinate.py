@@ -28,6 +28,7 @@ def coordinate(config: Path) -> None:
     study, folder = place.plan.project.study, FlowerFolder(FOLDER.resolve())
     if study.site:
         raise UserError(f"{config}: expected the study's own file, found the config of site {study.site!r}.")
+    folder.make()
     if not folder.certificate.exists():
         make_certificate(folder.certificate, folder.certificate_key, [place.host])
         print(f"made {folder.certificate}: send it to every site", file=sys.stderr)
@@ -50,11 +51,11 @@ def coordinate(config: Path) -> None:
     with together() as running:
         running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port))
         register(folder, study.ordered)
-        run = start_run(folder)
-        running.append(run)
-        _follow(folder, run.process.poll)
+        running.append(start_run(folder))
+        _follow(folder, lambda: any(each.process.poll() is not None for each in running))
         if not outcome.exists():
-            raise UserError(f"{run.name} ended without a result:\n{run.tail()}")
+            ended = next(each for each in running if each.process.poll() is not None)
+            raise UserError(f"{ended.name} ended without a result:\n{ended.tail()}")
     found = json.loads(outcome.read_text(encoding="utf-8"))
     if "error" in found:
         raise UserError(found["error"])
@@ -63,12 +64,12 @@ def coordinate(config: Path) -> None:
     print(f"the page to read: {folder.root / PAGE}", file=sys.stderr)
 
 
-def _follow(folder: FlowerFolder, ended: Callable[[], int | None]) -> None:
+def _follow(folder: FlowerFolder, ended: Callable[[], bool]) -> None:
     """Print the coordinator's log as it grows, until the study has ended; an error is in the outcome too."""
     log = folder.log("coordinator")
     place = log.stat().st_size if log.exists() else 0
     while True:
-        done = ended() is not None or (folder.root / OUTCOME).exists()
+        done = ended() or (folder.root / OUTCOME).exists()
         if log.exists():
             with log.open(encoding="utf-8", errors="replace") as file:
                 file.seek(place)

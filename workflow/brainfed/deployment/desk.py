@@ -10,12 +10,17 @@ from collections.abc import Callable, Mapping
 from threading import Condition
 from typing import Any
 
-from brainfed.federation.apart.exchange import ABSENT, ANSWER, INTRODUCE, LEAVE, REFUSED, WORKING
+from brainfed.federation.apart.exchange import ABSENT, ANSWER, HELD, INTRODUCE, LEAVE, REFUSED, WORKING
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import is_sum, seal
 
 PATIENCE = 10.0
 """Seconds that the coordinator's question waits here for a request."""
+
+
+def started_of(request: Packet) -> str:
+    """Which start of its site's desk a request is from."""
+    return str(request.about["request"]).partition("-")[0]
 
 
 class Desk:
@@ -63,6 +68,8 @@ class Desk:
         if question.kind == INTRODUCE:
             return Packet(INTRODUCE, self._introduction())
         with self._changed:
+            if HELD in question.about and question.about[HELD] == self._named():
+                return Packet(WORKING)
             if question.kind == REFUSED and "to" not in question.about:
                 self.refused = str(question.about["sentence"])
                 self._changed.notify_all()

@@ -1,6 +1,7 @@
 """`brainfed join CONFIG`: a site trains with the others. Its scans stay; what leaves is listed before it leaves."""
 
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.doorway import Answer, serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
-from brainfed.deployment.flower.certificates import make_key_pair
+from brainfed.deployment.flower.certificates import make_key_pair, write_private
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.outward import Outward
 from brainfed.deployment.flower.processes import Running, start_supernode, stop, together
@@ -53,16 +54,17 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     if not study.site:
         raise UserError(f"{config}: expected `study.site`, the name of this site, found none; set it.")
     folder = FlowerFolder(FOLDER.resolve())
+    folder.make()
     _require_keys(folder, study.site)
     layout = place.layout
     secret = folder.root / "secret"
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
     run = _Snakemake(config, cores, gpus, desk.close)
-    run(["site"], {}, lambda: None)
-    files = joint_files(layout, place.cohort)
     outward = Outward(desk, study.least)
     with _open(desk, outward) as (outer, inner), together() as running:
+        run(["site"], {}, lambda: None)
+        files = joint_files(layout, place.cohort)
         connect = _Connection(running, folder, study, outer, outward)
         connect()
         environment = {DESK: str(inner), SECRET: str(secret)}
@@ -171,8 +173,12 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
         make_key_pair(folder.private_key(site), folder.public_key(site))
     secret = folder.root / "secret"
     if not secret.exists():
-        with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
+        write_private(secret, secrets.token_hex(32).encode())
+    if not re.fullmatch(r"[0-9a-f]{64}", secret.read_text().strip()):
+        raise UserError(
+            f"{secret}: expected the 64 hexadecimal digits that keep this site's noise secret, found others; restore "
+            "the file, or remove it and begin a new study."
+        )
     if not folder.certificate.exists():
         raise UserError(
             f"{folder.certificate}: expected the coordinator's certificate, found no file; send "

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.errors import UserError
 
 STATE = "coordinator"
+GREETING_S = 10.0
+"""For a site to introduce itself."""
 SKEW_S = 60.0
 """Difference of clocks that is refused: Flower drops messages that seem to come from the past or the future."""
 
@@ -54,21 +56,26 @@ def _run(hub: Hub, place: StudyPlace, folder: Path) -> tuple[dict[int, Packet], 
     study = place.plan.project.study
     names = dict(enumerate(study.ordered))
     coordinator = Coordinator(names, study.least, SecureSums(hub, study.least))
-    conversation = Conversation(hub, coordinator, study.wait, KeptState(folder / STATE, study_digest(place.plan)))
+    expected = introduction(place.plan, time.time())
+    kept = KeptState(folder / STATE, study_digest(place.plan))
+
+    def compare(codes: Sequence[int]) -> Collection[int]:
+        return _introduced(hub, {code: names[code] for code in codes}, expected, GREETING_S)
+
+    conversation = Conversation(hub, coordinator, study.wait, kept, compare)
     here = {code: name for code, name in names.items() if code not in conversation.left}
-    _greet(hub, here, introduction(place.plan, time.time()), study.wait)
+    _greet(hub, here, expected, study.wait)
     return conversation.run(), coordinator.rounds
 
 
 def _greet(hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any], wait: float) -> None:
     """Compare every site with the study, as soon as it comes."""
-    met: dict[int, Packet] = {}
+    met = set[int]()
     end = time.monotonic() + wait
     while len(met) < len(names):
-        absent = {code: Packet(INTRODUCE) for code in names if code not in met}
-        found = hub.ask(absent, min(10.0, max(end - time.monotonic(), 1.0)))
-        for code, reply in found.items():
-            _check(hub, code, names[code], reply, expected)
+        absent = {code: name for code, name in names.items() if code not in met}
+        found = _introduced(hub, absent, expected, min(GREETING_S, max(end - time.monotonic(), 1.0)))
+        for code in found:
             logger.info("site %s is there", names[code])
         met |= found
         if len(met) < len(names) and time.monotonic() > end:
@@ -77,6 +84,14 @@ def _greet(hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any], wait
                 f"expected all sites within {wait:g} s, found none of {away}; ask them to run `brainfed join`, and "
                 "start again."
             )
+
+
+def _introduced(hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any], seconds: float) -> set[int]:
+    """The sites that answered in time; all of them would compute what the study does."""
+    found = hub.ask({code: Packet(INTRODUCE) for code in names}, seconds)
+    for code, reply in found.items():
+        _check(hub, code, names[code], reply, expected)
+    return set(found)
 
 
 def _check(hub: Hub, code: int, name: str, reply: Packet, expected: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import datetime
 import ipaddress
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -107,8 +108,12 @@ def _alternatives(hosts: Sequence[str]) -> list[x509.GeneralName]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that its owner alone can read."""
+    """Write a file that its owner alone can read; it is whole, or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    # Made for its owner alone by `mkstemp`.
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
         file.write(content)
-    path.chmod(0o600)
+        file.flush()
+        os.fsync(handle)
+    os.replace(temporary, path)

@@ -57,6 +57,11 @@ class FlowerFolder:
         """Its private key; at the coordinator alone."""
         return self.root / "certificate-key.pem"
 
+    def make(self) -> None:
+        """Make the folder for its owner alone: it has keys, and what sites sent."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.root.chmod(0o700)
+
     @property
     def control_secret(self) -> Path:
         """What the coordinator's own processes show to its SuperLink; at the coordinator alone, anew at every start."""

@@ -108,20 +108,26 @@ def stop(running: Sequence[Running]) -> None:
 
 @contextmanager
 def together() -> Iterator[list[Running]]:
-    """A list for processes that are stopped at the end, also at an exception, Ctrl-C or SIGTERM (main thread alone)."""
+    """A list for processes that are stopped at the end, also at an exception, Ctrl-C, SIGTERM or a lost terminal.
+
+    In the main thread alone.
+    """
     running: list[Running] = []
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, end)
+    # Under nohup a lost terminal changes nothing.
+    ending = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, end) for each in ending}
     try:
         yield running
     finally:
         try:
             stop(running)
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
 
 
 def start_superlink(
@@ -139,6 +145,15 @@ def start_superlink(
     Raises:
         UserError: it did not start.
     """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UserError(
+                f"port {port}: expected it to be free for the sites, found that it is not ({error.strerror}); stop the "
+                "other program, such as an earlier coordinator, or change `study.address`."
+            ) from error
     write_private(folder.control_secret, secrets.token_hex(32).encode())
     command = [
         *(sys.executable, "-m", "brainfed.deployment.flower.superlink.server", "--host", host, "--port", str(port)),

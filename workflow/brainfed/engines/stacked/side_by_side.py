@@ -15,11 +15,13 @@ def stacks_of_folds(
 ) -> list[tuple[int, ...]]:
     """Evenly sized groups of folds; the weights, gradients, moments and own features of a group fit into `STACK_BYTES`.
 
-    In addition the server keeps one model, and FedProx another one.
+    In addition the server keeps one model, and FedProx another one. Sites that are apart leave their own features out:
+    their numbers of subjects differ, and their groups must not. Each trains one of the institutions that are counted.
     """
     trainers = 1 if pooled else len(inputs.institutions)
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    numbers = (4 * trainers + 2) * parameters + 2 * _designs_of_a_fold(module, inputs) * inputs.features[0].size
+    own = 0 if inputs.link.apart else 2 * _designs_of_a_fold(module, inputs) * inputs.features[0].size
+    numbers = (4 * trainers + 2) * parameters + own
     fit = max(1, STACK_BYTES // (numbers * dtype.itemsize))
     stacks = np.array_split(np.arange(inputs.folds), -(-inputs.folds // fit))
     return [tuple(folds.tolist()) for folds in stacks]

@@ -9,8 +9,15 @@ from functools import partial
 from logging import getLogger
 from typing import Any
 
-import numpy as np
-
+from brainfed.federation.apart.agreement import (
+    STATED,
+    added,
+    require_like_sums,
+    require_nobody_gone,
+    require_one_key,
+    require_state,
+    require_stated,
+)
 from brainfed.federation.apart.exchange import ANSWER, LARGEST, LEAVE, OPEN, REPLY, TOTAL
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import Recipe
@@ -21,8 +28,6 @@ from brainfed.federation.apart.sums import typed
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.errors import UserError
 
-STATED = ("strategy", "settings", "tensors", "rounds")
-"""What all institutions must state alike when they open a training."""
 SecureSums = Callable[[Mapping[int, Packet], Mapping[str, float], bool], tuple[Arrays, Collection[int]]]
 """(sealed requests, bound of each name, whether all are needed) -> sums, and whose numbers are in them.
 
@@ -68,25 +73,27 @@ class Coordinator:
         found = {code: self._again(code, request) for code, request in requests.items()}
         answered = {code: packet for code, packet in found.items() if packet is not None}
         waiting = {code: request for code, request in requests.items() if code not in answered}
-        if answered or not waiting:
+        if not waiting or (answered and not late):
             return answered
-        complete = len(waiting) == len(self.names) - len(self._gone)
+        require_nobody_gone(waiting, self._gone, self.names)
+        complete = len(waiting) == len(self.names)
         if not complete and not late:
-            return {}
-        self._require_one_key(waiting)
+            return answered
+        require_one_key(waiting, self.names)
+        require_like_sums(waiting, self.names)
         try:
-            return self._together(waiting, late) if complete else self._without_some(waiting)
+            return answered | (self._together(waiting, late) if complete else self._without_some(waiting))
         except LostSitesError as error:
             self._wait_for(error.codes, next(iter(waiting.values())), late)
-            return {}
+            return answered
 
     def leave(self, code: int) -> None:
-        """A site has done all that it does with others; nobody waits for it any more."""
+        """A site has done all that it does with others: no new step may come."""
         self._gone.add(code)
 
     def missing(self, requests: Mapping[int, Packet]) -> list[str]:
         """Names of the institutions without a request."""
-        return [name for code, name in self.names.items() if code not in requests and code not in self._gone]
+        return [name for code, name in self.names.items() if code not in requests]
 
     def changed(self) -> dict[str, tuple[dict[str, Any], Arrays]]:
         """Key -> JSON values and arrays of the trainings and sums that have changed since the last call."""
@@ -130,7 +137,8 @@ class Coordinator:
                 raise SiteError(
                     code,
                     f"site {self.names[code]!r}: expected the numbers that it gave before to {key}, found others; its "
-                    "data or settings have changed since the study began: restore them, or begin a new study.",
+                    "data, settings or number of cores have changed since the study began: restore them, or begin "
+                    "anew.",
                 )
             return Packet(ANSWER, {}, self.totals[key])
         if request.kind == LARGEST and key in self.numbers:
@@ -138,8 +146,13 @@ class Coordinator:
         if request.kind not in (OPEN, REPLY) or key not in self.sessions:
             return None
         session = self.sessions[key]
-        self._require_member(session, code)
+        if code not in session.institutions:
+            raise UserError(
+                f"site {self.names[code]!r}: expected it from the start of the training; it began without it."
+            )
         if request.kind == OPEN:
+            require_stated(code, request, session.stated, self.names[code], "the study")
+            require_state(code, request, session, self.names[code])
             return session.answer(code, int(request.about["round"]))
         if session.over or int(request.about["round"]) < session.number:
             return session.answer(code, -1)
@@ -166,7 +179,7 @@ class Coordinator:
     def _total(self, requests: Mapping[int, Packet]) -> Arrays:
         first = next(iter(requests.values()))
         if not is_sum(first):
-            return _added(requests, self.names)
+            return added(requests, self.names)
         sums, _ = self._add_up(requests, needs_all=True)
         return typed(sums, first.about[SUM])
 
@@ -186,13 +199,7 @@ class Coordinator:
         lead, *others = sorted(requests)
         stated = {name: requests[lead].about[name] for name in STATED}
         for code in others:
-            for name in STATED:
-                if requests[code].about[name] != stated[name]:
-                    raise SiteError(
-                        code,
-                        f"site {self.names[code]!r}: expected the same {name} as site {self.names[lead]!r}, found "
-                        f"another for {key}; run the same study with the same version of brainfed at all sites.",
-                    )
+            require_stated(code, requests[code], stated, self.names[code], f"site {self.names[lead]!r}")
         tensors = requests[lead].tensors
         if arrays_digest(tensors) != stated["tensors"]:
             raise SiteError(
@@ -244,39 +251,3 @@ class Coordinator:
                 "coordinator again when they are back, it goes on from here."
             )
         logger.warning("%s: %s went away while numbers were added up, tries again", first.about["key"], names)
-
-    def _require_one_key(self, requests: Mapping[int, Packet]) -> None:
-        asked = {code: (request.kind, request.about["key"]) for code, request in requests.items()}
-        if len(set(asked.values())) > 1:
-            stated = "; ".join(f"{self.names[code]!r} at {key} ({kind})" for code, (kind, key) in sorted(asked.items()))
-            raise UserError(
-                f"expected all sites at the same step, found {stated}; the sites' settings or versions differ, or one "
-                "has results of an earlier study: begin anew there in an empty `results`."
-            )
-
-    def _require_member(self, session: Session, code: int) -> None:
-        if code not in session.institutions:
-            raise UserError(
-                f"site {self.names[code]!r}: expected it from the start of the training; it began without it."
-            )
-
-
-def _added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
-    """Sums by name, in the order of the institutions."""
-    found: Arrays = {}
-    for code, request in sorted(requests.items()):
-        for name, array in request.tensors.items():
-            if not np.isfinite(array).all():
-                raise SiteError(
-                    code,
-                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
-                    "site's features.",
-                )
-            if name in found and found[name].shape != array.shape:
-                raise SiteError(
-                    code,
-                    f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
-                    f"{array.shape}; compare the site's atlas and settings with those of the study.",
-                )
-            found[name] = found[name] + array if name in found else np.array(array)
-    return found

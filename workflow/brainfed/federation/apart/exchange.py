@@ -17,6 +17,9 @@ TENSOR, PUBLISHED = "tensor/", "published/"
 INTRODUCE, NEXT, WORKING, ABSENT = "introduce", "next", "working", "absent"
 """Kinds between the coordinator and a site's desk: who are you; what is your next request; none yet; nobody there."""
 
+HELD = "held"
+"""Of `next`: the name of the request that the coordinator has; it need not cross again."""
+
 
 class Exchange(Protocol):
     """Carries requests of one institution."""

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from brainfed.federation.apart.exchange import ANSWER, PUBLISHED, TENSOR
-from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import WITHOUT_SOME, Recipe, made_by
 from brainfed.federation.apart.sealed import SUM, is_sum
 from brainfed.federation.apart.site_error import SiteError
@@ -46,6 +46,21 @@ class Session:
         """Make the strategy."""
         self.strategy = made_by(self.recipe, self.institutions)
         self.replied = {code: self.replied.get(code, -1) for code in self.institutions}
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What all institutions state alike when they open the training."""
+        return {
+            "strategy": self.recipe.strategy,
+            "settings": dict(self.recipe.settings),
+            "tensors": arrays_digest(self.recipe.tensors),
+            "rounds": self.rounds,
+        }
+
+    @property
+    def publishes(self) -> bool:
+        """Whether the strategy publishes a result at its end, for which no institution needs a state."""
+        return hasattr(self.strategy, "published")
 
     @property
     def needs_all(self) -> bool:

@@ -1,0 +1,113 @@
+"""What the coordinator requires of the sites' requests: one step, one study, a state of their own, like arrays."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.sealed import SUM
+from brainfed.federation.apart.session import Arrays, Session
+from brainfed.federation.apart.site_error import SiteError
+from brainfed.runtime.errors import UserError
+
+STATED = ("strategy", "settings", "tensors", "rounds")
+"""What all institutions must state alike when they open a training."""
+
+
+def require_nobody_gone(requests: Mapping[int, Packet], gone: Collection[int], names: Mapping[int, str]) -> None:
+    """All sites have the same joint jobs: one that has left before a new step has results of another study.
+
+    Raises:
+        UserError: a site has left.
+    """
+    if gone:
+        left = ", ".join(repr(names[code]) for code in sorted(gone))
+        raise UserError(
+            f"{next(iter(requests.values())).about['key']}: expected {left} in this step too, found that it has left; "
+            "it had results of an earlier study. Move `results` away there and `federation/coordinator` here; begin "
+            "anew."
+        )
+
+
+def require_one_key(requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
+    """Sites ask one thing at a time, all the same.
+
+    Raises:
+        UserError: sites are at different steps.
+    """
+    asked = {code: (request.kind, request.about["key"]) for code, request in requests.items()}
+    if len(set(asked.values())) > 1:
+        stated = "; ".join(f"{names[code]!r} at {key} ({kind})" for code, (kind, key) in sorted(asked.items()))
+        raise UserError(
+            f"expected all sites at the same step, found {stated}; the sites' settings or versions differ, or one "
+            "has results of an earlier study: begin anew there in an empty `results`."
+        )
+
+
+def require_stated(code: int, request: Packet, stated: Mapping[str, Any], name: str, by: str) -> None:
+    """A training is the same at a site as `by` another, or by the study that it began with.
+
+    Raises:
+        SiteError: a site opens another training under the same key.
+    """
+    for what in STATED:
+        if request.about[what] != stated[what]:
+            raise SiteError(
+                code,
+                f"site {name!r}: expected the same {what} as {by}, found another for {request.about['key']}; run the "
+                "same study with the same version of brainfed at all sites.",
+            )
+
+
+def require_state(code: int, request: Packet, session: Session, name: str) -> None:
+    """A site that has trained goes on from its own state: what stays at home is in no message.
+
+    Raises:
+        SiteError: it begins at a round that it has trained, whose answer has long come.
+    """
+    if int(request.about["round"]) < session.replied[code] and not (session.over and session.publishes):
+        raise SiteError(
+            code,
+            f"site {name!r}: expected its state after round {session.replied[code] + 1} of {request.about['key']}, "
+            f"found that it begins at round {request.about['round'] + 1}; restore its `results` as they were, or begin "
+            "a new study.",
+        )
+
+
+def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
+    """Numbers that are added up unseen have the same names and types at all sites; none is open beside them.
+
+    Raises:
+        SiteError: a site has others than the first one.
+    """
+    lead = min(requests)
+    for code, request in requests.items():
+        if request.about.get(SUM) != requests[lead].about.get(SUM):
+            raise SiteError(
+                code,
+                f"site {names[code]!r}: expected numbers to add up for {request.about['key']} as those of site "
+                f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; run the same study with the "
+                "same version of brainfed at all sites.",
+            )
+
+
+def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
+    """Sums by name, in the order of the institutions."""
+    found: Arrays = {}
+    for code, request in sorted(requests.items()):
+        for name, array in request.tensors.items():
+            if not np.isfinite(array).all():
+                raise SiteError(
+                    code,
+                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
+                    "site's features.",
+                )
+            if name in found and found[name].shape != array.shape:
+                raise SiteError(
+                    code,
+                    f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
+                    f"{array.shape}; compare the site's atlas and settings with those of the study.",
+                )
+            found[name] = found[name] + array if name in found else np.array(array)
+    return found

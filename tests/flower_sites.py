@@ -20,7 +20,7 @@ from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.errors import UserError
 
 SITES = ("north", "south", "east")
-BOUND = 4.0
+LARGEST, BOUND = 4.0, 256.0
 
 
 def tensors() -> dict[str, Any]:
@@ -35,7 +35,7 @@ def tensors() -> dict[str, Any]:
 
 def numbers(site: str) -> np.ndarray:
     """What a site adds to a secure sum."""
-    return np.random.default_rng(SITES.index(site)).uniform(-BOUND, BOUND, (50, 3))
+    return np.random.default_rng(SITES.index(site)).uniform(-LARGEST, LARGEST, (50, 3))
 
 
 def train(site: str, socket_path: str) -> None:

@@ -128,7 +128,7 @@ def test_a_stopped_site_is_missing_and_is_found_again_after_its_restart(study):
 def test_a_secure_sum_is_the_sum_and_no_upload_shows_a_site(study):
     total = np.load(study["root"] / "sum.npy")
     np.testing.assert_allclose(total, sum(numbers(site) for site in SITES), atol=1e-12)
-    steps = {site: np.rint(numbers(site).ravel() * 2.0**48).astype(np.int64).view(np.uint64) for site in SITES}
+    steps = {site: np.rint(numbers(site).ravel() * 2.0**42).astype(np.int64).view(np.uint64) for site in SITES}
     for site in SITES:
         upload = np.load(study["root"] / site / "upload.npy")
         assert not np.any(upload == steps[site])

@@ -27,6 +27,15 @@ def test_only_the_federation_writes_into_the_ledger():
     assert {file.parent for file in writers} == {LIBRARY / "federation"}
 
 
+def test_only_sharing_asks_a_link_for_a_sum():
+    """`add_up` checks what is sent. Inside `federation`, strategies add up replies that the wire has checked."""
+    rooms = {file: file.read_text(encoding="utf-8") for file in LIBRARY.rglob("*.py")}
+    outside = {file for file in rooms if LIBRARY / "federation" not in file.parents}
+    assert {file for file in outside if re.search(r"\.total\(", rooms[file])} == set()
+    askers = {file.name for file in rooms if re.search(r"\blink\.total\b", rooms[file])}
+    assert askers == {"sharing.py"}
+
+
 def test_the_runtime_names_no_rule():
     rules = "\n".join(file.read_text() for file in (LIBRARY.parent / "rules").glob("*.smk"))
     names = re.findall(r"^rule (\w+):", rules, re.MULTILINE)

@@ -75,3 +75,20 @@ def test_a_shard_of_the_same_atlas_is_read_with_its_runs(tmp_path):
     assert [one.runs for one in read_patients([path], about())] == [(), ()]
     with pytest.raises(UserError, match="expected region series of atlas 'four', found 'three'"):
         list(read_patients([path], about(atlas="four")))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "values", "found"),
+    [
+        ({}, VALUES, "names of the regions in the file's metadata, found none; let the workflow"),
+        ({"regions": NAMES[:2]}, VALUES[:, :2], "3 regions of .* in their order, found 2 regions; extract"),
+        ({"regions": [*NAMES, "rear"]}, VALUES, "3 regions of .* in their order, found 4 regions; extract"),
+        ({"regions": NAMES}, VALUES[:, :2], "time points x 3 regions, .*, found 9 x 2; extract"),
+        ({"regions": NAMES}, VALUES[0], "time points x 3 regions, .*, found 3; extract"),
+    ],
+)
+def test_a_shard_without_the_models_regions_is_refused(tmp_path, metadata, values, found):
+    path = tmp_path / "shard-00.safetensors"
+    write_arrays(path, {"a": values}, {"atlas": "three"} | metadata)
+    with pytest.raises(UserError, match=f"shard-00.safetensors.*: expected .*{found}"):
+        list(read_patients([path], about()))

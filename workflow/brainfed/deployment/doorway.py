@@ -4,8 +4,12 @@ import os
 import socket
 import struct
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from logging import getLogger
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
@@ -22,6 +26,8 @@ _LENGTH: Final = struct.Struct("<Q")
 _STEP_S: Final = 0.2
 """How often the training process looks whether it is to stop, and the relay whether there is a training process."""
 
+_logger = getLogger(__name__)
+
 
 class NobodyThereError(Exception):
     """No training process listens, or it ended before it answered."""
@@ -33,20 +39,30 @@ def serve_each(socket_path: Path, answer: Answer, stop: Event) -> None:
     Arguments and errors as of `serve`; nothing is answered twice.
     """
     for connection in _connections(socket_path, stop):
-        Thread(target=_answer_once, args=(connection, answer), daemon=True).start()
+        Thread(target=_answer_once, args=(connection, partial(_answered, answer)), daemon=True).start()
 
 
-def _answer_once(connection: socket.socket, answer: Answer) -> None:
-    with connection, suppress(NobodyThereError, OSError):
-        _send(connection, _answered(answer, Packet.from_bytes(_receive(connection))).to_bytes())
+def _answer_once(connection: socket.socket, answered: Callable[[Packet], bytes]) -> None:
+    """Only a client that went away is passed over; all else has a reply."""
+    with connection:
+        try:
+            request = Packet.from_bytes(_receive(connection))
+        except (NobodyThereError, OSError):
+            return
+        except Exception as error:
+            reply = _refusal(error, Packet("")).to_bytes()
+        else:
+            reply = answered(request)
+        with suppress(OSError):
+            _send(connection, reply)
 
 
 def serve(socket_path: Path, answer: Answer, stop: Event) -> None:
     """Answer one packet at a time until `stop` is set.
 
     A request that is sent again has its number; the last reply is kept and given again, so that nothing is computed
-    or counted twice. A `UserError` of `answer` becomes a packet of kind `refused` with its sentence; any other
-    exception ends the loop, for it is a mistake in the program.
+    or counted twice. An exception of `answer` becomes a packet of kind `refused`: of a `UserError` with its sentence,
+    of another one with no word of it, for it may hold data; the log has its type and the lines of the program.
 
     Args:
         socket_path: of the socket, which only this user can open; its folder is made with the same right.
@@ -56,13 +72,16 @@ def serve(socket_path: Path, answer: Answer, stop: Event) -> None:
     Raises:
         UserError: the path is too long for a socket, or another training process listens there.
     """
-    last: Packet | None = None
+    number, last = "", b""
+
+    def once(request: Packet) -> bytes:
+        nonlocal number, last
+        if not request.number or request.number != number:
+            number, last = request.number, _answered(answer, request)
+        return last
+
     for connection in _connections(socket_path, stop):
-        with connection, suppress(NobodyThereError, OSError):
-            request = Packet.from_bytes(_receive(connection))
-            if last is None or not request.number or request.number != last.number:
-                last = _answered(answer, request)
-            _send(connection, last.to_bytes())
+        _answer_once(connection, once)
 
 
 def _connections(path: Path, stop: Event) -> Iterator[socket.socket]:
@@ -107,12 +126,39 @@ def ask_here(socket_path: Path, request: Packet, patience_s: float) -> Packet:
             ) from error
 
 
-def _answered(answer: Answer, request: Packet) -> Packet:
+def _answered(answer: Answer, request: Packet) -> bytes:
     try:
-        reply = answer(request)
-    except UserError as error:
-        reply = Packet(REFUSED, {"sentence": str(error)})
-    return Packet(reply.kind, reply.about, reply.tensors, request.number)
+        return replace(answer(request), number=request.number).to_bytes()
+    except Exception as error:
+        return _refusal(error, request).to_bytes()
+
+
+def _refusal(error: Exception, request: Packet) -> Packet:
+    if isinstance(error, UserError):
+        sentence = str(error)
+    else:
+        _log(error, request.kind)
+        sentence = _without_its_words(error, request.kind)
+    return Packet(REFUSED, {"sentence": sentence}, number=request.number)
+
+
+def _log(error: Exception, kind: str) -> None:
+    """The type of an error and its place in the program; its words may hold data of a subject."""
+    lines = "".join(traceback.format_tb(error.__traceback__))
+    _logger.error("a request of kind %r ended in %s at\n%s", kind, type(error).__name__, lines)
+
+
+def _without_its_words(error: Exception, kind: str) -> str:
+    if isinstance(error, OSError):
+        return (
+            f"a request of kind {kind!r}: expected to read and write the files of this site, found: "
+            f"{error.strerror or type(error).__name__}; make room on the disk of `federation` or mend its rights, and "
+            "start again: the job goes on from here."
+        )
+    return (
+        f"expected a reply, found a mistake in the program at a request of kind {kind!r} ({type(error).__name__}); the "
+        "site's terminal shows its place: send that to the developers."
+    )
 
 
 @contextmanager

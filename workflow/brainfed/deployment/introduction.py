@@ -1,6 +1,7 @@
 """What the coordinator compares before it begins: versions, and everything that decides a result."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
@@ -16,8 +17,41 @@ COMPUTING = ("numpy", "scipy", "scikit-learn", "torch")
 """Packages whose version must be the same at all sites."""
 CODE = ("*.py", "*.smk", "Snakefile")
 """Files that decide a result."""
-COHORT = ("atlas", "target", "classes", "extraction", "min_timepoints", "constant_regions")
-"""Settings of a cohort that decide what a number means; paths and codes of a table are a site's own."""
+A_SITES_OWN = frozenset(
+    {
+        "phenotype",
+        "rows",
+        "columns",
+        "codes",
+        "missing",
+        "series",
+        "header",
+        "confounds",
+        "tr",
+        "parcellation",
+        "labels",
+        "bids.derivatives",
+        "bids.resolution",
+        "bids.reconstruction",
+        "bids.task",
+        "bids.sessions",
+        "bids.run_numbers",
+        "bids.export",
+        "freesurfer.tables",
+        "freesurfer.subjects_dir",
+        "freesurfer.id",
+        "freesurfer.subject",
+        "freesurfer.rows",
+        "tudataset.folder",
+        "tudataset.names",
+        "fetch",
+        "shards",
+    }
+)
+"""Settings of a cohort that say where a site's files lie, how they are written and named, or how they are stored.
+
+All other settings decide who takes part and what a number means. A new setting is one of these unless it is added here.
+"""
 
 
 def introduction(plan: Plan, clock: float) -> dict[str, Any]:
@@ -42,20 +76,19 @@ def study_digest(plan: Plan) -> str:
 
 
 def settings_of(plan: Plan) -> dict[str, Any]:
-    """Dotted key -> value, of all settings that sites must share."""
+    """Dotted key -> value as JSON has it, of all settings that sites must share."""
     project = plan.project
     shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol}
     shared |= {"study.noise": project.study.noise, "study.secure_sums": project.study.secure_sums}
     for name, cohort in project.cohorts.items():
-        values = asdict(cohort)
-        shared[f"cohorts.{name}"] = {key: values[key] for key in COHORT}
+        shared[f"cohorts.{name}"] = {key: value for key, value in _flat(asdict(cohort)) if not _a_sites_own(key)}
     for experiment in (each for each in plan.experiments.values() if each.default):
         shared[f"experiments.{experiment.group}.split"] = asdict(experiment.split)
         for variant in experiment.variants:
             own = {"method": variant.method.name, **variant.settings}
             stages = {kind: values for kind, values in variant.stage_settings().items() if values}
             shared[f"variants.{variant.name}"] = own | stages
-    return dict(_flat(shared))
+    return dict(_flat(json.loads(canonical_json(shared))))
 
 
 def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
@@ -81,8 +114,14 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
         if own != other:
             raise UserError(
                 f"site {name!r}: expected {key}: {own}, as in the study, found {other}; let its config extend the "
-                "study's file, and set paths and codes of its own table alone."
+                "study's file, and set paths, names and codes of its own files alone."
             )
+
+
+def _a_sites_own(key: str) -> bool:
+    """Whether a dotted key of a cohort, or a group of keys that it is in, is a site's own."""
+    parts = key.split(".")
+    return any(".".join(parts[:length]) in A_SITES_OWN for length in range(1, len(parts) + 1))
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -90,7 +129,7 @@ def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any
         if isinstance(value, Mapping) and value:
             yield from _flat(value, f"{above}{key}.")
         else:
-            yield f"{above}{key}", list(value) if isinstance(value, tuple) else value
+            yield f"{above}{key}", value
 
 
 def _code() -> str:

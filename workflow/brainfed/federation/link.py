@@ -1,7 +1,7 @@
 """How a training reaches the institutions that are not in its process: none in a simulation, all others at a real site.
 
-A training calls `server` for its strategy and `total` wherever it adds up numbers of several institutions, and runs
-unchanged in both. `federation.apart` holds the links of real sites.
+A training calls `server` for its strategy, and `federation.sharing.add_up`, which calls `total`, wherever it adds up
+numbers of several institutions. It runs unchanged in both. `federation.apart` holds the links of real sites.
 """
 
 from collections.abc import Mapping

@@ -1,19 +1,41 @@
-"""Crossings outside rounds: to a server and back, a pool, a loan of subjects, means of groups, help with a fit.
+"""Crossings outside rounds: to a server and back, a pool, a loan of subjects, means of groups, help with a fit, sums.
 
 Each function records its tensors in the ledger. Code that reads data of another institution calls one of them.
+`add_up` is the only way to a sum over processes: it checks what is sent, and its caller records what each institution
+sends.
 """
 
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any
 
+from numpy.typing import NDArray
+
 from brainfed.federation.ledger import ENTRY_BYTES, Direction, Ledger, Receiver
+from brainfed.federation.link import Arrays, Link
 
 Content = Mapping[str, tuple[tuple[int, ...], int]]
 """Name -> shape and bytes of one entry."""
 
 EVERY = -1
 """Code that stands for each institution: of a crossing in an artefact that all splits share, before they are known."""
+
+
+def add_up(link: Link, ledger: Ledger, subjects: int, parts: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Sums over all processes of the federation, by name; nothing leaves if one of the parts may not.
+
+    Args:
+        link: to the other processes.
+        ledger: declares the parts as they are sent; counts nothing here.
+        subjects: number of all subjects of this process.
+        parts: what this process adds; one that holds several institutions adds their sum.
+
+    Raises:
+        UndeclaredCrossing: a part is not declared, has other axes, or has an undeclared axis as long as the subjects.
+    """
+    for name, part in parts.items():
+        ledger.check(name, part.shape, part.itemsize, subjects)
+    return link.total(parts)
 
 
 def columns(*names: str) -> dict[str, tuple[tuple[int, ...], int]]:

@@ -12,6 +12,9 @@ from brainfed.samples.kept.fitted_model import FittedModel
 FORMAT = 1
 EVERYBODY = "everybody"
 """The part that was trained on all labelled subjects; the others are `fold-0`, `fold-1` ..."""
+ROLES = ("model", "reference")
+WHOSE = ("shared", "own")
+"""Second and third word of an array's name in a file; the first is the part, the last the array's own name."""
 WHITENING = "whitening"
 """Inverse square root (R, R) of the reference of tangent features."""
 
@@ -57,8 +60,8 @@ def write_model(path: str | Path, kept: KeptFile) -> None:
     arrays = {
         f"{part}/{role}/{whose}/{name}": array
         for part, held in kept.parts.items()
-        for role in ("model", "reference")
-        for whose in ("shared", "own")
+        for role in ROLES
+        for whose in WHOSE
         for name, array in getattr(getattr(held, role), whose).items()
     }
     write_arrays(path, arrays, {"format": FORMAT, **kept.about})
@@ -68,7 +71,7 @@ def read_model(path: str | Path) -> KeptFile:
     """Read a file.
 
     Raises:
-        UserError: it is no such file, or of another version of the format.
+        UserError: it is no such file, is of another version of the format, or has an array of another kind of file.
     """
     file = read_arrays(path)
     if file.metadata.get("format") != FORMAT:
@@ -78,10 +81,20 @@ def read_model(path: str | Path) -> KeptFile:
         )
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for name, array in file.arrays.items():
-        part, role, whose, own = name.split("/")
-        roles = found.setdefault(part, {"model": {"shared": {}, "own": {}}, "reference": {"shared": {}, "own": {}}})
+        part, role, whose, own = _words(path, name)
+        roles = found.setdefault(part, {role: {whose: {} for whose in WHOSE} for role in ROLES})
         roles[role][whose][own] = array
     parts = {
         part: Part(FittedModel(**roles["model"]), FittedModel(**roles["reference"])) for part, roles in found.items()
     }
     return KeptFile(file.metadata, parts)
+
+
+def _words(path: str | Path, name: str) -> list[str]:
+    words = name.split("/")
+    if len(words) != 4 or words[1] not in ROLES or words[2] not in WHOSE:
+        raise UserError(
+            f"{path}: expected arrays called part/{'|'.join(ROLES)}/{'|'.join(WHOSE)}/name, found {name!r}; let "
+            "`snakemake models` write the file anew."
+        )
+    return words

@@ -75,25 +75,38 @@ def _of_text(file: str | Path, about: Mapping[str, Any]) -> Read:
 
 
 def _of_shard(file: str | Path, about: Mapping[str, Any]) -> Read:
-    """Several patients; atlas and regions must be the model's."""
+    """Several patients; atlas and regions must be the model's, and every array must have a column a region."""
     held = read_arrays(file)
     atlas, wanted = held.metadata.get("atlas"), about["series"]["atlas"]
     if atlas != wanted:
         raise UserError(
             f"{file}: expected region series of atlas {wanted!r}, found {atlas!r}; extract them with the model's."
         )
-    if list(held.metadata["regions"]) != list(about["regions"]):
-        raise _other_regions(str(file), held.metadata["regions"], about)
+    regions = held.metadata.get("regions")
+    if regions is None:
+        raise UserError(
+            f"{file}: expected the names of the regions in the file's metadata, found none; let the workflow extract "
+            "the series, or give one table of text a patient."
+        )
+    if list(regions) != list(about["regions"]):
+        raise _other_regions(str(file), regions, about)
     lengths = held.metadata.get("runs", {}) if about["series"]["by_run"] else {}
-    for subject in sorted(held.arrays):
-        yield f"{file}:{subject}", subject, held.arrays[subject], tuple(lengths.get(subject, ()))
+    for subject, series in sorted(held.arrays.items()):
+        if series.ndim != 2 or series.shape[1] != len(regions):
+            raise UserError(
+                f"{file}:{subject}: expected an array of time points x {len(regions)} regions, as the file's metadata "
+                f"name them, found {' x '.join(map(str, series.shape)) or 'a number'}; extract the series anew."
+            )
+        yield f"{file}:{subject}", subject, series, tuple(lengths.get(subject, ()))
 
 
 def _other_regions(file: str, found: Sequence[str], about: Mapping[str, Any]) -> UserError:
     regions = about["regions"]
-    place = next((at for at, (one, other) in enumerate(zip(found, regions, strict=False)) if one != other), 0)
+    place = next((at for at, (one, other) in enumerate(zip(found, regions, strict=False)) if one != other), None)
+    other = f"{len(found)} regions"
+    if place is not None:
+        other = f"{found[place]!r} as number {place + 1} in place of {regions[place]!r}"
     return UserError(
         f"{file}: expected the {len(regions)} regions of the model's atlas {about['series']['atlas']!r} in their "
-        f"order, found {found[place]!r} as number {place + 1} in place of {regions[place]!r}; extract the series with "
-        "that atlas."
+        f"order, found {other}; extract the series with that atlas."
     )

@@ -19,13 +19,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
+from brainfed.federation.sharing import add_up
 from brainfed.samples.inputs import FloatArray, IntArray, MethodInputs
 from brainfed.samples.views import View
 
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+SENT = {
+    "view-counts": ("sites-or-none",),
+    "feature-sums": ("sites-or-none", "columns"),
+    "squared-deviations": ("columns",),
+    "squared-norms": (),
+}
+"""Sums of one view as they are sent: axes by name; `sites-or-none` has an entry for subjects of no site."""
 SMALLEST = 1e-10
 """Largest deviation of a constant column, relative to its mean: below that of one float32 digit in one subject."""
 
@@ -168,18 +177,19 @@ def _fit(
     parts = [_of_rows(features, site, own) for own in _by_institution(inputs, rows & view.present)]
     sums = [site_sums(*part, sites) for part in parts]
     here = sum(sums[1:], sums[0])
-    total = link.total({"view-counts": here.count, "feature-sums": here.total})
+    ledger = Ledger(SENT, {"sites-or-none": sites + 1, "columns": features.shape[1]})
+    total = add_up(link, ledger, len(site), {"view-counts": here.count, "feature-sums": here.total})
     summed = SiteSums(total["view-counts"], total["feature-sums"])
     fitted = subjects or float(summed.count.sum())
     means = summed.means()
     deviation = np.ones(features.shape[1])
     if view.standardise:
         own = np.sum([squared_deviations(*part, means) for part in parts], axis=0)
-        squares = link.total({"squared-deviations": own})["squared-deviations"]
+        squares = add_up(link, ledger, len(site), {"squared-deviations": own})["squared-deviations"]
         deviation = np.sqrt(squares / max(float(summed.count.sum()), 1.0))
         deviation[deviation <= SMALLEST * np.abs(means).max(axis=0)] = np.inf
     norms = np.array(sum(squared_norm(*part, means, deviation, view.clip) for part in parts))
-    tau = float(link.total({"squared-norms": norms})["squared-norms"]) / fitted
+    tau = float(add_up(link, ledger, len(site), {"squared-norms": norms})["squared-norms"]) / fitted
     nothing = 0.0 if view.standardise else float(np.square(SMALLEST * means).sum(axis=1).max())
     scale = float(np.sqrt(view.weight / tau)) if tau > nothing else 0.0
     return ViewScaling(view, means, summed.known, deviation, scale), fitted

@@ -39,6 +39,6 @@ def test_a_question_of_a_secure_sum_is_heard():
     now = [0.0]
     outward = Outward(Desk(1), 2, lambda: now[0])
     now[0] = SILENCE_S
-    outward(Packet("secure-keys", {"session": "a", "code": 0, "threshold": 2}))
+    outward(Packet("secure-unmask", {"session": "a"}))
     now[0] += SILENCE_S
     assert not outward.silent

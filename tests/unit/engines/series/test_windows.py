@@ -5,7 +5,9 @@ import torch
 
 from brainfed.engines.private.poisson import Moment
 from brainfed.engines.series.windows import SeriesWindows, mean_adjacencies
+from brainfed.federation.ledger import Ledger
 from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
+from brainfed.methods.fglbc.settings import MEAN_ADJACENCY
 from series_cohort import WINDOW, series_inputs
 
 MOMENT = Moment(0, 0, 0)
@@ -50,7 +52,8 @@ def test_a_window_of_training_is_keyed_by_place_fold_and_step():
 def test_a_shared_graph_is_the_mean_over_training_subjects_of_its_pool():
     inputs = series_inputs(45, split="leave-one-site-out")
     pools = [inputs.members(0), inputs.members(1)]
-    found = mean_adjacencies(inputs, pools).reshape(2, inputs.folds, inputs.regions, inputs.regions)
+    ledger = Ledger(MEAN_ADJACENCY, {"regions": inputs.regions})
+    found = mean_adjacencies(inputs, pools, ledger).reshape(2, inputs.folds, inputs.regions, inputs.regions)
     matrices = np.stack([positive_correlations(inputs.subject(each)) for each in range(45)])
     own, training = inputs.institution == 1, inputs.training(0)
     np.testing.assert_allclose(found[1, 0], normalised(matrices[own & training].mean(axis=0)), rtol=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from apart_sites import only_graphs, only_nodes, only_series, trained_apart
-from brainfed.federation.apart.exchange import OPEN
+from brainfed.federation.apart.exchange import OPEN, TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.link import TOGETHER
 from brainfed.imaging.tangent.covariances import Covariances
@@ -186,3 +186,20 @@ def test_all_that_leaves_a_site_is_declared(name):
     sent = [each for asked in compared.asked.values() for each in asked if each.kind != OPEN]
     names = {name for each in sent for name in each.tensors}
     assert names and names <= declared
+
+
+@pytest.mark.parametrize("name", [name for name in NODES if name.startswith(("ridge", "fedtangent", "logistic"))])
+def test_the_sums_that_a_site_sends_once_have_the_size_that_its_ledger_records(name):
+    """The ledger counts one fold; a site has trained in each. Numbers of subjects are recorded once a fold."""
+    train, settings = NODES[name]
+    inputs = method_inputs(60, 30, folds=3)
+    compared = Compared.of(lambda held: train(held, settings, Run(precision="float64")), inputs, only_nodes)
+    for code, asked in compared.asked.items():
+        rows = compared.found[code].crossings
+        recorded = {row["name"]: row["bytes"] for row in rows if row["direction"] == "upload"}
+        sent = dict.fromkeys(recorded, 0)
+        for tensors in (each.tensors for each in asked if each.kind == TOTAL):
+            for key, array in tensors.items():
+                sent[key] += array.nbytes
+        once = {key for key, total in sent.items() if total and key != "training-subjects"}
+        assert once and {key: sent[key] for key in once} == {key: inputs.folds * recorded[key] for key in once}

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.private.poisson import Moment
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
+from brainfed.federation.sharing import add_up
 from brainfed.graphs.connectome.normalised import normalised, normalised_adjacency, positive_correlations
 from brainfed.samples.labelled_subjects import IntArray
 from brainfed.samples.series_inputs import SeriesInputs
@@ -68,11 +70,11 @@ class SeriesWindows:
         return (training_offset(self.inputs.streams, timepoints, self.length, *key),)
 
 
-def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], link: Link = TOGETHER) -> Float32:
+def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], ledger: Ledger, link: Link = TOGETHER) -> Float32:
     """(k F, R, R) normalised mean correlations of the training subjects of k pools in every fold, folds innermost.
 
     A pool without training subjects in a fold has the mean of all training subjects. Over a `link` to other
-    institutions, sums and numbers of subjects cross, and a pool spans all institutions.
+    institutions, sums and numbers of subjects cross as `ledger` declares them, and a pool spans all institutions.
     """
     matrices = [positive_correlations(inputs.subject(each)) for each in range(len(inputs.subjects))]
     found = []
@@ -83,6 +85,6 @@ def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], link: Link
             chosen = trained if len(trained) else everybody
             here = np.sum([matrices[each] for each in chosen], axis=0)
             sums = {"adjacency-sum": here.astype(np.float64), "training-subjects": np.array(len(chosen))}
-            total = link.total(sums)
+            total = add_up(link, ledger, len(inputs.subjects), sums)
             found.append(normalised(total["adjacency-sum"].astype(here.dtype) / int(total["training-subjects"])))
     return np.stack(found)

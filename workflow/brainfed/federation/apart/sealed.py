@@ -7,7 +7,8 @@ with steps of a bound. The fingerprint of the numbers has a key of the site, as 
 import hmac
 from collections.abc import Mapping
 from math import ceil, frexp, isfinite, ldexp
-from typing import Any
+from sys import float_info
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +51,23 @@ def shapes_and_bounds(request: Packet) -> dict[str, tuple[list[int], float | Non
 
 
 def bound(array: NDArray[Any]) -> float | None:
-    """The smallest power of 256 above all magnitudes, or `SMALLEST`; None: a number is not finite."""
+    """The smallest power of 256 above all magnitudes, or `SMALLEST`.
+
+    None: a number is not finite, or no float64 that is a power of 256 lies above it.
+    """
     largest = float(np.max(np.abs(array.astype(np.float64)), initial=0.0))
     if not isfinite(largest):
         return None
-    _, exponent = frexp(largest)
-    return max(ldexp(1.0, STEP * ceil(exponent / STEP)), SMALLEST)
+    power = STEP * ceil(frexp(largest)[1] / STEP)
+    return max(ldexp(1.0, power), SMALLEST) if power < float_info.max_exp else None
+
+
+def is_bound(number: object) -> TypeGuard[float]:
+    """Whether `bound` can give a number: bounds of other sites say no more than bounds of this one."""
+    if not isinstance(number, float) or not isfinite(number) or number < SMALLEST:
+        return False
+    mantissa, exponent = frexp(number)
+    return mantissa == 0.5 and (exponent - 1) % STEP == 0
 
 
 def fingerprint(request: Packet) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from brainfed.federation.ledger import Ledger
 from brainfed.federation.link import TOGETHER, Link
-from brainfed.federation.sharing import EVERY, record_downloads, record_help, record_uploads
+from brainfed.federation.sharing import EVERY, add_up, record_downloads, record_help, record_uploads
 from brainfed.imaging.tangent.symmetric import from_triangles, spectral
 
 logger = logging.getLogger(__name__)
@@ -28,6 +28,8 @@ CROSSES = {
     "summed-subjects": (),
     "tangent-reference": ("regions", "other-regions"),
 }
+SENT = {"log-covariance-sum": ("region-pairs",), "summed-subjects": ()}
+"""Sums as they are sent: a symmetric matrix is its upper triangle."""
 MATRIX_BYTES, COUNT_BYTES = 8, 4
 
 
@@ -58,9 +60,21 @@ def log_sum(logarithms: Triangles) -> LogSum:
     return LogSum(logarithms.sum(axis=0, dtype=np.float64), len(logarithms))
 
 
-def total_of(found: LogSum, link: Link) -> LogSum:
-    """The sum over the subjects of all institutions that `link` reaches."""
-    total = link.total({"log-covariance-sum": found.total, "summed-subjects": np.array(found.subjects)})
+def total_of(found: LogSum, link: Link, regions: int, subjects: int) -> LogSum:
+    """The sum over the subjects of all institutions that `link` reaches.
+
+    Args:
+        found: the sum of this process.
+        link: to the others.
+        regions: R.
+        subjects: number of all subjects of this process.
+
+    Raises:
+        UndeclaredCrossing: the sum is no triangle of R regions.
+    """
+    ledger = Ledger(SENT, {"region-pairs": regions * (regions + 1) // 2}, "features")
+    parts = {"log-covariance-sum": found.total, "summed-subjects": np.array(found.subjects)}
+    total = add_up(link, ledger, subjects, parts)
     return LogSum(total["log-covariance-sum"], int(total["summed-subjects"]))
 
 
@@ -108,9 +122,11 @@ def whitening_of_fold(
     else:
         helped = {code: size for code, size in sizes.items() if code not in fitted}
         record_help(ledger, fitted, helped, _sum_content(ledger))
-    together = (total_of(_total(sums), link) if reference == "training" else _total(sums)).whitening
-    own = sums if reference == "institution" else {}
-    return {name: own[name].whitening if name in own else together for name in names.tolist()}
+    together = _total(sums)
+    if reference == "training":
+        together = total_of(together, link, ledger.axes["regions"], len(where))
+    common, own = together.whitening, sums if reference == "institution" else {}
+    return {name: own[name].whitening if name in own else common for name in names.tolist()}
 
 
 def record_sums(ledger: Ledger, senders: Mapping[int, int], receivers: Mapping[int, int]) -> None:

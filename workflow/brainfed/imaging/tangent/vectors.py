@@ -22,7 +22,8 @@ Float64 = NDArray[np.float64]
 
 def tangent_of_all(found: Covariances, threads: int = 1, link: Link = TOGETHER) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at the reference of all subjects, also of those that `link` reaches."""
-    return tangent_at(found, total_of(log_sum(found.logarithm), link).whitening, threads)
+    total = total_of(log_sum(found.logarithm), link, len(found.regions), len(found.subjects))
+    return tangent_at(found, total.whitening, threads)
 
 
 def tangent_at(found: Covariances, whitening: Float64, threads: int = 1) -> Float32:

@@ -9,8 +9,11 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.sharing import add_up
 from brainfed.inpainting.fedni.institution import Institution
 from brainfed.inpainting.fedni.masking import draw_mask
+from brainfed.inpainting.fedni.shared_tensors import SIZE_TENSORS
 from brainfed.inpainting.inputs import InpaintingInputs, IntArray
 from brainfed.inpainting.settings import InpaintingSettings
 
@@ -21,7 +24,8 @@ MASKS = 32
 
 def foreign_subjects(inputs: InpaintingInputs, institution: int) -> int:
     """Number of training subjects of the other institutions."""
-    everybody = inputs.link.total({"training-subjects": inputs.fitted.sum()})["training-subjects"]
+    ledger, own = Ledger(SIZE_TENSORS, stage="inpainting"), {"training-subjects": inputs.fitted.sum()}
+    everybody = add_up(inputs.link, ledger, len(inputs.subjects), own)["training-subjects"]
     return int(everybody) - len(inputs.members(institution))
 
 

@@ -26,7 +26,13 @@ from brainfed.methods.fglbc.fglbc import METHOD as FGLBC
 from brainfed.methods.fglbc.fglbc import FGLBCSettings
 from brainfed.methods.fglbc.gnn_central import METHOD as GNN_CENTRAL
 from brainfed.methods.fglbc.gnn_local import METHOD as GNN_LOCAL
-from brainfed.methods.fglbc.settings import RegionGNNSettings, SoloRegionGNNSettings, SoloSTGCNSettings, STGCNSettings
+from brainfed.methods.fglbc.settings import (
+    MEAN_ADJACENCY,
+    RegionGNNSettings,
+    SoloRegionGNNSettings,
+    SoloSTGCNSettings,
+    STGCNSettings,
+)
 from brainfed.methods.fglbc.stgcn_central import METHOD as STGCN_CENTRAL
 from brainfed.methods.fglbc.stgcn_local import METHOD as STGCN_LOCAL
 from brainfed.methods.method import Method
@@ -120,7 +126,8 @@ class SeriesTraining:
                 pools = [np.arange(len(self.inputs.subjects))]
             else:
                 means += self.inputs.folds * np.arange(len(members))[:, None]
-            adjacencies = mean_adjacencies(self.inputs, pools, self.inputs.link)
+            ledger = Ledger(MEAN_ADJACENCY, self.axes)
+            adjacencies = mean_adjacencies(self.inputs, pools, ledger, self.inputs.link)
             windows = SeriesWindows(self.inputs, members, self.settings.window, means, adjacencies)
         return PrivateCohort.of(self.inputs, members, windows.arguments, windows.windows_of)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from brainfed.engines.stacked.stacks import Member, members
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import record_downloads, record_help, record_uploads
+from brainfed.federation.sharing import add_up, record_downloads, record_help, record_uploads
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
 
@@ -70,13 +70,14 @@ def designs(
     if standardise == "none":
         sums = [rows[code][masks[code]].double().sum(dim=0) for code in seen]
         own_sums["feature-sum"] = torch.stack(sums).sum(dim=0).cpu().numpy()
-    total = inputs.link.total(own_sums)
+    total = add_up(inputs.link, ledger, len(inputs.subjects), own_sums)
     count, mean = int(total["training-subjects"]), torch.zeros(features.shape[1])
     if standardise == "none":
         mean = torch.from_numpy(total["feature-sum"] / count)
         rows = [own - mean.to(own) for own in rows]
-    squares = np.array(sum(float(rows[code][masks[code]].double().square().sum()) for code in seen))
-    norm = (float(inputs.link.total({"squared-norm": squares})["squared-norm"]) / count) ** 0.5 or 1.0
+    own_squares = np.array(sum(float(rows[code][masks[code]].double().square().sum()) for code in seen))
+    squares = add_up(inputs.link, ledger, len(inputs.subjects), {"squared-norm": own_squares})["squared-norm"]
+    norm = (float(squares) / count) ** 0.5 or 1.0
     means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in found]
     parts = zip(found, masks, rows, units, means, strict=True)
     return tuple(

@@ -6,8 +6,9 @@ smallest sum fits the final model.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from brainfed.federation.link import Arrays
 from brainfed.federation.loop import federate
 from brainfed.federation.pace import Pace
 from brainfed.federation.privacy.weight_noise import WeightNoise
-from brainfed.federation.sharing import record_downloads, record_uploads
+from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.federation.strategies.penalty_path import PenaltyPath
 from brainfed.federation.strategies.quasi_newton import Objective, QuasiNewton
 from brainfed.federation.wire import Wire
@@ -70,12 +71,17 @@ class Fitting:
         """Institutions with training subjects."""
         return tuple(code for code, design in enumerate(self.designs) if design.training.any())
 
+    def add_up(self, parts: Mapping[str, NDArray[Any]]) -> Arrays:
+        """Sums over all institutions."""
+        return add_up(self.inputs.link, self.ledger, len(self.inputs.subjects), parts)
+
     def objective(self, members: Sequence[Member], tolerance: float, prefix: str) -> Objective:
         """Of the models that the members fit; every institution sends its numbers of subjects in their sums."""
         own = {code: self.sizes[code] for code in self.taking}
-        record_uploads(self.ledger, own, {f"{prefix}count": ((members[0].kept.shape[1],), 8)})
+        name = f"{prefix}count"
+        record_uploads(self.ledger, own, {name: ((members[0].kept.shape[1],), 8)})
         here = torch.stack([member.kept.double().sum(dim=0) for member in members]).sum(dim=0)
-        total = self.inputs.link.total({"count": here.cpu().numpy()})["count"]
+        total = self.add_up({name: here.cpu().numpy()})[name]
         counts = torch.from_numpy(np.array(total)).to(here)
         rows, rounds = members[0].rows, self.settings.max_rounds
         return Objective(counts, rows.shape[1], CURVATURE, tolerance, rounds, rows.dtype, prefix)
@@ -210,7 +216,7 @@ def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]
     here |= {"training-subjects": np.array(len(labels), dtype=np.float64)}
     content = {name: (part.shape, 8) for name, part in here.items() if name != "training-subjects"}
     record_uploads(fitting.ledger, {code: fitting.sizes[code] for code in fitting.taking}, content)
-    return haufe_patterns(fitting.inputs.link.total(here))
+    return haufe_patterns(fitting.add_up(here))
 
 
 @torch.no_grad()

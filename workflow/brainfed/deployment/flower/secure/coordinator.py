@@ -99,7 +99,7 @@ def secure_sum(
     Args:
         hub: with a `site.Summand` at every site.
         requests: site code -> request for its addends; all of one step.
-        bounds: name of a reply's tensor -> largest magnitude of its values.
+        bounds: name of a reply's tensor -> largest `sealed.bound` of the sites.
         timeout: seconds for each of the four.
         fewest: sites of the sum; more than half of those asked are needed in any case, also to take the masks off.
 
@@ -123,12 +123,15 @@ def secure_sum(
         return replies
 
     needed = max(threshold, fewest)
-    keys = ask({code: Packet(KEYS, {"code": code, "threshold": threshold}) for code in requests}, needed)
+    begin = {"threshold": threshold, "bounds": dict(bounds)}
+    keys = ask({code: _bound_to(request, {**begin, "code": code}) for code, request in requests.items()}, needed)
     public = {str(code): reply.about["keys"] for code, reply in keys.items()}
     shares = ask({code: Packet(SHARES, {"keys": public}) for code in keys}, needed)
-    masked = ask({code: _inner(code, requests[code], bounds, shares) for code in shares}, needed)
+    masked = ask({code: Packet(MASKED, {"shares": _shares_for(code, shares)}) for code in shares}, needed)
     alive, gone = list(masked), [code for code in shares if code not in masked]
-    answers = ask({code: Packet(UNMASK, {"alive": alive, "gone": gone}) for code in alive}, threshold)
+    names = {str(code): name for code, name in hub.sites.items()}
+    unmask = Packet(UNMASK, {"alive": alive, "gone": gone, "names": names})
+    answers = ask(dict.fromkeys(alive, unmask), threshold)
 
     shapes = {code: reply.about["shapes"] for code, reply in masked.items()}
     first = masked[alive[0]].about
@@ -155,10 +158,13 @@ def _of(session: str, packet: Packet) -> Packet:
     return Packet(packet.kind, {**packet.about, "session": session}, packet.tensors)
 
 
-def _inner(code: int, request: Packet, bounds: Mapping[str, float], shares: Mapping[int, Packet]) -> Packet:
-    mine = {str(other): reply.about["shares"][str(code)] for other, reply in shares.items() if other != code}
-    about = {"kind": request.kind, "about": dict(request.about), "bounds": dict(bounds), "shares": mine}
-    return Packet(MASKED, about, request.tensors)
+def _bound_to(request: Packet, begin: Mapping[str, Any]) -> Packet:
+    """A sum begins: with its request, which it keeps to."""
+    return Packet(KEYS, {**begin, "kind": request.kind, "about": dict(request.about)})
+
+
+def _shares_for(code: int, shares: Mapping[int, Packet]) -> dict[str, str]:
+    return {str(other): reply.about["shares"][str(code)] for other, reply in shares.items() if other != code}
 
 
 def _combined(answers: Mapping[int, Packet], which: str, code: int, needed: int) -> bytes:

@@ -5,6 +5,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from brainfed.federation.apart.sealed import bound as bound_of
+from brainfed.federation.apart.sealed import is_bound
 from brainfed.runtime.errors import UserError
 
 BITS: Final = 50
@@ -17,17 +19,23 @@ def encode(values: NDArray[Any], bound: float, name: str) -> NDArray[np.uint64]:
 
     Args:
         values: (...), real numbers.
-        bound: the largest magnitude that they can have.
-        name: of the tensor, for the error.
+        bound: of these values and those of all other sites.
+        name: of the tensor, for the error, which names no value.
 
     Raises:
-        UserError: a value is not finite or beyond the bound.
+        UserError: a value is not finite; or the bound is none of `sealed.bound`, or below that of the values.
     """
     real = np.asarray(values, dtype=np.float64)
-    if real.size and not np.all(np.abs(real) <= bound):
-        found = float(np.max(np.abs(real)))
+    own = bound_of(real)
+    if own is None:
         raise UserError(
-            f"{name}: expected values of at most {bound:g} for a secure sum, found {found:g}; raise the bound"
+            f"{name}: expected finite numbers for a secure sum, found NaN or infinite ones; look at the site's "
+            "features and lower learning_rate."
+        )
+    if not is_bound(bound) or bound < own:
+        raise UserError(
+            f"{name}: expected a bound for a secure sum that is a power of 256 and not below this site's, found "
+            "another; run the same version of brainfed at the coordinator and at all sites."
         )
     return np.rint(real * (2.0**BITS / bound)).astype(np.int64).view(np.uint64)
 

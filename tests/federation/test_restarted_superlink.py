@@ -51,4 +51,4 @@ def test_private_files_and_their_folder_are_the_owners_alone(tmp_path):
     assert folder.control_secret.read_bytes() == b"second"
     assert folder.control_secret.stat().st_mode & 0o777 == 0o600
     assert folder.root.stat().st_mode & 0o777 == 0o700
-    assert list(folder.root.iterdir()) == [folder.control_secret]
+    assert sorted(folder.root.iterdir()) == [folder.control_secret, folder.root / "keys"]

@@ -61,6 +61,7 @@ class FlowerFolder:
         """Make the folder for its owner alone: it has keys, and what sites sent."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root.chmod(0o700)
+        (self.root / "keys").mkdir(exist_ok=True)
 
     @property
     def control_secret(self) -> Path:

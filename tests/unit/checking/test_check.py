@@ -128,6 +128,35 @@ def test_a_split_with_one_test_set_is_drawn_as_the_workflow_will(tmp_path):
     assert "7 institutions x 2 parts, one that trains and one that is tested, need at least 14" in found.sentence
 
 
+STUDY = {"sites": ["oslo", "berlin"], "address": "hub.example.org:9092"}
+BETWEEN_SITES = {
+    "project": "study",
+    "cohorts": {"rest": {"source": "timeseries", "regions": 200}},
+    "split": {"institutions": "sites", "folds": 2, "repeats": 1},
+    "experiments": {"methods": {"variants": ["ridge-local", "fedtangent"], "reference": "ridge-local"}},
+    "study": STUDY,
+}
+
+
+def test_the_coordinator_s_config_needs_no_paths(tmp_path):
+    config = tmp_path / "study.yaml"
+    config.write_text(yaml.safe_dump(BETWEEN_SITES))
+    (found,) = check_project(config)
+    assert (found.severity, found.place) == ("notes", "cohort rest: files")
+    assert "paths and files of the cohort are the sites' own" in found.sentence
+    listed = check_project(edit(config, seed="seven"))
+    assert [one.severity for one in listed] == ["stops", "notes"]
+    assert "seed: expected a whole number" in listed[0].sentence
+
+
+def test_a_site_s_config_needs_its_paths(tmp_path):
+    config = tmp_path / "site.yaml"
+    config.write_text(yaml.safe_dump(BETWEEN_SITES | {"study": {**STUDY, "site": "oslo"}}))
+    listed = check_project(config)
+    assert {one.severity for one in listed} == {"stops"}
+    assert any("needs `phenotype`" in one.sentence for one in listed)
+
+
 def test_a_full_disk_is_found(tmp_path, monkeypatch):
     # 12 subjects, 60 time points of 4 regions and 6 connections, 4 bytes each.
     usage = disk.shutil.disk_usage(tmp_path)

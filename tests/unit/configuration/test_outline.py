@@ -64,6 +64,30 @@ def test_all_files_of_a_page_are_its_inputs_each_once():
     assert outline_files({"a": ["results/x", "no path"], "b": ({"c": "results/y"},)}) == ["results/x", "results/y"]
 
 
+def test_a_site_of_a_study_hands_its_sites_and_is_advised_a_local_twin_alone():
+    study = {"sites": ["oslo", "berlin"], "site": "oslo", "address": "hub.example.org:9092"}
+    content = {
+        "project": "study",
+        "cohorts": {"rest": {"source": "simulate", "simulate": {"subjects": 12}}},
+        "split": {"institutions": "sites", "folds": 2, "repeats": 1},
+        "experiments": {"methods": {"variants": ["ridge-local", "fedtangent"], "reference": "ridge-local"}},
+        "study": study,
+    }
+    plan = load_plan(content)
+    cohorts = {
+        name: CohortInputs(name, settings, list_cohort(name, settings))
+        for name, settings in plan.project.cohorts.items()
+    }
+    layout = Layout(plan, {name: inputs.listing for name, inputs in cohorts.items()})
+    outline = report_outline(layout, cohorts, "study")
+    assert outline["study"] == {"sites": ["berlin", "oslo"], "site": "oslo"}
+    twins = read_outline(outline).cohorts[0].experiments[0].variant("fedtangent").twins
+    assert {side: twin.missing for side, twin in twins.items()} == {
+        "alone": "the coordinator adds tangent-local to the study before it begins"
+    }
+    assert "study" not in report_outline(*laid_out(), "study")
+
+
 def test_a_page_without_graphs_draws_none():
     (cohort,) = report_outline(*laid_out(), "study-plain")["cohorts"]
     assert cohort["site_trace"] == ""

@@ -2,11 +2,12 @@
 
 import json
 from contextlib import nullcontext
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
 
-from brainfed.deployment.outcome_page import outcome_outline, write_outcome_page
+from brainfed.deployment.outcome_page import outcome_outline, said_time, write_outcome_page
 from study_outcome import SITES, VARIANTS, sent, write_study
 
 
@@ -16,6 +17,11 @@ def test_the_page_is_written_with_the_number_of_steps(tmp_path):
     page = tmp_path / "outcome.html"
     write_outcome_page(place, rows, 1234, page)
     assert "1,234 rounds and sums of all sites" in page.read_text(encoding="utf-8")
+
+
+def test_the_end_has_its_time_zone():
+    ended = datetime(2026, 11, 24, 19, 40, 5, 7, timezone(timedelta(hours=1)))
+    assert said_time(ended) == "24 November 2026, 19:40 (UTC+01:00)"
 
 
 def test_the_outline_has_the_sites_variants_and_reference_of_the_config(tmp_path):

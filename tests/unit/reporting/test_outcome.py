@@ -173,7 +173,9 @@ def test_a_study_without_any_row_says_so(tmp_path):
 
 def test_few_tests_have_no_interval(tmp_path):
     outline = outline_of(tmp_path, folds=3, repeats=1)
-    assert facts(outline)["How sure"].startswith("There is no interval: 3 tests are too few.")
+    assert facts(outline)["How sure"].startswith(
+        "There is no interval over tests, for other people of these sites: 3 tests are too few."
+    )
     result = results(outline)
     assert not any(row.cells[0].note for row in score_table(result, outline.words).rows)
     page = render_outcome(outline)

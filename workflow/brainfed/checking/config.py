@@ -21,11 +21,19 @@ PLACE = "config"
 
 @dataclass(frozen=True)
 class UsableConfig:
-    """The parts of a config that are valid: cohorts by name, resolved experiments, the seed."""
+    """The parts of a config that are valid.
+
+    Attributes:
+        cohorts: by name.
+        experiments: resolved.
+        seed: of every random stream.
+        coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
+    """
 
     cohorts: Mapping[str, CohortSettings]
     experiments: tuple[Experiment, ...]
     seed: int
+    coordinates: bool = False
 
 
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
@@ -36,11 +44,11 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
         return UsableConfig({}, (), 0), [Finding("stops", PLACE, str(error))]
     sentences = mistakes(ProjectSettings, content, "config")
     if sentences:
-        usable = UsableConfig(_valid_cohorts(content), (), 0)
+        usable = UsableConfig(_valid_cohorts(content), (), 0, _coordinates(content))
     else:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
-        usable = UsableConfig(project.cohorts, experiments, project.seed)
+        usable = UsableConfig(project.cohorts, experiments, project.seed, _coordinates(content))
         if not sentences:
             return usable, [*_idle_variants(project, experiments)]
     return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]
@@ -55,6 +63,12 @@ def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) 
             f"variants: no experiment lists {named(idle)}; add them to `variants` of one, else nothing trains them."
         )
         yield Finding("notes", PLACE, sentence)
+
+
+def _coordinates(content: Mapping[str, Any]) -> bool:
+    """Whether a config names the sites of a study and none as its own."""
+    study = content.get("study")
+    return isinstance(study, Mapping) and bool(study.get("sites")) and not study.get("site")
 
 
 def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:

@@ -12,6 +12,11 @@ from brainfed.configuration.planning.experiments import Experiment
 from brainfed.graphs.connectome.settings import require_connections
 from brainfed.runtime.errors import UserError
 
+AT_THE_SITES = (
+    "This is the coordinator's config of a study between sites: paths and files of the cohort are the sites' own; each "
+    "site checks them in its own config, which sets `study.site`."
+)
+
 
 def check_project(config: Path, results: Path = Path("results")) -> list[Finding]:
     """All mistakes that headers and tables show, as far as one does not hide another.
@@ -22,6 +27,9 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
     found: list[Finding] = []
     needed: dict[str, int] = {}
     for name, settings in usable.cohorts.items():
+        if usable.coordinates and settings.source != "simulate":
+            found.append(Finding("notes", f"cohort {name}: files", AT_THE_SITES))
+            continue
         checked = check_cohort(name, settings)
         found += checked.findings
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]

@@ -32,7 +32,12 @@ def write_outcome_page(
         steps: number of rounds and sums.
         path: of the page.
     """
-    write_outcome(outcome_outline(place, scores, steps, f"{datetime.now().astimezone():%d %B %Y, %H:%M}"), path)
+    write_outcome(outcome_outline(place, scores, steps, said_time(datetime.now().astimezone())), path)
+
+
+def said_time(moment: datetime) -> str:
+    """`24 November 2026, 19:40 (UTC+01:00)`, of a moment that knows its time zone."""
+    return f"{moment:%d %B %Y, %H:%M} (UTC{moment.isoformat(timespec='minutes')[-6:]})"
 
 
 def outcome_outline(

@@ -13,6 +13,7 @@ from vl_convert import javascript_bundle
 
 from brainfed.evaluation.metrics import METRICS
 from brainfed.evaluation.site_trace import FEWEST
+from brainfed.reporting.at_site.sections import at_a_site, titled
 from brainfed.reporting.charts.style import VERSION, config
 from brainfed.reporting.cohort_section import CohortSection, cohort_section
 from brainfed.reporting.experiment_section import ExperimentSection, experiment_section
@@ -20,7 +21,7 @@ from brainfed.reporting.manuscript.bibtex import bibtex
 from brainfed.reporting.manuscript.citations import Citation, citations
 from brainfed.reporting.manuscript.methods_paragraph import methods_paragraph
 from brainfed.reporting.metric_titles import METRIC_TITLES
-from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline
+from brainfed.reporting.outline import CohortOutline, ExperimentOutline, ReportOutline, SharedStudy
 from brainfed.reporting.panels.generic import GENERIC
 from brainfed.reporting.panels.panel import Panel, Place, ShownPanel
 from brainfed.reporting.papers.collected import panels_of, templates_of, works_of
@@ -68,14 +69,20 @@ def render(
     """The page as text; arguments as of `write_report`."""
     panels = [*GENERIC, *panels_of(papers)]
     chapters = [
-        _chapter(cohort, read_captions(captions, cohort.words), panels, show_subjects=outline.show_subjects)
+        _chapter(
+            cohort,
+            read_captions(captions, cohort.words),
+            panels,
+            study=outline.study,
+            show_subjects=outline.show_subjects,
+        )
         for cohort in outline.cohorts
     ]
     shown = [panel for chapter in chapters for experiment in chapter.experiments for panel in experiment.panels]
     audits = [panel.content for panel in shown if isinstance(panel.content, AuditTable)]
     cited = _cited(outline, papers, audited=bool(audits))
     return environment(tuple(papers)).get_template("report.html.j2").render(
-        outline=outline,
+        outline=titled(outline),
         chapters=chapters,
         metrics=[METRIC_TITLES[metric] for metric in METRICS],
         metric_titles=METRIC_TITLES,
@@ -94,7 +101,7 @@ def render(
         chart_styles=chart_styles(),
         machine=machine(),
         methods=[
-            methods_paragraph(chapter.cohort, experiment, outline.seed, versions())
+            methods_paragraph(chapter.cohort, experiment, outline.seed, versions(), outline.study)
             for chapter in chapters for experiment in chapter.experiments[:1]
         ],
         citations=cited,
@@ -129,10 +136,16 @@ def environment(papers: tuple[Paper, ...] = ()) -> Environment:
 
 
 def _chapter(
-    cohort: CohortOutline, captions: Mapping[str, str], panels: Sequence[Panel], *, show_subjects: bool
+    cohort: CohortOutline,
+    captions: Mapping[str, str],
+    panels: Sequence[Panel],
+    *,
+    study: SharedStudy | None,
+    show_subjects: bool,
 ) -> Chapter:
     experiments = [
-        experiment_section(cohort, experiment, captions, panels) for experiment in _each_figure_once(cohort.experiments)
+        at_a_site(experiment_section(cohort, experiment, captions, panels), cohort, study)
+        for experiment in _each_figure_once(cohort.experiments)
     ]
     return Chapter(cohort_section(cohort, captions, show_subjects=show_subjects), experiments)
 

@@ -127,6 +127,24 @@ class CohortOutline:
 
 
 @dataclass(frozen=True)
+class SharedStudy:
+    """A study between sites, as one of its sites reports it.
+
+    Attributes:
+        sites: names of all sites.
+        site: the one whose report this is.
+    """
+
+    sites: tuple[str, ...]
+    site: str
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The other sites."""
+        return tuple(name for name in self.sites if name != self.site)
+
+
+@dataclass(frozen=True)
 class ReportOutline:
     """The whole report.
 
@@ -137,6 +155,7 @@ class ReportOutline:
         seed: seed of every random stream.
         config: the resolved config.
         cohorts: in the order of the config.
+        study: the study between sites that the report belongs to; None where all institutions are in one place.
     """
 
     project: str
@@ -145,6 +164,7 @@ class ReportOutline:
     seed: int
     config: dict[str, Any]
     cohorts: tuple[CohortOutline, ...]
+    study: SharedStudy | None = None
 
 
 def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] = NOTHING) -> ReportOutline:
@@ -154,7 +174,10 @@ def read_outline(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]] 
         values: its fields.
         beside: variant -> the variants that it is always compared with (`methods.papers.beside`).
     """
-    return ReportOutline(**{**values, "cohorts": tuple(_cohort(item, beside) for item in values["cohorts"])})
+    held = values.get("study")
+    study = SharedStudy(tuple(held["sites"]), held["site"]) if held else None
+    cohorts = tuple(_cohort(item, beside) for item in values["cohorts"])
+    return ReportOutline(**{**values, "cohorts": cohorts, "study": study})
 
 
 def _cohort(values: Mapping[str, Any], beside: Mapping[str, Sequence[str]]) -> CohortOutline:

@@ -79,6 +79,7 @@ def report_outline(layout: Layout, cohorts: Mapping[str, CohortInputs], page: st
         "seed": project.seed,
         "config": config_of(plan, experiments),
         "cohorts": [cohort_outline(layout, cohorts[cohort], experiments) for cohort in shown],
+        **({"study": {"sites": list(project.study.ordered), "site": project.study.site}} if project.study.site else {}),
     }
 
 

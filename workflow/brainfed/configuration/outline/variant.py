@@ -63,7 +63,18 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
 
 
 def _possible(twins: dict[str, dict[str, Any]], layout: Layout, cohort: str) -> dict[str, dict[str, Any]]:
-    """The twins, without advice to pool data sets of graphs that differ in features and classes."""
+    """The twins, without advice to pool data sets of graphs that differ in features and classes.
+
+    A site of a study has no pooled data, and only the coordinator adds a variant.
+    """
+    if layout.plan.project.study.site:
+        missing = twins.get("alone", {}).get("missing", "")
+        advised = f"the coordinator adds {missing.removeprefix('add ')} to the study before it begins"
+        return {
+            side: twin | {"missing": advised} if missing.startswith("add ") else twin
+            for side, twin in twins.items()
+            if side == "alone"
+        }
     if len(layout.plan.project.cohorts[cohort].tudataset.names) < 2:
         return twins
     reason = "data sets that differ in features and classes cannot be pooled"

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from brainfed.reporting.at_site.sentences import study_sentences
 from brainfed.reporting.cohort_section import CohortSection
 from brainfed.reporting.experiment_section import ExperimentSection
+from brainfed.reporting.outline import SharedStudy
 from brainfed.reporting.text.baselines import listed
 
 FEATURES = {
@@ -15,7 +17,11 @@ FEATURES = {
 
 
 def methods_paragraph(
-    cohort: CohortSection, experiment: ExperimentSection, seed: int, versions: Mapping[str, str]
+    cohort: CohortSection,
+    experiment: ExperimentSection,
+    seed: int,
+    versions: Mapping[str, str],
+    study: SharedStudy | None = None,
 ) -> str:
     """Plain text to copy, of one experiment.
 
@@ -24,14 +30,18 @@ def methods_paragraph(
         experiment: as scored.
         seed: of every random stream.
         versions: package -> version of the software.
+        study: the study between sites that the report belongs to; None where all institutions are in one place.
     """
+    between = study_sentences(study, experiment.outline.variants, cohort.subjects) if study is not None else []
+    means = "" if study is not None else "institutions and "
     return " ".join(
         [
             _cohort(cohort),
+            *between,
             f"Design: {experiment.setting}.",
             experiment.protocol,
             f"Compared were {listed(_titles(experiment), 'and')}.",
-            f"Scores are means over institutions and {experiment.runs} runs, a run being {experiment.run}; intervals "
+            f"Scores are means over {means}{experiment.runs} runs, a run being {experiment.run}; intervals "
             "and tests are corrected for overlapping training sets (Nadeau and Bengio 2003), p values also for "
             "multiple comparisons (Holm 1979).",
             f"All random streams derive from the seed {seed}. Software: {_software(versions)}.",

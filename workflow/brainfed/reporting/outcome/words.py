@@ -112,7 +112,8 @@ def _sure(result: ExperimentResult, chosen: Chosen, noun: str) -> Fact:
     if score.known and not score.few:
         said.append(f"Brackets hold 95 % intervals, which are for other {noun} of these sites.")
     else:
-        said.append(f"There is no interval: {score.runs} test{'s are' if score.runs != 1 else ' is'} too few.")
+        tests = f"{score.runs} test{'s are' if score.runs != 1 else ' is'}"
+        said.append(f"There is no interval over tests, for other {noun} of these sites: {tests} too few.")
     if chosen.alone is not None:
         difference = result.difference(chosen.best, chosen.alone).as_difference()
         kind = "Federated" if chosen.federated else chosen.best.variant.title

@@ -62,6 +62,7 @@ def twin_rows(variants: Sequence[ShownVariant], scored: Scored, gain: pd.DataFra
         for variant in by_family(variants)
         if variant.twins
         for side, title in SIDES.items()
+        if side in variant.twins
     ]
 
 

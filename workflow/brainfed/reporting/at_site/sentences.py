@@ -1,0 +1,47 @@
+"""Sentences on a study between sites, in the report of one of them."""
+
+from collections.abc import Iterable, Sequence
+
+from brainfed.reporting.outline import SharedStudy
+from brainfed.reporting.text.baselines import listed
+from brainfed.reporting.variants import ShownVariant
+
+OF_ALL_SITES = ("all", "training")
+"""References of tangent features that are means over all sites."""
+
+
+def study_sentences(study: SharedStudy, variants: Sequence[ShownVariant], subjects: str) -> list[str]:
+    """Which sites trained together, which models they trained, and whose scores these are.
+
+    Args:
+        study: the study, and its site.
+        variants: of an experiment.
+        subjects: what the cohort consists of.
+    """
+    shown = [variant for variant in variants if not variant.is_control]
+    together = [variant for variant in shown if variant.topology == "federated"]
+    alone = [variant for variant in shown if variant.trains_alone]
+    site, sites = study.site, listed(study.sites, "and")
+    if together:
+        said = [
+            f"The sites {sites} trained together.",
+            f"{_models(together)} trained between these sites, on the {subjects} of all of them.",
+        ]
+    else:
+        said = [f"The sites {sites} take part in one study, but no method here was trained between them."]
+    if alone:
+        said.append(f"{_models(alone)} trained on the {subjects} of {site} alone.")
+    if any(_has_shared_features(variant) for variant in alone):
+        said.append("Tangent features start from a mean over all sites, also those of local methods.")
+    return [*said, f"All scores here are those of {subjects} of {site}."]
+
+
+def _models(variants: Iterable[ShownVariant]) -> str:
+    """`The models of FedGCN and FedTangent were`; `The model of FedGCN was`."""
+    titles = list(dict.fromkeys(variant.title for variant in variants))
+    many = len(titles) > 1
+    return f"The model{'s' if many else ''} of {listed(titles, 'and')} {'were' if many else 'was'}"
+
+
+def _has_shared_features(variant: ShownVariant) -> bool:
+    return bool(variant.setting("features.tangent")) and variant.setting("features.reference") in OF_ALL_SITES

@@ -1,25 +1,9 @@
 """A study between sites: who takes part, and what is refused because it needs the data of several sites."""
 
 import pytest
-import yaml
 
-from brainfed.configuration.loading import load_plan, overlay
 from brainfed.runtime.errors import UserError
-
-STUDY = """
-project: study
-cohorts:
-  rest: {source: timeseries, atlas: schaefer200, regions: 200}
-split: {institutions: sites, folds: 3, repeats: 2}
-graph: {scope: local}
-experiments:
-  methods: {variants: [ridge-local, fedmlp, fedtangent], reference: ridge-local}
-study: {sites: [oslo, berlin], address: "hub.example.org:9092"}
-"""
-
-
-def plan(changes=None):
-    return load_plan(overlay(yaml.safe_load(STUDY), changes or {}))
+from study_config import planned
 
 
 def methods(*variants, **more):
@@ -27,7 +11,7 @@ def methods(*variants, **more):
 
 
 def test_sites_have_the_order_of_their_names():
-    assert plan().project.study.ordered == ("berlin", "oslo")
+    assert planned().project.study.ordered == ("berlin", "oslo")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +29,7 @@ def test_sites_have_the_order_of_their_names():
 )
 def test_a_study_that_cannot_be_is_refused(study, sentence):
     with pytest.raises(UserError, match=sentence):
-        plan({"study": study})
+        planned({"study": study})
 
 
 @pytest.mark.parametrize(
@@ -63,21 +47,21 @@ def test_a_study_that_cannot_be_is_refused(study, sentence):
     ],
 )
 def test_what_needs_the_data_of_several_sites_is_refused(changes, sentence):
-    assert plan()
+    assert planned()
     with pytest.raises(UserError, match=sentence):
-        plan(changes)
+        planned(changes)
 
 
 def test_a_variant_under_two_splits_is_refused_as_its_counts_would_be_mixed():
     other = {"variants": ["ridge-local", "fedmlp"], "reference": "ridge-local"}
-    assert plan(methods("ridge-local", "fedmlp", again=other))
+    assert planned(methods("ridge-local", "fedmlp", again=other))
     with pytest.raises(UserError, match=r"experiments\.again\.variants: expected 'ridge-local' under one split"):
-        plan(methods("ridge-local", "fedmlp", again=other | {"split": {"folds": 5}}))
+        planned(methods("ridge-local", "fedmlp", again=other | {"split": {"folds": 5}}))
 
 
 def test_a_round_of_fewer_sites_than_a_sum_needs_is_refused():
     few = {"few": {"method": "fedmlp", "fraction": 0.4}}
     changes = {**methods("ridge-local", "few"), "variants": few}
     with pytest.raises(UserError, match=r"variants\.few\.fraction to draw at least 2 of 2 sites .* which draws 1"):
-        plan(changes)
-    assert plan({**changes, "study": {"secure_sums": False}})
+        planned(changes)
+    assert planned({**changes, "study": {"secure_sums": False}})

@@ -4,33 +4,22 @@ import json
 from dataclasses import asdict
 
 import pytest
-import yaml
 
-from brainfed.configuration.loading import load_plan, overlay
 from brainfed.deployment.introduction import A_SITES_OWN, check_introduction, introduction, settings_of, study_digest
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
+from study_config import planned
 
-STUDY = """
-project: study
-cohorts:
-  rest: {source: timeseries, atlas: schaefer200, regions: 200}
-split: {institutions: sites, folds: 3, repeats: 2}
-graph: {scope: local}
-experiments:
-  methods: {variants: [ridge-local, fedmlp, fedtangent], reference: ridge-local}
-study: {sites: [oslo, berlin], address: "hub.example.org:9092"}
-"""
 COHORT = "cohorts.rest."
 
 
 def plan_of(**cohort):
-    return load_plan(overlay(yaml.safe_load(STUDY), {"cohorts": {"rest": cohort}, "study": {"site": "oslo"}}))
+    return planned({"cohorts": {"rest": cohort}, "study": {"site": "oslo"}})
 
 
 def compare(**cohort):
     """The coordinator's judgement of a site that changes its cohort, as the words arrive."""
-    study = load_plan(yaml.safe_load(STUDY))
+    study = planned()
     check_introduction("oslo", json.loads(json.dumps(introduction(plan_of(**cohort), 0.0))), introduction(study, 0.0))
 
 
@@ -76,7 +65,7 @@ def test_a_site_that_changes_the_study_is_refused(changes, key):
 )
 def test_a_site_has_paths_names_and_codes_of_its_own(changes):
     compare(**changes)
-    assert study_digest(plan_of(**changes)) == study_digest(load_plan(yaml.safe_load(STUDY)))
+    assert study_digest(plan_of(**changes)) == study_digest(planned())
 
 
 def test_every_setting_of_a_cohort_is_compared_or_named_as_a_sites_own():

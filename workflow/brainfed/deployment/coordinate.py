@@ -44,12 +44,12 @@ def coordinate(config: Path) -> None:
     (folder.root / PAGE).unlink(missing_ok=True)
     folder.write_connection(f"127.0.0.1:{place.port}")
     folder.write_app(ENTRY, study.ordered, {"study": str(config.resolve()), "place": str(Path.cwd())})
-    print(
-        f"study {study_digest(place.plan)[:16]} at port {place.port}, waits for {', '.join(study.ordered)}",
-        file=sys.stderr,
-    )
     with together() as running:
         running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port))
+        print(
+            f"study {study_digest(place.plan)[:16]} at port {place.port}, waits for {', '.join(study.ordered)}",
+            file=sys.stderr,
+        )
         register(folder, study.ordered)
         running.append(start_run(folder))
         _follow(folder, lambda: any(each.process.poll() is not None for each in running))
@@ -65,7 +65,7 @@ def coordinate(config: Path) -> None:
 
 
 def _follow(folder: FlowerFolder, ended: Callable[[], bool]) -> None:
-    """Print the coordinator's log as it grows, until the study has ended; an error is in the outcome too."""
+    """Print the coordinator's log as it grows, until the study has ended; its error is in the outcome."""
     log = folder.log("coordinator")
     place = log.stat().st_size if log.exists() else 0
     while True:
@@ -73,8 +73,13 @@ def _follow(folder: FlowerFolder, ended: Callable[[], bool]) -> None:
         if log.exists():
             with log.open(encoding="utf-8", errors="replace") as file:
                 file.seek(place)
-                sys.stderr.writelines(line for line in file if " ERROR " not in line)
+                sys.stderr.writelines(line for line in file if _level(line) != "ERROR")
                 place = file.tell()
         if done:
             return
         time.sleep(LOOK_S)
+
+
+def _level(line: str) -> str:
+    """The level of a line of the log, its third word: date, time, level, message."""
+    return "".join(line.split(maxsplit=3)[2:3])

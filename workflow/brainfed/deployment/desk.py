@@ -19,7 +19,7 @@ PATIENCE = 10.0
 
 
 def started_of(request: Packet) -> str:
-    """Which start of its site's desk a request is from."""
+    """Name of the start of a site's desk that a request is from."""
     return str(request.about["request"]).partition("-")[0]
 
 

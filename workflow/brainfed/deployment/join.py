@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -118,13 +118,18 @@ class _Snakemake:
 
     @staticmethod
     def _end(process: "subprocess.Popen[bytes]") -> None:
-        """Interrupt Snakemake and its jobs, which keep their last round; kill those that do not end."""
+        """Interrupt Snakemake and its jobs, which keep their last round; kill those that do not end.
+
+        A second Ctrl-C kills them at once.
+        """
         os.killpg(process.pid, signal.SIGINT)
         try:
-            process.wait(ENDING_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(ENDING_S)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
 
     @staticmethod
     def _ended(process: "subprocess.Popen[bytes]") -> int | None:

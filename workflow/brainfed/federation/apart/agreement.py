@@ -1,13 +1,11 @@
-"""What the coordinator requires of the sites' requests: one step, one study, a state of their own, like arrays."""
+"""Agreement of the sites' requests: one step, one study, a state of each site's own, sums of one kind."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
-
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SUM
-from brainfed.federation.apart.session import Arrays, Session
+from brainfed.federation.apart.session import Session
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
 
@@ -90,24 +88,3 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
                 f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; run the same study with the "
                 "same version of brainfed at all sites.",
             )
-
-
-def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
-    """Sums by name, in the order of the institutions."""
-    found: Arrays = {}
-    for code, request in sorted(requests.items()):
-        for name, array in request.tensors.items():
-            if not np.isfinite(array).all():
-                raise SiteError(
-                    code,
-                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
-                    "site's features.",
-                )
-            if name in found and found[name].shape != array.shape:
-                raise SiteError(
-                    code,
-                    f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
-                    f"{array.shape}; compare the site's atlas and settings with those of the study.",
-                )
-            found[name] = found[name] + array if name in found else np.array(array)
-    return found

@@ -11,7 +11,6 @@ from typing import Any
 
 from brainfed.federation.apart.agreement import (
     STATED,
-    added,
     require_like_sums,
     require_nobody_gone,
     require_one_key,
@@ -24,7 +23,7 @@ from brainfed.federation.apart.recipes import Recipe
 from brainfed.federation.apart.sealed import SUM, bounds_of, fingerprint, is_sum
 from brainfed.federation.apart.session import Arrays, Session
 from brainfed.federation.apart.site_error import LostSitesError, SiteError
-from brainfed.federation.apart.sums import typed
+from brainfed.federation.apart.sums import added, typed
 from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.errors import UserError
 

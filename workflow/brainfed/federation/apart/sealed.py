@@ -95,15 +95,14 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
             raise SiteError(
                 code,
                 f"{where}: expected {_beyond(expected, found)} as at site {names[lead]!r}, found "
-                f"{_beyond(found, expected)}; "
-                "compare the site's atlas, version and settings with those of the study.",
+                f"{_beyond(found, expected)}; compare the site's atlas, version and settings with those of the study.",
             )
         for name, (_, least) in own.items():
             if least is None:
                 raise SiteError(
                     code,
-                    f"{where}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
-                    "site's features and lower learning_rate. The state before this step is kept.",
+                    f"{where}: expected finite numbers in {name}, found NaN or infinite ones; look at the site's "
+                    "features and lower learning_rate. The state before this step is kept.",
                 )
     return {name: max(requests[code].about[SEALED]["arrays"][name][1] for code in requests) for name in first}
 

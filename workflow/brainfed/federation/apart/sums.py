@@ -1,4 +1,4 @@
-"""Replies of which a strategy needs the sum alone: what an institution adds, and what the strategy makes of the sum.
+"""Sums over institutions: of numbers that cross open, and of replies of which a strategy needs the sum alone.
 
 Such replies can be added up by a protocol that shows the coordinator no single one.
 """
@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.site_error import SiteError
 from brainfed.federation.link import Arrays
 from brainfed.federation.message import Message
 
@@ -60,6 +62,27 @@ def typed(sums: Mapping[str, NDArray[Any]], types: Mapping[str, str]) -> Arrays:
     """Real numbers as numbers of the types that are named; whole ones are rounded."""
     whole = {name for name, kind in types.items() if np.issubdtype(np.dtype(kind), np.integer)}
     return {name: (np.rint(array) if name in whole else array).astype(types[name]) for name, array in sums.items()}
+
+
+def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
+    """Sums by name, in the order of the institutions."""
+    found: Arrays = {}
+    for code, request in sorted(requests.items()):
+        for name, array in request.tensors.items():
+            if not np.isfinite(array).all():
+                raise SiteError(
+                    code,
+                    f"site {names[code]!r}: expected finite numbers in {name}, found NaN or infinite ones; look at the "
+                    "site's features.",
+                )
+            if name in found and found[name].shape != array.shape:
+                raise SiteError(
+                    code,
+                    f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
+                    f"{array.shape}; compare the site's atlas and settings with those of the study.",
+                )
+            found[name] = found[name] + array if name in found else np.array(array)
+    return found
 
 
 def _tensors(arrays: Mapping[str, NDArray[Any]]) -> dict[str, torch.Tensor]:

@@ -18,7 +18,7 @@ def titled(outline: ReportOutline) -> ReportOutline:
 
 
 def at_a_site(section: ExperimentSection, cohort: CohortOutline, study: SharedStudy | None) -> ExperimentSection:
-    """The section, with what the other sites have to do with it; as it is without a study between sites."""
+    """The section with the sentences on the study; as it is where all institutions are in one place."""
     if study is None:
         return section
     said = study_sentences(study, section.outline.variants, cohort.words.subjects)

@@ -1,0 +1,48 @@
+"""Small trainings of a study whose sites are desks in threads."""
+
+import numpy as np
+
+from apart_sites import only_nodes
+from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
+from brainfed.methods.fedtangent.train import train_ridge_federated
+from brainfed.methods.mlp.fedmlp import FedMLPSettings
+from brainfed.methods.mlp.train import train_fedmlp
+from brainfed.runtime.jobs.checkpoints import Checkpoint
+from brainfed.runtime.jobs.run import Run
+from method_inputs import method_inputs
+from sites_in_threads import NAMES, Site
+
+ROUNDS = 6
+INPUTS = method_inputs(45, 12, folds=3)
+
+
+def mlp(inputs, checkpoint=Checkpoint(None, "")):
+    """Sites keep the state of their optimisers: one that comes back needs its own."""
+    settings = FedMLPSettings(rounds=ROUNDS, local_epochs=1, optimiser_state="keep")
+    return train_fedmlp(inputs, settings, Run(checkpoint=checkpoint))
+
+
+def ridge(inputs):
+    """A training of sums, each of which needs all sites."""
+    return train_ridge_federated(inputs, FederatedRidgeSettings(alphas=(1.0,)), Run())
+
+
+def started(desks, train, codes=NAMES):
+    """Sites that have begun to train, by code."""
+    sites = {code: Site(desks, INPUTS, code, train, only_nodes) for code in codes}
+    for site in sites.values():
+        site.start()
+    return sites
+
+
+def ended(sites):
+    """Their outcomes, when they have left."""
+    for site in sites.values():
+        site.join(60)
+    return {code: site.outcome for code, site in sites.items()}
+
+
+def same(outcomes, expected):
+    """Scores are those of a simulation, to the bit."""
+    for code, outcome in outcomes.items():
+        np.testing.assert_array_equal(outcome.scores, expected.scores[:, INPUTS.members(code)])

@@ -1,0 +1,21 @@
+"""The config of a study between two sites."""
+
+import yaml
+
+from brainfed.configuration.loading import load_plan, overlay
+
+STUDY = """
+project: study
+cohorts:
+  rest: {source: timeseries, atlas: schaefer200, regions: 200}
+split: {institutions: sites, folds: 3, repeats: 2}
+graph: {scope: local}
+experiments:
+  methods: {variants: [ridge-local, fedmlp, fedtangent], reference: ridge-local}
+study: {sites: [oslo, berlin], address: "hub.example.org:9092"}
+"""
+
+
+def planned(changes=None):
+    """The plan of the study with changes."""
+    return load_plan(overlay(yaml.safe_load(STUDY), changes or {}))

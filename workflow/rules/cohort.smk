@@ -188,6 +188,7 @@ rule split_subjects:
             settings=lambda wc: split_content(PLAN.splits[wc.split]),
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
+            sites=list(PROJECT.study.ordered),
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

@@ -41,6 +41,7 @@ rule train_method:
             settings=lambda wc: variant_of(wc).settings,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].score_names),
             labels=lambda wc: PLAN.regimes[wc.regime].labels,
+            folds=lambda wc: LAYOUT.folds(wc.cohort, PLAN.regimes[wc.regime].split),
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
             threads=PROJECT.threads,

@@ -11,7 +11,7 @@ with job(snakemake) as running:
     from brainfed.imaging.tangent.vectors import tangent_of_fold
     from brainfed.runtime.artefacts import canonical_json, read_arrays, read_table, write_arrays, write_text
     from brainfed.samples.reading.aligned import read_features
-    from brainfed.scripting.at_site import link_of
+    from brainfed.scripting.at_site import link_of, study_of
 
     files, params = snakemake.input, running.params
     settings = FeatureSettings(**params.settings)
@@ -27,8 +27,9 @@ with job(snakemake) as running:
         found = load_covariances(files.covariances, subjects)
         regions, ledger = found.regions, tangent_ledger(len(found.regions))
         link = link_of(params, snakemake.output.features)
+        every = study_of(params).get("sites", ())
         features = tangent_of_fold(
-            found, list(institution), training, settings.reference, ledger, snakemake.threads, link
+            found, list(institution), training, settings.reference, ledger, snakemake.threads, link, every
         )
         crossings = list(ledger.rows())
     metadata = {"subjects": subjects, "regions": list(regions), "settings": params.settings}

@@ -15,5 +15,6 @@ with job(snakemake) as running:
         Streams(running.params.seed, running.params.repeat),
         running.params.target,
         running.params.classes,
+        running.params.sites,
     )
     write_table(snakemake.output.split, drawn)

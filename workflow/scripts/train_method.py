@@ -22,6 +22,7 @@ with job(snakemake, gpu=True) as running:
         "participants": files.participants,
         "labels": params.labels,
         "classes": len(params.classes),
+        "folds": params.folds,
         "streams": Streams(params.seed, params.repeat),
     }
     features, connectomes, series = (files.get(name, []) for name in ("features", "connectomes", "series"))

@@ -41,7 +41,15 @@ def test_a_study_that_cannot_be_is_refused(study, sentence):
             {"split": {"institutions": "random", "count": 2}},
             r"split\.institutions: sites between .* found random",
         ),
-        ({"split": {"validation": "leave_one_site_out"}}, r"split\.validation: folds .* found leave_one_site_out"),
+        ({"split": {"validation": "holdout"}}, r"split\.validation: folds or leave_one_site_out .* found holdout"),
+        (
+            {"split": {"validation": "leave_one_site_out"}},
+            r"shared model scores a site that is left out .*fedtangent.* found 'ridge-local' of method 'ridge'",
+        ),
+        (
+            {**methods("fedmlp", "fedtangent"), "split": {"validation": "leave_one_site_out"}},
+            r"split\.validation: expected more than 2 sites \(study\.least\) to leave one out.* found 2",
+        ),
         ({"features": {"harmonise": "combat"}}, r"harmonise: none between sites that are apart, found combat"),
         ({**methods("ridge-local", "fedgcn"), "graph": {"scope": "global"}}, "scope: local between sites"),
     ],
@@ -65,3 +73,12 @@ def test_a_round_of_fewer_sites_than_a_sum_needs_is_refused():
     with pytest.raises(UserError, match=r"variants\.few\.fraction to draw at least 2 of 2 sites .* which draws 1"):
         planned(changes)
     assert planned({**changes, "study": {"secure_sums": False}})
+
+
+def test_sites_are_left_out_in_turn_where_enough_are_left():
+    three = {"sites": ["oslo", "berlin", "york"]}
+    changes = {**methods("fedmlp", "fedtangent"), "split": {"validation": "leave_one_site_out"}, "study": three}
+    assert planned(changes).experiments["methods"].regime.unseen
+    few = {**changes, **methods("fedmlp", "few"), "variants": {"few": {"method": "fedmlp", "fraction": 0.7}}}
+    with pytest.raises(UserError, match=r"few\.fraction to draw at least 3 of 3 sites .* which draws 2"):
+        planned(few)

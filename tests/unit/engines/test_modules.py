@@ -56,7 +56,7 @@ def train(clients, settings, streams, shares, checkpoint=NOTHING, progress=lambd
     people = dict.fromkeys(range(3), 20)
     noise = WeightNoise(settings.noise, streams, FOLDS)
     declared = METHOD.shared_tensors | {"moments": ("hidden-0",)}
-    wire = Wire(Ledger(declared), people, noise, sizes if settings.weighting == "subjects" else {})
+    wire = Wire(Ledger(declared), people, noise, sizes if settings.weighting == "subjects" else None)
     codes = clients.institutions
     server = FedAvg(codes, clients.start(), settings.weighting) if shares else Alone(codes)
     federate(clients, server, wire, ROUNDS, checkpoint, progress)

@@ -35,7 +35,9 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
         if checked.people:
-            found += check_splits(checked, experiments, usable.seed, place, settings.classes, settings.target)
+            found += check_splits(
+                checked, experiments, usable.seed, place, settings.classes, settings.target, usable.study.ordered
+            )
             found += check_public(checked, experiments, usable.seed, place, settings.classes, settings.target)
             found += check_sites_left_out(checked, experiments, place)
         found += check_harmonisation(experiments, place)

@@ -26,10 +26,12 @@ def check_splits(
     place: str,
     classes: Sequence[str] = (),
     target: Target = "diagnosis",
+    study: Sequence[str] = (),
 ) -> list[Finding]:
     """Draw every split of the experiments; one that only a target uses does not stop a plain run.
 
-    `classes` names the diagnoses, empty: patients and controls. `target` is what the cohort learns.
+    `classes` names the diagnoses, empty: patients and controls. `target` is what the cohort learns. `study` has the
+    sites of a study between sites, in order.
     """
     findings: list[Finding] = []
     for name in dict.fromkeys(experiment.regime.split for experiment in experiments):
@@ -40,7 +42,7 @@ def check_splits(
         concerns = "" if usual else f" This concerns `snakemake {' '.join(targets)}` alone."
         findings += [
             Finding("stops" if usual else "notes", place, sentence + concerns)
-            for sentence in _mistakes(checked, settings, seed, target, classes)
+            for sentence in _mistakes(checked, settings, seed, target, classes, study)
         ]
     return findings
 
@@ -112,13 +114,20 @@ def check_sites_left_out(checked: Checked, experiments: Sequence[Experiment], pl
 
 
 def _mistakes(
-    checked: Checked, settings: SplitSettings, seed: int, target: Target, classes: Sequence[str]
+    checked: Checked,
+    settings: SplitSettings,
+    seed: int,
+    target: Target,
+    classes: Sequence[str],
+    study: Sequence[str],
 ) -> list[str]:
     sentences: list[str] = []
     try:
         for members, known, alone in _institutions(checked.people, checked.sites, settings):
             for repeat in range(settings.repeats if settings.institutions == "random" else 1):
-                sentence = _mistake(members, checked.leavers, known, alone, Streams(seed, repeat), target, classes)
+                sentence = _mistake(
+                    members, checked.leavers, known, alone, Streams(seed, repeat), target, classes, study
+                )
                 if sentence:
                     sentences.append(sentence)
                     break
@@ -135,10 +144,11 @@ def _mistake(
     streams: Streams,
     target: Target,
     classes: Sequence[str],
+    study: Sequence[str],
 ) -> str:
     included, known = _tables(people, leavers, sites)
     try:
-        draw_institutions(included, known, settings, streams, target, classes)
+        draw_institutions(included, known, settings, streams, target, classes, study)
     except UserError as error:
         return str(error)
     return ""

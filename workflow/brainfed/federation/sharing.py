@@ -21,7 +21,9 @@ EVERY = -1
 """Code that stands for each institution: of a crossing in an artefact that all splits share, before they are known."""
 
 
-def add_up(link: Link, ledger: Ledger, subjects: int, parts: Mapping[str, NDArray[Any]]) -> Arrays:
+def add_up(
+    link: Link, ledger: Ledger, subjects: int, parts: Mapping[str, NDArray[Any]], *, stacked: bool = False
+) -> Arrays:
     """Sums over all processes of the federation, by name; nothing leaves if one of the parts may not.
 
     Args:
@@ -29,12 +31,13 @@ def add_up(link: Link, ledger: Ledger, subjects: int, parts: Mapping[str, NDArra
         ledger: declares the parts as they are sent; counts nothing here.
         subjects: number of all subjects of this process.
         parts: what this process adds; one that holds several institutions adds their sum.
+        stacked: whether the first axis of every part is that of the folds, which is not declared.
 
     Raises:
         UndeclaredCrossing: a part is not declared, has other axes, or has an undeclared axis as long as the subjects.
     """
     for name, part in parts.items():
-        ledger.check(name, part.shape, part.itemsize, subjects)
+        ledger.check(name, part.shape[1:] if stacked else part.shape, part.itemsize, subjects)
     return link.total(parts)
 
 

@@ -25,7 +25,7 @@ class Wire:
         subjects: institution -> number of its subjects, for the ledger's check.
         noise: on weights that leave an institution; its folds are the first axis of every tensor.
         reported: institution -> number of training subjects, sent to the server before the first round where weights
-            or the number of local steps depend on it. Empty: the server knows only which institutions take part.
+            or the number of local steps depend on it. None: the server knows only which institutions take part.
         home: the institution that acts as the server; None: a server outside the institutions. Messages to itself do
             not cross.
         attack: of an experiment on poisoned replies.
@@ -43,7 +43,7 @@ class Wire:
         self.ledger, self.subjects, self.noise = ledger, subjects, noise
         self._home, self._attack = home, attack
         self._received: dict[int, Message] = {}
-        self._reports = bool(reported)
+        self._reports = reported is not None
         for institution in reported or {}:
             self._record(institution, "training-subjects", (), SIZE_BYTES, "upload", 0)
 

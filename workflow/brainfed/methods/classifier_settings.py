@@ -25,7 +25,14 @@ MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
     "feature-mean": ("features",),
     "feature-sd": ("features",),
 }
-"""Sent under leave-one-site-out alone: the mean of the others' moments scales the unseen site."""
+"""Sent by local models under leave-one-site-out alone: the others' moments scale the unseen site."""
+
+SUMMED_MOMENTS_TENSORS: Mapping[str, tuple[str, ...]] = {
+    **MOMENTS_TENSORS,
+    "constant-features": ("features",),
+    "helping-institutions": (),
+}
+"""Sent under leave-one-site-out alone: sums, from which the mean of the others' moments scales the unseen site."""
 
 
 @dataclass(frozen=True)

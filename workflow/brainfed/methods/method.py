@@ -55,6 +55,8 @@ class Method:
         gpu: whether a GPU helps.
         between_sites: of a federated method that real sites can train, its settings that have fewer values there than
             in a simulation, name -> values; None: it runs in a simulation alone.
+        leaves_out: of such a method, whether real sites can be left out in turn: what the sites share scores the
+            subjects of one that trained nothing.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.
@@ -79,6 +81,7 @@ class Method:
     without_model: Mapping[str, Any] = field(default_factory=dict)
     gpu: bool = False
     between_sites: Mapping[str, tuple[Any, ...]] | None = None
+    leaves_out: bool = False
     shared_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     on_request: tuple[str, ...] = ()

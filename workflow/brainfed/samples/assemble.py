@@ -48,6 +48,7 @@ def assemble(
     streams: Streams,
     fused: Sequence[Path | str] = (),
     classes: int = 2,
+    folds: int = 0,
 ) -> tuple[MethodInputs, IntArray]:
     """Build a method's inputs, and separately the labels for the scores.
 
@@ -62,6 +63,7 @@ def assemble(
         streams: random streams of the repeat.
         fused: empty, one graph with generated nodes shared by the folds, or one a fold in order.
         classes: number of classes C.
+        folds: number of folds F; 0: the last one tests a subject of the split.
 
     Returns:
         The inputs, with label -1 where tested or unlabelled, and the (n,) labels.
@@ -72,7 +74,7 @@ def assemble(
     subjects = tuple(people["subject"])
     truth = true_labels(people, labels, streams)
     inputs = MethodInputs(
-        **_columns(people, truth),
+        **_columns(people, truth, folds),
         features=tuple(read_features(path, subjects) for path in features),
         graphs=tuple(read_graph(path, subjects) for path in graphs),
         phenotypes=phenotypes_of(people),
@@ -92,6 +94,7 @@ def assemble_graphs(
     labels: str,
     streams: Streams,
     classes: int = 2,
+    folds: int = 0,
 ) -> tuple[GraphInputs, IntArray]:
     """Build the inputs of a method whose samples are graphs, and separately the labels for the scores.
 
@@ -102,6 +105,7 @@ def assemble_graphs(
         labels: `true` or `permuted`.
         streams: random streams of the repeat.
         classes: number of classes C.
+        folds: number of folds F; 0: the last one tests a subject of the split.
 
     Returns:
         The inputs of the labelled subjects, with label -1 where tested, and the (n,) labels.
@@ -113,7 +117,8 @@ def assemble_graphs(
     truth = true_labels(people, labels, streams)
     graphs = tuple(read_graph_samples(path, tuple(people["subject"])) for path in connectomes)
     shapes = _shapes(people, read_arrays(connectomes[0], []).metadata.get("data_sets", []))
-    inputs = GraphInputs(**_columns(people, truth), graphs=graphs, shapes=shapes, streams=streams, classes=classes)
+    held = {**_columns(people, truth, folds), "streams": streams, "classes": classes}
+    inputs = GraphInputs(**held, graphs=graphs, shapes=shapes)
     return inputs, truth
 
 
@@ -125,6 +130,7 @@ def assemble_series(
     labels: str,
     streams: Streams,
     classes: int = 2,
+    folds: int = 0,
     public: Path | str | None = None,
 ) -> tuple[SeriesInputs, IntArray]:
     """Build the inputs of a method whose samples are region series, and separately the labels for the scores.
@@ -136,6 +142,7 @@ def assemble_series(
         labels: `true` or `permuted`.
         streams: random streams of the repeat.
         classes: number of classes C.
+        folds: number of folds F; 0: the last one tests a subject of the split.
         public: the public subjects of all folds, of a method that needs them.
 
     Returns:
@@ -148,7 +155,7 @@ def assemble_series(
     people = _labelled(read_people(split, participants))
     truth = true_labels(people, labels, streams)
     start, values = read_series(series, tuple(people["subject"]))
-    held = {**_columns(people, truth), "start": start, "series": values, "streams": streams, "classes": classes}
+    held = {**_columns(people, truth, folds), "start": start, "series": values, "streams": streams, "classes": classes}
     if public is None:
         return SeriesInputs(**held), truth
     mask = read_public(public, held["subjects"], held["labels"] != HIDDEN)
@@ -168,7 +175,7 @@ def _labelled(people: pd.DataFrame) -> pd.DataFrame:
     return people[people["diagnosis"].notna()].reset_index(drop=True)
 
 
-def _columns(people: pd.DataFrame, truth: IntArray) -> dict[str, Any]:
+def _columns(people: pd.DataFrame, truth: IntArray, folds: int) -> dict[str, Any]:
     """What all samples know of their subjects: ids, institutions, folds, and labels with those of tests hidden."""
     institutions = tuple(sorted(people["institution"].unique()))
     fold = people["fold"].to_numpy(np.int64)
@@ -177,5 +184,5 @@ def _columns(people: pd.DataFrame, truth: IntArray) -> dict[str, Any]:
         "institutions": institutions,
         "institution": people["institution"].map({name: i for i, name in enumerate(institutions)}).to_numpy(np.int64),
         "fold": fold,
-        "labels": hidden_labels(truth, fold),
+        "labels": hidden_labels(truth, fold, folds),
     }

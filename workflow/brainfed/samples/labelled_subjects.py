@@ -18,14 +18,15 @@ HIDDEN = -1
 IntArray = NDArray[np.int64]
 
 
-def hidden_labels(truth: IntArray, fold: IntArray) -> IntArray:
+def hidden_labels(truth: IntArray, fold: IntArray, folds: int = 0) -> IntArray:
     """(F, n) labels that a method may see in each fold: `HIDDEN` if this fold tests the subject, or it has no label.
 
     Args:
         truth: (n,) labels in {0, ..., C - 1}, negative where unknown.
         fold: (n,) the fold 0 ... F - 1 that tests each subject; negative: no fold, it trains in all if it has a label.
+        folds: F; 0: the last fold tests one of these subjects.
     """
-    tested = np.arange(fold.max() + 1)[:, None] == fold[None, :]
+    tested = np.arange(folds or fold.max() + 1)[:, None] == fold[None, :]
     return np.where(tested | (truth < 0)[None, :], HIDDEN, truth[None, :])
 
 
@@ -82,6 +83,13 @@ class LabelledSubjects:
     def training(self, fold: int) -> NDArray[np.bool_]:
         """(n,) mask of the subjects whose label the method may use in `fold`."""
         return np.asarray(self.labels[fold] >= 0)
+
+    @property
+    def unseen(self) -> NDArray[np.bool_]:
+        """(M, F) whether an institution has subjects here and trains nothing in the fold: it is left out."""
+        here = np.arange(len(self.institutions))[:, None] == self.institution
+        trains = here @ (self.labels >= 0).T
+        return np.asarray(here.any(axis=1)[:, None] & ~trains)
 
     def members(self, institution: int) -> IntArray:
         """Positions of an institution's subjects."""

@@ -134,12 +134,12 @@ def fit_scaling(
         fold: the fold.
         rows: (n,) mask of the training subjects that fit it: all, or those of one institution.
         standardise: z-score the columns of features of one view; views have a setting of their own.
-        link: to other institutions whose subjects fit it.
+        link: to other institutions whose subjects fit it; those of a real site that is left out all lie there.
 
     Raises:
-        ValueError: a row is no training subject of the fold, or there is no row.
+        ValueError: a row is no training subject of the fold, or there is no row here or elsewhere.
     """
-    if not rows.any() or (rows & ~inputs.training(fold)).any():
+    if not (rows.any() or link.apart) or (rows & ~inputs.training(fold)).any():
         raise ValueError("expected training subjects of the fold for its scaling, found none, or others")
     views = inputs.views or (_only_view(inputs, fold, standardise=standardise),)
     fitted: list[ViewScaling] = []

@@ -113,6 +113,16 @@ def test_methods_on_features_and_population_graphs(name, precision):
     assert compared.ledgers[0] == compared.ledgers[1]
 
 
+@pytest.mark.parametrize("name", NODES)
+def test_a_site_is_left_out_in_every_fold(name):
+    train, settings = NODES[name]
+    inputs = method_inputs(62, 30, institutions=4, split="leave-one-site-out")
+    inputs.features[0][inputs.members(2), 5] = 1.0
+    compared = Compared.of(lambda held: train(held, settings, Run(precision="float64")), inputs, only_nodes)
+    assert compared.difference <= TOLERANCE
+    assert compared.ledgers[0] == compared.ledgers[1]
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_clusters_of_sites(name):
     compared = Compared.of(lambda held: train_gcfl(held, GRAPHS[name], Run()), graph_inputs(folds=3), only_graphs)
@@ -128,6 +138,17 @@ def test_private_training_on_series_spends_the_same(name):
     assert compared.ledgers[0] == compared.ledgers[1]
     spent = [row for outcome in compared.found.values() for row in outcome.privacy]
     assert sorted(spent, key=lambda row: (row["institution"], row["fold"])) == list(compared.expected.privacy)
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_a_site_is_left_out_of_private_training(name):
+    held = series_inputs(folds=3)
+    truth = held.labels.max(axis=0)
+    labels = np.where(held.institution == np.arange(3)[:, None], -1, truth)
+    inputs = replace(held, fold=held.institution.copy(), labels=labels)
+    compared = Compared.of(lambda held: train_fglbc(held, SERIES[name], Run()), inputs, only_series)
+    assert compared.difference <= TOLERANCE
+    assert compared.ledgers[0] == compared.ledgers[1]
 
 
 def test_a_generator_its_nodes_and_the_classifier_on_them():

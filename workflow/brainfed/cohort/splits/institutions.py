@@ -32,6 +32,7 @@ def split(
     streams: Streams,
     target: Target = "diagnosis",
     classes: Sequence[str] = (),
+    sites: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Draw the institution and the fold of every included subject.
 
@@ -45,12 +46,14 @@ def split(
         streams: the repeat's random streams; the same seed gives the same split in any row order.
         target: what the column `diagnosis` holds, for messages.
         classes: names of the diagnoses in the order of their codes; empty: patients and controls.
+        sites: of a study between sites, all of them in order, also those whose subjects are elsewhere; empty: the
+            sites of `participants`.
 
     Returns:
         subject, institution, fold; in ascending order of subject. Random institutions are called
         `institution-1` ..., like consecutive ones; the others have the name of their group or site. Under `share`
         each holds that fraction of the subjects, and the others are left out. Under `leave_one_site_out`
-        the fold is the rank of the site among all sites of `participants` with a diagnosis. Twins of
+        the fold is the rank of the site among `sites`, or all sites of `participants` with a diagnosis. Twins of
         different sites belong to the first. Unlabelled subjects have the fold -1. Under `holdout` the tested have
         the fold 0, the trained the fold -1, and those held back are left out.
 
@@ -59,9 +62,9 @@ def split(
             unknown, in two groups or in none; fewer than two sites are to be left out in turn, or one of them has
             no subject to test.
     """
-    subjects, institution = draw_institutions(included, participants, settings, streams, target, classes)
+    subjects, institution = draw_institutions(included, participants, settings, streams, target, classes, sites)
     if settings.validation == "leave_one_site_out":
-        fold = left_out_in_turn(subjects, institution, _tested_sites(participants))
+        fold = left_out_in_turn(subjects, institution, sites or _tested_sites(participants))
     elif settings.validation == "holdout":
         fold, kept = held_out(subjects, institution, settings, streams)
         subjects, institution, fold = subjects.loc[kept], institution[kept], fold[kept]
@@ -79,8 +82,9 @@ def draw_institutions(
     streams: Streams,
     target: Target = "diagnosis",
     classes: Sequence[str] = (),
+    sites: Sequence[str] = (),
 ) -> tuple[pd.DataFrame, NDArray[np.object_]]:
-    """Subjects to split (subject, group, site, diagnosis), and (n,) the institution of each.
+    """Subjects to split (subject, group, site, diagnosis), and (n,) the institution of each; arguments as of `split`.
 
     Raises:
         UserError: as `split`, folds aside.
@@ -89,7 +93,8 @@ def draw_institutions(
     if settings.validation == "leave_one_site_out":
         institution = _site(subjects, "leave_one_site_out")
         tested = set(institution[(subjects["diagnosis"] >= 0).to_numpy()])
-        _refuse_one_site(tested)
+        _refuse_one_site(tested | set(sites))
+        _refuse_foreign(sorted(tested - set(sites)), sites)
         _refuse_emptied(sorted(set(_tested_sites(participants)) - tested), included, participants)
         return subjects, institution
     if settings.stratifies_sites:
@@ -260,6 +265,15 @@ def _refuse_one_site(sites: set[str]) -> None:
         raise UserError(
             f"splits: leave_one_site_out needs subjects of at least 2 sites, found {sorted(sites)}; "
             "use `validation: folds`."
+        )
+
+
+def _refuse_foreign(others: Sequence[str], sites: Sequence[str]) -> None:
+    """Refuse sites that are none of a study's."""
+    if sites and others:
+        raise UserError(
+            f"splits: expected subjects of the study's sites ({', '.join(sites)}), found some of {others[0]}; give the "
+            "site one name in the table (`codes.site` renames it) and in `study`."
         )
 
 

@@ -36,9 +36,11 @@ class Layout:
     listings: Mapping[str, Listing]
 
     def folds(self, cohort: str, split: str) -> int:
-        """Number of folds of a split: by its settings, or the number of the cohort's scored sites."""
+        """Number of folds of a split: by its settings, or the number of the study's or the cohort's scored sites."""
         fixed = self.plan.splits[split].test_folds
-        return len(self.listings[cohort].labelled_sites) if fixed is None else fixed
+        if fixed is not None:
+            return fixed
+        return len(self.plan.project.study.sites) or len(self.listings[cohort].labelled_sites)
 
     def has_graphs(self, cohort: str) -> bool:
         """Whether the samples of a cohort are graphs from the start."""

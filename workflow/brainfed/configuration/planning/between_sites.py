@@ -10,7 +10,8 @@ from brainfed.federation.apart.study_settings import StudySettings
 from brainfed.methods.registry import METHODS
 from brainfed.runtime.errors import UserError
 
-SPLIT: Mapping[str, tuple[Any, ...]] = {"institutions": ("sites",), "validation": ("folds",), "stratify": ("label",)}
+VALIDATION: Mapping[str, tuple[Any, ...]] = {"validation": ("folds", "leave_one_site_out")}
+SPLIT: Mapping[str, tuple[Any, ...]] = {"institutions": ("sites",), "stratify": ("label",)}
 STAGES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "graph": {"scope": ("local",)},
     "features": {"harmonise": ("none",), "selection": ("none",)},
@@ -34,14 +35,18 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
     regimes: dict[str, Experiment] = {}
     for experiment in (each for each in experiments if each.default):
         where = f"experiments.{experiment.group}"
-        _require(where, f"{where}.split", vars(experiment.split), SPLIT)
+        _require(where, f"{where}.split", vars(experiment.split), VALIDATION)
+        if experiment.regime.unseen:
+            _check_left_out(where, experiment.variants, project.study)
+        else:
+            _require(where, f"{where}.split", vars(experiment.split), SPLIT)
         if experiment.regime.labels != "true":
             raise UserError(
                 f"{where}.labels: expected true between sites, found {experiment.regime.labels}; remove it."
             )
         for variant in experiment.variants:
             _check_variant(where, variant)
-            _check_draws(where, variant, project.study)
+            _check_draws(where, variant, project.study, absent=int(experiment.regime.unseen))
             first = regimes.setdefault(variant.name, experiment)
             if first.regime.name != experiment.regime.name:
                 raise UserError(
@@ -70,15 +75,35 @@ def _check_variant(where: str, variant: Variant) -> None:
                 _require(where, f"{key}.views.{name}", view, {**STAGES["features"], "centre": ("all",)})
 
 
-def _check_draws(where: str, variant: Variant, study: StudySettings) -> None:
-    """Refuse rounds of so few sites that their sum would be nearly each site's own numbers."""
+def _check_left_out(where: str, variants: Iterable[Variant], study: StudySettings) -> None:
+    """Refuse methods whose own networks of other sites would score the site that is left out, and sums of few sites."""
+    for variant in variants:
+        if not variant.method.leaves_out:
+            possible = ", ".join(sorted(name for name, each in METHODS.items() if each.leaves_out))
+            raise UserError(
+                f"{where}.variants: expected methods whose shared model scores a site that is left out "
+                f"({possible}), found {variant.name!r} of method {variant.method.name!r}; leave it out, or use "
+                "split.validation: folds."
+            )
+    if len(study.sites) - 1 < study.least:
+        raise UserError(
+            f"{where}.split.validation: expected more than {study.least} sites (study.least) to leave one out, as a "
+            f"sum then holds the numbers of all others, found {len(study.sites)}; use folds."
+        )
+
+
+def _check_draws(where: str, variant: Variant, study: StudySettings, absent: int) -> None:
+    """Refuse rounds of so few sites that their sum would be nearly each site's own numbers.
+
+    `absent`: how many of the drawn sites may train nothing, as they are left out.
+    """
     inpainting = variant.stage("inpainting")
     held = {"": variant.settings, "inpainting.": inpainting.values if inpainting is not None else {}}
     for key, settings in held.items():
         drawn = max(round(settings.get("fraction", 1.0) * len(study.sites)), 1)
-        if study.secure_sums and drawn < study.least:
+        if study.secure_sums and drawn - absent < study.least:
             raise UserError(
-                f"{where}: expected variants.{variant.name}.{key}fraction to draw at least {study.least} of "
+                f"{where}: expected variants.{variant.name}.{key}fraction to draw at least {study.least + absent} of "
                 f"{len(study.sites)} sites (study.least), as their numbers are added up unseen, found "
                 f"{settings['fraction']:g}, which draws {drawn}; raise it, or set study.secure_sums: false."
             )

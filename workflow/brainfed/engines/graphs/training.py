@@ -113,9 +113,10 @@ def train_graphs(training: GraphTraining) -> Outcome:
     server: Strategy = Alone(clients.institutions)
     if training.server:
         server = inputs.link.server(training.server(clients.institutions, clients.start()), schedule.rounds)
-    reported = {place: count for place, count in enumerate(clients.samples[:, 0].tolist()) if count and training.server}
+    trained = {place: count for place, count in enumerate(clients.samples[:, 0].tolist()) if count}
     noise = WeightNoise(schedule.noise, inputs.streams, tuple(range(inputs.folds)))
-    wire = Wire(ledger, {place: len(own) for place, own in enumerate(members)}, noise, reported)
+    people = {place: len(own) for place, own in enumerate(members)}
+    wire = Wire(ledger, people, noise, trained if training.server else None)
     run, pace = training.run, inputs.link.pace(Pace())
     federate(clients, server, wire, schedule.rounds, run.checkpoint, run.progress, pace)
     scores = of_subjects(inputs, members, clients.curves.probabilities, inputs.tested)

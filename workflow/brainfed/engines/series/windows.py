@@ -83,7 +83,7 @@ def mean_adjacencies(inputs: SeriesInputs, pools: Sequence[IntArray], ledger: Le
             everybody = np.flatnonzero(inputs.training(fold))
             trained = np.intersect1d(own, everybody)
             chosen = trained if len(trained) else everybody
-            here = np.sum([matrices[each] for each in chosen], axis=0)
+            here = np.sum([matrices[each] for each in chosen] or [np.zeros_like(matrices[0])], axis=0)
             sums = {"adjacency-sum": here.astype(np.float64), "training-subjects": np.array(len(chosen))}
             total = add_up(link, ledger, len(inputs.subjects), sums)
             found.append(normalised(total["adjacency-sum"].astype(here.dtype) / int(total["training-subjects"])))

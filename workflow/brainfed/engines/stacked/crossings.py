@@ -33,23 +33,37 @@ def sizes_of(institution: IntArray) -> dict[int, int]:
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
-def record_help_for_unseen(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger, *, shared: bool) -> None:
-    """Record what an institution without training subjects receives from the others, in the stack's first fold.
+def record_global_model(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger) -> None:
+    """Record the global model for institutions without training subjects in the stack's first fold, which it scores.
 
-    The others' means and deviations scale its subjects. The server sends the global model, which scores them. If
-    models are not `shared`, the models of all others score them. `weights` has (M, F, ...) tensors by name.
+    `weights` has (M, F, ...) tensors by name.
     """
-    seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
-    sizes = {index: len(member.nodes) for index, member in enumerate(stack.members) if len(member.nodes)}
-    first = stack.members[next(iter(sizes))]
+    _, helped = _helpers_and_helped(stack)
+    record_downloads(ledger, helped, _model(weights))
+
+
+def record_foreign_models(stack: "Stack", weights: "dict[str, Tensor]", ledger: Ledger) -> None:
+    """Record the others' models, with their scaling, for institutions without training subjects in the first fold.
+
+    `weights` has (M, F, ...) tensors by name.
+    """
+    helpers, helped = _helpers_and_helped(stack)
+    first = stack.members[next(iter({**helpers, **helped}))]
     sent = {"feature-mean": first.mean, "feature-sd": first.sd}
     content = {name: (moment.shape[1:], moment.itemsize) for name, moment in sent.items() if moment is not None}
-    model = {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
+    record_help(ledger, helpers, helped, content | _model(weights))
+
+
+def _helpers_and_helped(stack: "Stack") -> tuple[dict[int, int], dict[int, int]]:
+    """Number of subjects of the institutions with training subjects in the stack's first fold, and of the others."""
+    seen = (stack.labels[:, 0] >= 0).any(dim=1).tolist()
+    sizes = {index: len(member.nodes) for index, member in enumerate(stack.members) if len(member.nodes)}
     helpers = {index: size for index, size in sizes.items() if seen[index]}
-    helped = {index: size for index, size in sizes.items() if not seen[index]}
-    record_help(ledger, helpers, helped, content if shared else content | model)
-    if shared:
-        record_downloads(ledger, helped, model)
+    return helpers, {index: size for index, size in sizes.items() if not seen[index]}
+
+
+def _model(weights: "dict[str, Tensor]") -> dict[str, tuple[tuple[int, ...], int]]:
+    return {name: (tuple(view.shape[2:]), view.element_size()) for name, view in weights.items()}
 
 
 def crossings_of_files(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brainfed.engines.stacked.first_layer import Design, FoldDesign, SharedDesign
+from brainfed.engines.stacked.moments import mean_moments
 from brainfed.engines.stacked.propagation import (
     DENSE_NUMBERS,
     BlockEdges,
@@ -22,6 +23,9 @@ from brainfed.engines.stacked.propagation import (
     institution_blocks,
     row_sums,
 )
+from brainfed.federation.ledger import Ledger
+from brainfed.federation.link import Arrays
+from brainfed.federation.sharing import add_up
 from brainfed.graphs.graph import Graph
 from brainfed.graphs.propagation import block_edges, dense_block, normalised_adjacency
 from brainfed.models.classifier import Read
@@ -83,11 +87,20 @@ class Stack:
     dtype: torch.dtype
 
 
-def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standardise: bool) -> tuple[Member, ...]:
+def members(
+    inputs: MethodInputs, folds: Sequence[int], ledger: Ledger | None, *, pooled: bool, standardise: bool
+) -> tuple[Member, ...]:
     """One member an institution, or a single one that pools all subjects.
 
     Scaling is fitted on the member's training subjects of each fold. A member without any takes the
     mean of the other members' moments, so that a column that is constant in one of them has no effect.
+
+    Args:
+        inputs: of the repeat.
+        folds: numbers of the folds.
+        ledger: of a federation, which sums these moments; it declares them. None: they do not cross as sums.
+        pooled: whether there is a single member.
+        standardise: whether columns are scaled.
     """
     groups = (
         [np.arange(len(inputs.subjects))] if pooled else [inputs.members(m) for m in range(len(inputs.institutions))]
@@ -102,12 +115,18 @@ def members(inputs: MethodInputs, folds: Sequence[int], *, pooled: bool, standar
             mask[nodes] = inputs.training(fold)[nodes]
             if mask.any():
                 means[index, position], sds[index, position] = training_moments(inputs.fold_features(fold), mask)
-    for moments in (means, sds):
-        for position in range(len(folds)):
-            absent = np.isnan(moments[:, position, 0])
-            if absent.any():
-                moments[absent, position] = moments[~absent, position].mean(axis=0)
+    absent = np.isnan(means[:, :, :1])
+    if absent.any():
+        mean, sd = mean_moments(means, sds, lambda parts: _of_all(inputs, ledger, parts))
+        means, sds = np.where(absent, mean, means), np.where(absent, sd, sds)
     return tuple(Member(nodes, means[index], sds[index]) for index, nodes in enumerate(groups))
+
+
+def _of_all(inputs: MethodInputs, ledger: Ledger | None, parts: Arrays) -> Arrays:
+    """Sums over all institutions, also those that are not here, if one of them is left out in a fold."""
+    if ledger is None or not inputs.unseen.any():
+        return parts
+    return add_up(inputs.link, ledger, len(inputs.subjects), parts, stacked=True)
 
 
 def stack_inputs(inputs: MethodInputs, trained: tuple[Member, ...], folds: Sequence[int], reading: Reading) -> Stack:

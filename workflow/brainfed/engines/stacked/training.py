@@ -15,9 +15,10 @@ from torch import Tensor
 from brainfed.engines.curves import Curves
 from brainfed.engines.parameter_names import parameters_by_wire_name
 from brainfed.engines.stacked.clients import StackedClients
-from brainfed.engines.stacked.crossings import record_help_for_unseen, record_pooling
+from brainfed.engines.stacked.crossings import record_foreign_models, record_global_model, record_pooling, sizes_of
 from brainfed.engines.stacked.dropout import Dropout
 from brainfed.engines.stacked.kept import kept_stack
+from brainfed.engines.stacked.moments import record_moments
 from brainfed.engines.stacked.network import StackedNetwork
 from brainfed.engines.stacked.operations import first_layer_operations
 from brainfed.engines.stacked.propagation import Propagate
@@ -103,10 +104,10 @@ class Training:
             f"hidden-{index}": width for index, width in enumerate(widths[1:-1])
         }
 
-    def network(self, folds: Sequence[int]) -> StackedNetwork:
-        """The untrained stack of these folds."""
-        inputs = self.inputs
-        trained = members(inputs, folds, pooled=self.pooled, standardise=self.standardise)
+    def network(self, folds: Sequence[int], ledger: Ledger) -> StackedNetwork:
+        """The untrained stack of these folds; the ledger checks moments that cross."""
+        inputs, book = self.inputs, ledger if self.topology == "federated" else None
+        trained = members(inputs, folds, book, pooled=self.pooled, standardise=self.standardise)
         stack = stack_inputs(inputs, trained, folds, self.reading)
         dropout = Dropout(self.dropout, stack.folds, inputs.streams, self.schedule.local_epochs)
         return StackedNetwork(self.module, stack, inputs.streams, self.precision, dropout if self.dropout else None)
@@ -133,12 +134,12 @@ def train_rounds(training: Training) -> tuple[Outcome, NDArray[np.float64]]:
     results, models = _Results.of(inputs, schedule.rounds), list[FittedModel]()
     stacks = stacks_of_folds(training.module, inputs, training.reading.dtype, pooled=training.pooled)
     for index, folds in enumerate(stacks):
-        network = training.network(folds)
         book = ledger if folds[0] == 0 else ledger.blank()
+        network = training.network(folds, book)
         progress = training.run.progress if len(stacks) == 1 else _over_stacks(training.run.progress, index, stacks)
         results.collect(network.stack, _federated(training, network, book, progress))
-        if not training.pooled:
-            record_help_for_unseen(network.stack, network.stacks(), book, shared=training.topology == "federated")
+        if inputs.unseen.any() and not training.pooled:
+            _record_help(training, network, book)
         if training.topology == "local":
             score_unseen(inputs, network, training.reading, results.round_scores)
         models += kept_stack(network, alone=training.topology == "local") if training.run.keeps_models else []
@@ -157,6 +158,16 @@ def train_rounds(training: Training) -> tuple[Outcome, NDArray[np.float64]]:
         member_scores=results.member_scores[-1],
         models=tuple(models),
     ), results.member_scores
+
+
+def _record_help(training: Training, network: StackedNetwork, ledger: Ledger) -> None:
+    """Record what institutions without training subjects receive, in the stack's first fold."""
+    if training.topology == "local":
+        record_foreign_models(network.stack, network.stacks(), ledger)
+        return
+    if training.standardise:
+        record_moments(training.inputs, network.stack.folds[0], ledger, sizes_of(training.inputs.institution))
+    record_global_model(network.stack, network.stacks(), ledger)
 
 
 def _federated(
@@ -204,7 +215,7 @@ def _wire(clients: StackedClients, training: Training, ledger: Ledger) -> Wire:
         ledger,
         dict(enumerate(stack.subjects)),
         WeightNoise(schedule.noise, training.inputs.streams, stack.folds),
-        {place: size for place, size in sizes if size > 0} if reports else {},
+        {place: size for place, size in sizes if size > 0} if reports else None,
         attack=attack_of(training.robustness, attacked),
     )
 

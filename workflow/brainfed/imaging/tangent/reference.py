@@ -90,6 +90,7 @@ def whitening_of_fold(
     reference: Literal["institution", "training"],
     ledger: Ledger,
     link: Link = TOGETHER,
+    institutions: Sequence[str] = (),
 ) -> dict[str, Float64]:
     """(R, R) inverse square root of the reference of every institution, fitted on training subjects.
 
@@ -103,30 +104,31 @@ def whitening_of_fold(
         reference: the group whose mean an institution uses.
         ledger: of `tangent_ledger`; takes the crossings.
         link: to institutions whose subjects are not here.
+        institutions: names of all, in order, also of those that are not here; empty: those of `institution`.
 
     Raises:
-        ValueError: there is no training subject.
+        ValueError: there is no training subject here, and none may be elsewhere.
     """
     where = np.asarray(institution)
-    names, counts = np.unique(where, return_counts=True)
-    sums = {name: log_sum(logarithms[training & (where == name)]) for name in names.tolist()}
-    sums = {name: found for name, found in sums.items() if found.subjects}
-    if not sums:
+    names = list(institutions) or np.unique(where).tolist()
+    every = {name: log_sum(logarithms[training & (where == name)]) for name in names if name in where}
+    sums = {name: found for name, found in every.items() if found.subjects}
+    if not (sums or link.apart):
         raise ValueError("expected at least one training subject, found none")
     for name, found in sums.items():
         logger.info("tangent reference: %d training subjects of %s", found.subjects, name)
-    sizes = {code: size for code, size in enumerate(counts.tolist()) if len(names) > 1}
+    sizes = {code: int((where == name).sum()) for code, name in enumerate(names) if name in every and len(names) > 1}
     fitted = {code: size for code, size in sizes.items() if names[code] in sums}
     if reference == "training":
         record_sums(ledger, fitted, sizes)
     else:
         helped = {code: size for code, size in sizes.items() if code not in fitted}
         record_help(ledger, fitted, helped, _sum_content(ledger))
-    together = _total(sums)
+    together = _total(sums or every)
     if reference == "training":
         together = total_of(together, link, ledger.axes["regions"], len(where))
     common, own = together.whitening, sums if reference == "institution" else {}
-    return {name: own[name].whitening if name in own else common for name in names.tolist()}
+    return {name: own[name].whitening if name in own else common for name in every}
 
 
 def record_sums(ledger: Ledger, senders: Mapping[int, int], receivers: Mapping[int, int]) -> None:

@@ -45,6 +45,7 @@ def tangent_of_fold(
     ledger: Ledger,
     threads: int = 1,
     link: Link = TOGETHER,
+    institutions: Sequence[str] = (),
 ) -> Float32:
     """Tangent features (n, R (R + 1) / 2) at references that the training subjects of one fold fit.
 
@@ -56,12 +57,13 @@ def tangent_of_fold(
         ledger: of `tangent_ledger`; takes the crossings.
         threads: subjects that are computed side by side.
         link: to institutions whose subjects are not here.
+        institutions: names of all, in order, also of those that are not here; empty: those of `institution`.
 
     Raises:
         ValueError: there is no training subject.
     """
     where = np.asarray(institution)
-    whitening = whitening_of_fold(found.logarithm, institution, training, reference, ledger, link)
+    whitening = whitening_of_fold(found.logarithm, institution, training, reference, ledger, link, institutions)
     return _rows(
         found.covariance, [(np.flatnonzero(where == name), matrix) for name, matrix in whitening.items()], threads
     )

@@ -8,9 +8,9 @@ from brainfed.inpainting.settings import InpaintingSettings
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
-    MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
+    SUMMED_MOMENTS_TENSORS,
 )
 from brainfed.methods.gcn.fedgcn import SKIP_TENSORS, FedGCNSettings
 from brainfed.methods.inpainter import Inpainter
@@ -48,6 +48,6 @@ METHOD = Method(
     needs=("features", "fused"),
     options={"inpainting": FEDNI},
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
+    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedni": {}, "fedni-skip": {"skip": "linear"}},
 )

@@ -7,9 +7,9 @@ from brainfed.inpainting.fedsage.settings import FedSageSettings
 from brainfed.inpainting.fedsage.shared_tensors import FEDSAGE_TENSORS
 from brainfed.methods.classifier_settings import (
     CHOICE_TENSORS,
-    MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
+    SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
 )
 from brainfed.methods.inpainter import Inpainter
@@ -53,7 +53,7 @@ METHOD = Method(
         "weight-own-1": ("hidden-0", "hidden-1"),
         **SIZES_TENSORS,
         **CHOICE_TENSORS,
-        **MOMENTS_TENSORS,
+        **SUMMED_MOMENTS_TENSORS,
     },
     variants={"fedsage-plus": {}},
 )

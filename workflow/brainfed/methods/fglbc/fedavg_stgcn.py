@@ -20,6 +20,7 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites={},
+    leaves_out=True,
     twins=Twins(
         "stgcn-local",
         "stgcn-central",

@@ -35,6 +35,7 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites={},
+    leaves_out=True,
     twins=Twins(
         "stgcn-local",
         "stgcn-central",

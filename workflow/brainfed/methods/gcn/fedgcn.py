@@ -8,9 +8,9 @@ from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
-    MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
+    SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
 )
 from brainfed.methods.method import Method, Twins
@@ -43,9 +43,10 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites=BETWEEN_SITES,
+    leaves_out=True,
     twins=Twins("localgcn", "centralgcn", apart=NOT_OF_TWINS),
     needs=("features", "graph"),
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
+    shared_tensors={**NETWORK_TENSORS, **SKIP_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedgcn": {}, "fedgcn-skip": {"skip": "linear"}},
 )

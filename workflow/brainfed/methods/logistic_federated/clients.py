@@ -35,7 +35,8 @@ class LogisticClients:
 
     Args:
         members: of all institutions.
-        institutions: places of those with training subjects, which alone take part.
+        institutions: places of those with training subjects, which alone take part. A real site that is left out
+            is asked like all others, and replies with zeros.
         prefix: of the names on the wire.
     """
 
@@ -79,4 +80,5 @@ class LogisticClients:
         if member.held_out is not None:
             tensors["validation-loss"] = (losses * member.held_out).sum(dim=0)
         named = {f"{self.prefix}{name}": tensor[None] for name, tensor in tensors.items()}
-        return Message(named, plain=frozenset(named))
+        takes_part = torch.tensor([int(len(member.rows) > 0)])
+        return Message(named, takes_part, plain=frozenset(named))

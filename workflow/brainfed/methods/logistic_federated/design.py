@@ -12,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from brainfed.engines.stacked.moments import record_moments
 from brainfed.engines.stacked.stacks import Member, members
 from brainfed.federation.ledger import Ledger
-from brainfed.federation.sharing import add_up, record_downloads, record_help, record_uploads
+from brainfed.federation.sharing import add_up, record_downloads, record_uploads
 from brainfed.runtime.jobs.run import Run
 from brainfed.samples.inputs import MethodInputs
 
@@ -52,7 +53,7 @@ def designs(
     With `standardise: none` the mean of all training subjects, which is summed too, is subtracted. An institution
     without training subjects takes the mean of the others' moments.
     """
-    found = members(inputs, [fold], pooled=False, standardise=standardise == "institution")
+    found = members(inputs, [fold], ledger, pooled=False, standardise=standardise == "institution")
     features, dtype = inputs.fold_features(fold), getattr(torch, run.precision)
     rows, masks, units = [], [], []
     for member in found:
@@ -66,16 +67,18 @@ def designs(
     seen = {code: int(mask.sum()) for code, mask in enumerate(masks) if mask.any()}
     subjects = {code: len(member.nodes) for code, member in enumerate(found) if len(member.nodes)}
     _record(ledger, {code: subjects[code] for code in seen}, subjects, features.shape[1], standardise)
+    if standardise == "institution" and inputs.unseen.any():
+        record_moments(inputs, fold, ledger, subjects)
     own_sums = {"training-subjects": np.array(sum(seen.values()))}
     if standardise == "none":
-        sums = [rows[code][masks[code]].double().sum(dim=0) for code in seen]
+        sums = [own[torch.from_numpy(mask)].double().sum(dim=0) for own, mask in zip(rows, masks, strict=True)]
         own_sums["feature-sum"] = torch.stack(sums).sum(dim=0).cpu().numpy()
     total = add_up(inputs.link, ledger, len(inputs.subjects), own_sums)
     count, mean = int(total["training-subjects"]), torch.zeros(features.shape[1])
     if standardise == "none":
         mean = torch.from_numpy(total["feature-sum"] / count)
         rows = [own - mean.to(own) for own in rows]
-    own_squares = np.array(sum(float(rows[code][masks[code]].double().square().sum()) for code in seen))
+    own_squares = np.array(sum((float(rows[code][masks[code]].double().square().sum()) for code in seen), 0.0))
     squares = add_up(inputs.link, ledger, len(inputs.subjects), {"squared-norm": own_squares})["squared-norm"]
     norm = (float(squares) / count) ** 0.5 or 1.0
     means = [mean if member.mean is None else torch.from_numpy(member.mean[0]) for member in found]
@@ -93,10 +96,7 @@ def _deviation(member: Member, like: Tensor) -> Tensor:
 def _record(ledger: Ledger, seen: dict[int, int], subjects: dict[int, int], features: int, standardise: str) -> None:
     record_uploads(ledger, seen, {"training-subjects": COUNT, "squared-norm": NUMBER})
     record_downloads(ledger, subjects, {"squared-norm": NUMBER})
-    vector = ((features,), 8)
     if standardise == "none":
+        vector = ((features,), 8)
         record_uploads(ledger, seen, {"feature-sum": vector})
         record_downloads(ledger, subjects, {"feature-sum": vector})
-        return
-    unseen = {code: size for code, size in subjects.items() if code not in seen}
-    record_help(ledger, seen, unseen, {"feature-mean": vector, "feature-sd": vector})

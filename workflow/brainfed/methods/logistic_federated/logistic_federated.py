@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from brainfed.federation.schedule import FederationSettings
-from brainfed.methods.classifier_settings import MOMENTS_TENSORS, SIZES_TENSORS, InputSettings
+from brainfed.methods.classifier_settings import SIZES_TENSORS, SUMMED_MOMENTS_TENSORS, InputSettings
 from brainfed.methods.linear.grid import check_grid
 from brainfed.methods.method import Method, Twins
 from brainfed.runtime.settings import setting
@@ -75,6 +75,7 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites={},
+    leaves_out=True,
     twins=Twins(
         "logistic-local",
         "logistic-central",
@@ -89,7 +90,7 @@ METHOD = Method(
         "weight-0": ("features", "classes"),
         "bias-0": ("classes",),
         **SIZES_TENSORS,
-        **MOMENTS_TENSORS,
+        **SUMMED_MOMENTS_TENSORS,
         **SUMS_TENSORS,
     },
     variants={"logistic-federated": {}, "logistic-fedavg": {"solver": "fedavg"}},

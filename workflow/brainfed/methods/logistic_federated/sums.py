@@ -206,7 +206,7 @@ def _member(fitting: Fitting, code: int, target: IntArray, judges: NDArray[np.bo
 @torch.no_grad()
 def _patterns(fitting: Fitting, clients: LogisticClients) -> NDArray[np.float64]:
     """(P, d) patterns of the models, from one message of every institution with training subjects."""
-    parts = [margin_sums(fitting.designs[code], clients.weight) for code in fitting.taking]
+    parts = [margin_sums(design, clients.weight) for design in fitting.designs]
     labels = fitting.inputs.labels[fitting.fold, fitting.inputs.training(fitting.fold)]
     here = {
         name: torch.stack(sums).sum(dim=0).cpu().numpy()

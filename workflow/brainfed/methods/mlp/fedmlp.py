@@ -6,9 +6,9 @@ from brainfed.federation.robustness_settings import NOT_OF_TWINS
 from brainfed.methods.classifier_settings import (
     BETWEEN_SITES,
     CHOICE_TENSORS,
-    MOMENTS_TENSORS,
     NETWORK_TENSORS,
     SIZES_TENSORS,
+    SUMMED_MOMENTS_TENSORS,
     FederatedClassifierSettings,
 )
 from brainfed.methods.method import Method, Twins
@@ -27,10 +27,11 @@ METHOD = Method(
     family="federated",
     topology="federated",
     between_sites=BETWEEN_SITES,
+    leaves_out=True,
     twins=Twins("localmlp", "centralmlp", apart=NOT_OF_TWINS),
     model="brainfed.methods.mlp.kept:score",
     without_model={"choose": "inner"},
     gpu=True,
-    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **MOMENTS_TENSORS, **CHOICE_TENSORS},
+    shared_tensors={**NETWORK_TENSORS, **SIZES_TENSORS, **SUMMED_MOMENTS_TENSORS, **CHOICE_TENSORS},
     variants={"fedmlp": {}, "fedmlp-centred": {"centre": "subject"}},
 )

@@ -1,6 +1,7 @@
 """The page on a study between sites: its numbers, its words, what is missing, and names that are no HTML."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,3 +230,33 @@ def test_several_experiments_have_a_section_each(tmp_path):
     assert "the difference from the reference FedTangent" in words(page)
     ids = re.findall(r'\sid="([^"]+)"', re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
     assert len(ids) == len(set(ids))
+
+
+@pytest.fixture(scope="module")
+def left_out(outline):
+    """The same study, each site tested in one fold by what the others trained."""
+    experiment = replace(outline.experiments[0], unseen=True, folds=len(SITES))
+    counts = {
+        name: [replace(fold, run=(fold.run[0], list(SITES).index(fold.site))) for fold in folds if fold.run[1] == 0]
+        for name, folds in outline.counts.items()
+    }
+    return replace(outline, experiments=(experiment,), counts=counts)
+
+
+def test_sites_left_out_have_an_interval_over_sites_alone(left_out):
+    result = results(left_out)
+    assert result.missing == 0 and result.expected == len(SITES) * REPEATS
+    for one in result.variants:
+        assert not any(found.known for found in one.values.values())
+        assert one.across.known and one.across.runs == len(SITES)
+    assert not result.difference(result.variants[2], result.variants[0]).known
+
+
+def test_the_page_says_that_sites_were_left_out(left_out):
+    page = words(render_outcome(left_out))
+    assert "Can models of other sites predict autism from brain scans at a site that took no part?" in page
+    assert "tested at one that took no part, Ridge, federated has a balanced accuracy of" in page
+    assert "each site left out in turn, 2 repeats" in page
+    assert "each site is tested by models that never saw it" in page
+    assert "Nadeau" not in page and "without sharing them" not in page
+    assert f"Nothing: all {len(SITES) * REPEATS} folds of sites have a row" in page

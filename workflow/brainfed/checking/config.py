@@ -28,12 +28,14 @@ class UsableConfig:
         experiments: resolved.
         seed: of every random stream.
         coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
+        sites: of a study between sites, in order.
     """
 
     cohorts: Mapping[str, CohortSettings]
     experiments: tuple[Experiment, ...]
     seed: int
     coordinates: bool = False
+    sites: tuple[str, ...] = ()
 
 
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
@@ -48,7 +50,7 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     else:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
-        usable = UsableConfig(project.cohorts, experiments, project.seed, _coordinates(content))
+        usable = UsableConfig(project.cohorts, experiments, project.seed, _coordinates(content), project.study.ordered)
         if not sentences:
             return usable, [*_idle_variants(project, experiments)]
     return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]

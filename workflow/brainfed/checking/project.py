@@ -36,7 +36,7 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         place = f"cohort {name}: institutions and folds"
         if checked.people:
             found += check_splits(
-                checked, experiments, usable.seed, place, settings.classes, settings.target, usable.study.ordered
+                checked, experiments, usable.seed, place, settings.classes, settings.target, usable.sites
             )
             found += check_public(checked, experiments, usable.seed, place, settings.classes, settings.target)
             found += check_sites_left_out(checked, experiments, place)

@@ -63,18 +63,21 @@ def outcome_outline(
         simulated=cohort.source == "simulate",
         sites=study.ordered,
         fewest=FEWEST,
-        experiments=tuple(_experiment(each) for each in place.plan.experiments.values() if each.default),
+        experiments=tuple(
+            _experiment(each, len(study.sites)) for each in place.plan.experiments.values() if each.default
+        ),
         counts=read_counts(scores, words.count),
         study=facts,
     )
 
 
-def _experiment(experiment: Experiment) -> OutcomeExperiment:
+def _experiment(experiment: Experiment, sites: int) -> OutcomeExperiment:
     return OutcomeExperiment(
         name=experiment.name,
         title=experiment.settings.title or experiment.name,
         reference=experiment.settings.reference,
         repeats=experiment.repeats,
-        folds=experiment.split.folds,
+        folds=experiment.split.test_folds or sites,
         variants=tuple(read_variant(shown_variant(variant, experiment)) for variant in experiment.variants),
+        unseen=experiment.regime.unseen,
     )

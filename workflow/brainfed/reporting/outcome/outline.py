@@ -19,6 +19,7 @@ class OutcomeExperiment:
         repeats: number of repeats.
         folds: number of folds of a repeat.
         variants: in the order of the config.
+        unseen: whether each site is tested in one fold, by models that never saw it.
     """
 
     name: str
@@ -27,6 +28,12 @@ class OutcomeExperiment:
     repeats: int
     folds: int
     variants: tuple[ShownVariant, ...]
+    unseen: bool = False
+
+    @property
+    def tests_of_site(self) -> int:
+        """Tests of one site: folds of all repeats that have some of its subjects."""
+        return self.repeats * (1 if self.unseen else self.folds)
 
 
 @dataclass(frozen=True)

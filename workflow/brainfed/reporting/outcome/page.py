@@ -61,8 +61,8 @@ class OutcomeSection:
 
     @property
     def few(self) -> bool:
-        """Whether runs are too few for intervals."""
-        return self.experiment.repeats * self.experiment.folds < FEWEST
+        """Whether runs are too few for intervals, or no runs of the same sites."""
+        return self.experiment.unseen or self.experiment.tests_of_site < FEWEST
 
 
 def write_outcome(outline: OutcomeOutline, path: Path) -> None:

@@ -79,14 +79,14 @@ class ExperimentResult:
 
     Attributes:
         experiment: the experiment.
-        ratio: n_test / n_train of a run.
+        ratio: n_test / n_train of a run; None where a run is a site, so that runs show no spread over other people.
         variants: in the order of the config.
         sites: in the order of the study.
         tested: numbers of tested subjects; None without any row.
     """
 
     experiment: OutcomeExperiment
-    ratio: float
+    ratio: float | None
     variants: tuple[VariantResult, ...]
     sites: tuple[SiteResult, ...]
     tested: TestedPeople | None
@@ -99,7 +99,7 @@ class ExperimentResult:
     @property
     def expected(self) -> int:
         """Folds of sites in all repeats."""
-        return len(self.sites) * self.experiment.repeats * self.experiment.folds
+        return len(self.sites) * self.experiment.tests_of_site
 
     @property
     def missing(self) -> int:
@@ -112,12 +112,12 @@ class ExperimentResult:
         first, second = by_run(own, METRIC), by_run(others, METRIC)
         runs = [first[run] - second[run] for run in first if run in second]
         value = of_all(own, METRIC) - of_all(others, METRIC)
-        return Interval(value, *over_runs(value, runs, self.ratio), len(runs))
+        return _interval(value, runs, self.ratio)
 
 
 def read_results(outline: OutcomeOutline, experiment: OutcomeExperiment) -> ExperimentResult:
     """All numbers of an experiment."""
-    ratio = 1 / (experiment.folds - 1)
+    ratio = None if experiment.unseen else 1 / (experiment.folds - 1)
     classes = outline.words.count
     variants = tuple(
         _variant(variant, outline.counts.get(variant.name, []), outline.sites, ratio, classes)
@@ -132,7 +132,7 @@ def read_results(outline: OutcomeOutline, experiment: OutcomeExperiment) -> Expe
 
 
 def _variant(
-    variant: ShownVariant, folds: Sequence[TestedFold], sites: Sequence[str], ratio: float, classes: int
+    variant: ShownVariant, folds: Sequence[TestedFold], sites: Sequence[str], ratio: float | None, classes: int
 ) -> VariantResult:
     metrics = TWO_CLASSES if classes == 2 else MORE_CLASSES
     values = {metric: _share(of_all(folds, metric), list(by_run(folds, metric).values()), ratio) for metric in metrics}
@@ -145,8 +145,13 @@ def _variant(
     return VariantResult(variant, folds, values, across, at_sites)
 
 
-def _share(value: float, runs: Sequence[float], ratio: float) -> Interval:
-    return _inside(Interval(value, *over_runs(value, runs, ratio), len(runs)))
+def _share(value: float, runs: Sequence[float], ratio: float | None) -> Interval:
+    return _inside(_interval(value, runs, ratio))
+
+
+def _interval(value: float, runs: Sequence[float], ratio: float | None) -> Interval:
+    bounds = (np.nan, np.nan) if ratio is None else over_runs(value, runs, ratio)
+    return Interval(value, *bounds, len(runs))
 
 
 def _inside(found: Interval) -> Interval:

@@ -48,22 +48,25 @@ def choose(result: ExperimentResult) -> Chosen | None:
 
 def outcome_screen(outline: OutcomeOutline, result: ExperimentResult) -> FirstScreen:
     """The first screen of an experiment."""
-    asked = question(outline.words, outline.kind, len(outline.sites), unseen=False)
+    asked = question(outline.words, outline.kind, len(outline.sites), unseen=result.experiment.unseen)
     chosen = choose(result)
     facts = [_whom(outline, result), _compared(outline, result)]
     if chosen is None:
         return FirstScreen(asked, _no_answer(outline, result), tuple(facts))
     facts += [_sure(result, chosen, outline.noun), _elsewhere(chosen), *_use(outline, chosen.best)]
-    return FirstScreen(asked, _answer(chosen, outline.words.count), tuple(facts))
+    return FirstScreen(asked, _answer(result, chosen, outline.words.count), tuple(facts))
 
 
 def _best(results: list[VariantResult]) -> VariantResult:
     return max(results, key=lambda one: one.score.mean)
 
 
-def _answer(chosen: Chosen, classes: int) -> str:
+def _answer(result: ExperimentResult, chosen: Chosen, classes: int) -> str:
     title = chosen.best.variant.title
-    if chosen.federated:
+    if result.experiment.unseen:
+        said = f"Trained by the other sites (federated) and tested at one that took no part, {title} has a balanced "
+        said += "accuracy of"
+    elif chosen.federated:
         said = f"Trained by all sites without sharing them (federated), {title} has a balanced accuracy of"
     else:
         said = f"No federated method has a score; {title} has the highest balanced accuracy,"
@@ -109,7 +112,12 @@ def _compared(outline: OutcomeOutline, result: ExperimentResult) -> Fact:
 
 def _sure(result: ExperimentResult, chosen: Chosen, noun: str) -> Fact:
     score, said = chosen.best.score, []
-    if score.known and not score.few:
+    if result.experiment.unseen:
+        said.append(
+            f"A test is a whole site, so there is no interval for other {noun} of these sites; that over sites is "
+            "below."
+        )
+    elif score.known and not score.few:
         said.append(f"Brackets hold 95 % intervals, which are for other {noun} of these sites.")
     else:
         tests = f"{score.runs} test{'s are' if score.runs != 1 else ' is'}"

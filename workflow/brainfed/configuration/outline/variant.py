@@ -42,7 +42,7 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
     shown = shown_variant(variant, experiment)
     return {
         **shown,
-        "twins": _possible(shown["twins"], layout, cohort),
+        "twins": _possible(shown["twins"], layout, cohort, experiment),
         "costs": own("cost.json"),
         "timings": own("timing.json"),
         "histories": own("history.parquet"),
@@ -62,14 +62,19 @@ def variant_outline(layout: Layout, cohort: str, experiment: Experiment, variant
     }
 
 
-def _possible(twins: dict[str, dict[str, Any]], layout: Layout, cohort: str) -> dict[str, dict[str, Any]]:
+def _possible(
+    twins: dict[str, dict[str, Any]], layout: Layout, cohort: str, experiment: Experiment
+) -> dict[str, dict[str, Any]]:
     """The twins, without advice to pool data sets of graphs that differ in features and classes.
 
-    A site of a study has no pooled data, and only the coordinator adds a variant.
+    A site of a study has no pooled data, and only the coordinator adds a variant. One that is left out has no model of
+    its own.
     """
     if layout.plan.project.study.site:
         missing = twins.get("alone", {}).get("missing", "")
         advised = f"the coordinator adds {missing.removeprefix('add ')} to the study before it begins"
+        if experiment.regime.unseen:
+            advised = "a site that is left out has no model of its own"
         return {
             side: twin | {"missing": advised} if missing.startswith("add ") else twin
             for side, twin in twins.items()

@@ -291,6 +291,8 @@ def test_a_data_set_with_too_few_graphs_of_its_own_class_is_sent_to_holdout():
 def test_fewer_subjects_than_institutions_times_folds_are_refused():
     with pytest.raises(UserError, match="5 institutions x 5 folds need at least 25 different subjects, 24 are"):
         split(*cohort([0, 1] * 12), SplitSettings(), STREAMS)
+    with pytest.raises(UserError, match="splits: 1 institution x 5 folds"):
+        split(*cohort([0, 1] * 2), SplitSettings(count=1), STREAMS)
 
 
 def test_a_cohort_without_a_subject_to_split_is_refused():

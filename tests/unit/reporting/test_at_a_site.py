@@ -29,6 +29,7 @@ def outline(tmp_path_factory):
     """That of a site, whose federated methods have no twin but one that the coordinator may add."""
     outline = outline_of(shared_project(tmp_path_factory), show_subjects=False) | {"study": STUDY}
     (experiment,) = outline["cohorts"][0]["experiments"]
+    experiment["split"] = {**experiment["split"], "institutions": "sites"}
     for variant in experiment["variants"]:
         if variant["twins"]:
             variant["twins"] = {"alone": {"name": "", "differs": [], "missing": ADVICE, "other_model": ""}}
@@ -45,13 +46,16 @@ def test_the_headline_names_the_sites_that_trained_together(page):
     for said in (
         "toy: oslo, in a study with berlin and madrid",
         "Can three institutions predict",
+        ", oslo alone LocalGCN 0.",
         "These are scores at oslo.",
+        "; the site is oslo.",
         "The sites berlin, madrid and oslo trained together.",
         "were trained between these sites, on the subjects of all of them.",
         "The models of Majority class, Ridge (local) and LocalGCN were trained on the subjects of oslo alone.",
         "All scores here are those of subjects of oslo.",
     ):
         assert said in head
+    assert "each institution alone" not in head and "every site is an institution" not in head
 
 
 def test_the_paragraph_for_an_article_names_them_too(page):

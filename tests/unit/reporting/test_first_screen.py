@@ -60,6 +60,12 @@ def test_the_facts_say_on_whom():
     assert "; every site is an institution." in sites and "made-up" not in sites
 
 
+def test_at_one_site_of_a_study_the_site_is_named_in_place_of_each_institution():
+    found = screen(situation=replace(SITUATION, institutions=1, drawn="sites", site="oslo"))
+    assert ", oslo alone 0." in found.answer and "each institution" not in found.answer
+    assert "; the site is oslo. " in fact(found, "On whom") and "is an institution" not in fact(found, "On whom")
+
+
 def test_the_facts_say_how_sure():
     sure = fact(screen(), "How sure")
     assert sure.startswith("Brackets hold 95 % intervals. Federated minus alone: +0.0")

@@ -144,7 +144,7 @@ def _chapter(
     show_subjects: bool,
 ) -> Chapter:
     experiments = [
-        at_a_site(experiment_section(cohort, experiment, captions, panels), cohort, study)
+        at_a_site(experiment_section(cohort, experiment, captions, panels, study.site if study else ""), cohort, study)
         for experiment in _each_figure_once(cohort.experiments)
     ]
     return Chapter(cohort_section(cohort, captions, show_subjects=show_subjects), experiments)

@@ -77,7 +77,11 @@ class ExperimentSection:
 
 
 def experiment_section(
-    cohort: CohortOutline, outline: ExperimentOutline, captions: Mapping[str, str], panels: Sequence[Panel]
+    cohort: CohortOutline,
+    outline: ExperimentOutline,
+    captions: Mapping[str, str],
+    panels: Sequence[Panel],
+    site: str = "",
 ) -> ExperimentSection:
     """Read one experiment's tables, embed its figures, and find the panels that apply.
 
@@ -86,16 +90,18 @@ def experiment_section(
         outline: the experiment.
         captions: figure -> its caption.
         panels: all panels, those that any method may have and those of the families.
+        site: of a study between sites, the one whose report it is.
     """
     known = read_known(cohort, outline, captions)
     null = known.null
+    asked = null is None and not known.finding
     return ExperimentSection(
         key=f"{cohort.name}-{outline.name}",
         outline=outline,
         setting=_setting(outline, known.words, known.institutions, known.runs),
         protocol=_protocol(outline, known.words),
         verdict=(known.finding or verdict(known.answer)) if null is None else null_verdict(null),
-        first=first_screen(known.answer, known.words, situation(known)) if null is None and not known.finding else None,
+        first=first_screen(known.answer, known.words, situation(known, site)) if asked else None,
         sentences=_sentences(known) if null is None else null_sentences(null),
         answer=known.answer,
         runs=known.runs,
@@ -143,11 +149,13 @@ def _setting(outline: ExperimentOutline, words: ClassWords, institutions: int, f
     repeats = f"{outline.repeats} repeat{'s' if outline.repeats > 1 else ''}"
     if outline.split["validation"] == "leave_one_site_out":
         return f"every one of {institutions} {words.site}s tested once, unseen; {repeats}"
+    counted = f"{institutions} institution{'s' if institutions > 1 else ''}"
+    groups = f"groups of {words.site}s" if institutions > 1 else f"a group of {words.site}s"
     drawn = {
-        "random": f"{institutions} institutions drawn at random",
-        "sites": f"{institutions} institutions, one a {words.site}",
-        "site_groups": f"{institutions} institutions, groups of {words.site}s",
-        "consecutive": f"{institutions} institutions of consecutive {words.subjects}, the rest at random",
+        "random": f"{counted} drawn at random",
+        "sites": f"{counted}, one a {words.site}",
+        "site_groups": f"{counted}, {groups}",
+        "consecutive": f"{counted} of consecutive {words.subjects}, the rest at random",
     }[outline.split["institutions"]]
     if outline.split["validation"] == "holdout":
         tested, held = (f"{100 * outline.split[key]:g} %" for key in ("tested", "held_back"))

@@ -224,8 +224,9 @@ def _refuse_small_cohort(people: int, settings: SplitSettings) -> None:
         return
     folds = settings.validation == "folds"
     parts = f"{settings.folds} folds" if folds else "2 parts, one that trains and one that is tested,"
+    counted = f"{settings.count} institution{'s' if settings.count > 1 else ''}"
     raise UserError(
-        f"splits: {settings.count} institutions x {parts} need at least {needed} different subjects, {people} are "
+        f"splits: {counted} x {parts} need at least {needed} different subjects, {people} are "
         f"included; lower `count`{' or `folds`' if folds else ''}."
     )
 

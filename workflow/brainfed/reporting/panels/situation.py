@@ -14,8 +14,8 @@ from brainfed.reporting.variants import ShownVariant
 GROUPS = ("recall", "specificity")
 
 
-def situation(known: Known) -> Situation:
-    """The situation of an experiment."""
+def situation(known: Known, site: str = "") -> Situation:
+    """The situation of an experiment; `site`: of a study between sites, the one whose report it is."""
     split = known.outline.split
     left_out = split["validation"] == "leave_one_site_out"
     chosen = known.answer.chosen
@@ -33,6 +33,7 @@ def situation(known: Known) -> Situation:
         leak=leak,
         guaranteed=bool(chosen is not None and spent(chosen)),
         leaves=_leaves(chosen) if chosen is not None else (),
+        site=site,
     )
 
 

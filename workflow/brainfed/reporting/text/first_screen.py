@@ -70,6 +70,7 @@ class Situation:
         leak: AUC of the stronger attack on the chosen method's training subjects, with its bounds; None: not attacked.
         guaranteed: whether the chosen method has a privacy guarantee.
         leaves: data of single subjects that the chosen method sends, by the names of its ledger.
+        site: the one whose subjects these are, of a study between sites; empty where all institutions are in one place.
     """
 
     kind: str
@@ -81,6 +82,7 @@ class Situation:
     leak: tuple[float, float, float] | None = None
     guaranteed: bool = False
     leaves: tuple[str, ...] = ()
+    site: str = ""
 
 
 def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> FirstScreen | None:
@@ -98,7 +100,7 @@ def first_screen(answer: Answer, words: ClassWords, situation: Situation) -> Fir
     facts = [_whom(situation, words), _sure(answer, pooled, alone), *_use(answer, situation, words)]
     return FirstScreen(
         question(words, situation.kind, situation.institutions, unseen=answer.unseen),
-        _answer(answer, pooled, alone, shares=bool(situation.leaves)),
+        _answer(answer, pooled, alone, situation),
         (*facts, *_privacy(situation)),
     )
 
@@ -128,15 +130,17 @@ def _first(answer: Answer, *roles: str) -> Comparison | None:
     return next((found for role in roles if (found := answer.against(role)) is not None), None)
 
 
-def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, *, shares: bool) -> str:
+def _answer(answer: Answer, pooled: Comparison | None, alone: Comparison | None, situation: Situation) -> str:
     """One sentence of three AUCs."""
     assert answer.chosen is not None and answer.score is not None
-    others = "the other sites\u2019 own models" if answer.unseen else "each institution alone"
+    others = f"{situation.site or 'each institution'} alone"
+    if answer.unseen:
+        others = "the other sites\u2019 own models"
     parts: list[str] = []
     for found, side, where in ((pooled, "pooled", "pooled data"), (alone, "alone", others)):
         if found is not None:
             parts.append(f"{where} {_model(found, answer.chosen, side)}{_shown(found.score)}")
-    without = "Federated, " if shares else "Without sharing them (federated), "
+    without = "Federated, " if situation.leaves else "Without sharing them (federated), "
     said = f"{without}{answer.chosen.title} reaches an AUC of {_shown(answer.score)}"
     return f"{said}; {', '.join(parts)}." if parts else f"{said}."
 
@@ -160,7 +164,7 @@ def _whom(situation: Situation, words: ClassWords) -> Fact:
         if situation.institutions > 1
         else ", in one institution",
         "consecutive": f", in {situation.institutions} institutions",
-        "sites": f"; every {words.site} is an institution",
+        "sites": f"; the site is {situation.site}" if situation.site else f"; every {words.site} is an institution",
         "site_groups": f"; an institution is a group of {words.site}s",
     }[situation.drawn]
     return Fact("On whom", f"{situation.subjects}{dealt}. {situation.tested.sentence}")

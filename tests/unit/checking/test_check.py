@@ -63,7 +63,7 @@ def test_one_broken_variant_hides_no_other_and_no_experiment(tmp_path):
     }
     config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments=experiments)
     listed = sentences(config)
-    for words in ("unknown method 'fedgnc'", "'kk'", "unknown variant 'no-such'", "unknown cohort 'd'"):
+    for words in ("method, found 'fedgnc'", "'kk'", "variant, found 'no-such'", "cohort, found 'd'"):
         assert sum(words in sentence for sentence in listed) == 1
     assert len(listed) == 4
 

@@ -152,7 +152,7 @@ def test_a_broken_variant_is_one_mistake_wherever_it_is_named(tmp_path, use):
     config = edit(series_cohort(tmp_path).configure(), variants=variants, experiments={"one": experiment})
     listed = [found.sentence for found in check_config(config)[1]]
     assert len(listed) == 2
-    assert not [sentence for sentence in listed if "unknown variant" in sentence or "reference" in sentence]
+    assert not [sentence for sentence in listed if "name of a variant" in sentence or "reference" in sentence]
 
 
 @pytest.mark.parametrize("name", ["../../x", "{x}", "<x>", "a b", "", ".hidden", "x" * 200])

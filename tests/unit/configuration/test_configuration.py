@@ -98,9 +98,19 @@ def test_an_unknown_key_like_no_other_lists_what_is_allowed():
         ({"variants__quick": "fedgcn"}, ("variants.quick", "keys with values", "'fedgcn'")),
         ({"variants__quick__graph": 3}, ("variants.quick.graph", "keys with values", "3")),
         ({"report__show_subjects": "maybe"}, ("report.show_subjects", "true or false", "'maybe'")),
-        ({"cohorts__ours__simulate__grid": [9, 9]}, ("cohorts.ours.simulate.grid", "value number 3", "[9, 9]")),
-        ({"cohorts__ours__simulate__grid": [9, 9, 9, 9]}, ("cohorts.ours.simulate.grid", "3 values", "[9, 9, 9, 9]")),
-        ({"variants__quick__hidden": [8]}, ("variants.quick", "hidden", "value number 2", "[8]")),
+        (
+            {"cohorts__ours__simulate__grid": [9, 9]},
+            ("cohorts.ours.simulate.grid", "3 values, found 2 in [9, 9]; write 3, as in [14"),
+        ),
+        (
+            {"cohorts__ours__simulate__grid": [9, 9, 9, 9]},
+            ("cohorts.ours.simulate.grid", "3 values, found 4 in [9, 9, 9, 9]"),
+        ),
+        (
+            {"variants__quick__hidden": [8]},
+            ("variants.quick: hidden", "a list of 2 values", "1 in [8]; write 2, as in [64, 32]."),
+        ),
+        ({"variants__quick__hidden": 8}, ("variants.quick: hidden", "2 values, found 8; write 2, as in [64, 32].")),
     ],
 )
 def test_a_wrong_type_names_key_expectation_and_value(changes, words):
@@ -163,8 +173,11 @@ def test_contradictions_are_listed_after_wrong_values():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"variants__quick__method": "fedgcm"}, ("variants.quick.method", "unknown method 'fedgcm'", "mean 'fedgcn'")),
-        ({"variants__other": {"method": "fedgcm"}}, ("variants.other.method", "unknown method", "mean 'fedgcn'")),
+        (
+            {"variants__quick__method": "fedgcm"},
+            ("variants.quick.method", "the name of a method, found 'fedgcm'", "mean 'fedgcn'"),
+        ),
+        ({"variants__other": {"method": "fedgcm"}}, ("variants.other.method", "the name of a method", "mean 'fedgcn'")),
         (
             {"variants__other": {"rounds": 3}},
             (
@@ -175,11 +188,11 @@ def test_contradictions_are_listed_after_wrong_values():
         ),
         (
             {"experiments__methods__variants": ["quik", "ridge-central"]},
-            ("experiments.methods.variants", "unknown variant 'quik'", "mean 'quick'"),
+            ("experiments.methods.variants", "the name of a variant, found 'quik'", "mean 'quick'"),
         ),
         (
             {"experiments__methods__cohorts": ["hours"]},
-            ("experiments.methods.cohorts", "unknown cohort 'hours'", "mean 'ours'"),
+            ("experiments.methods.cohorts", "the name of a cohort, found 'hours'", "mean 'ours'? Write one of: ours."),
         ),
         (
             {"experiments__methods__reference": "ridge-centrl"},

@@ -67,7 +67,7 @@ def test_a_variant_that_scores_no_patient_alone_is_refused(definition, reason):
 
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(
-        UserError, match=r"unknown variant of an experiment with true labels 'fedmpl'; did you mean 'fedmlp'"
+        UserError, match=r"a variant of an experiment with true labels, found 'fedmpl'; did you mean 'fedmlp'"
     ):
         planned(["fedmpl"])
 

@@ -73,7 +73,8 @@ def known(name: str, table: Mapping[str, Value], where: str, kind: str) -> Value
     """
     if name not in table:
         raise UserError(
-            f"{where}: unknown {kind} {name!r}{nearest(name, list(table))} Known: {', '.join(sorted(table))}."
+            f"{where}: expected the name of a {kind}, found {name!r}{nearest(name, list(table))} Write one of: "
+            f"{', '.join(sorted(table))}."
         )
     return table[name]
 

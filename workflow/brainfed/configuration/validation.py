@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticKnownError, SchemaValidator, core_schema
@@ -125,10 +125,11 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
         return (
             f"{location}: expected one of {', '.join(choices)}, found {found}{nearest(str(problem['input']), choices)}"
         )
+    if category in ("missing", "too_long", "tuple_type"):
+        listed = place[:-1] if isinstance(problem["loc"][-1], int) else place
+        if (sentence := _of_fixed_list(kind, listed, problem["input"])) is not None:
+            return sentence
     if category == "missing":
-        position = problem["loc"][-1]
-        if isinstance(position, int):
-            return f"{'.'.join(place[:-1])}: expected a value number {position + 1}, found {found}; add it."
         return f"{location} is missing; add it."
     prefix = f"{location}: " if location else ""
     return f"{prefix}expected {_expected(problem)}, found {found}; {_remedy(problem)}."
@@ -153,8 +154,6 @@ def _expected(problem: ErrorDetails) -> str:
         return f"at least {context['ge']:g}"
     if category == "less_than_equal":
         return f"at most {context['le']:g}"
-    if category == "too_long":
-        return f"{context['max_length']} values"
     return EXPECTED.get(category.split("_")[0], str(problem["msg"]).lower())
 
 
@@ -170,13 +169,31 @@ def _shown(value: Any) -> str:
     return text or (repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:80]} ...")
 
 
+def _of_fixed_list(kind: type, place: Sequence[str], value: Any) -> str | None:
+    """The sentence on a setting that is a list of a fixed length; None: the place is none."""
+    owner = _kind_at(kind, place[:-1])
+    field = next((field for field in fields(owner) if field.name == place[-1]), None) if is_dataclass(owner) else None
+    hint = None if field is None else type_hints(owner)[field.name]
+    if field is None or get_origin(hint) is not tuple or Ellipsis in get_args(hint):
+        return None
+    count, default = len(get_args(hint)), field.default
+    example = f", as in {list(default)}" if isinstance(default, tuple) else ""
+    found = f"{len(value)} in {_shown(value)}" if isinstance(value, list) else _shown(value)
+    return f"{'.'.join(place)}: expected a list of {count} values, found {found}; write {count}{example}."
+
+
 def _choices(problem: ErrorDetails) -> list[str]:
     return re.findall("'(.*?)'", problem["ctx"]["expected"])
 
 
 def _fields_at(kind: Any, place: Sequence[str]) -> list[str]:
-    """The keys that settings have at a place inside of `kind`: under a field, or under a name in a mapping."""
+    """The keys that settings have at a place inside of `kind`."""
+    return [field.name for field in fields(_kind_at(kind, place))]
+
+
+def _kind_at(kind: Any, place: Sequence[str]) -> Any:
+    """The settings at a place inside of `kind`: under a field, or under a name in a mapping."""
     here = kind
     for part in place:
         here = type_hints(cast(type, here))[part] if is_dataclass(here) else get_args(here)[1]
-    return [field.name for field in fields(here)]
+    return here

@@ -103,6 +103,8 @@ def test_a_card_says_who_trained_the_model_and_how_it_scored_each_institution(ke
         assert row.split(" | ")[3] == f"{right:.3f}"
     assert any(line.startswith("**This is not a medical device.**") for line in lines)
     assert "brainfed predict FOLDER --series patient.csv --institution NAME" in lines
+    assert any(f"Zero is the mean of {SUBJECTS} held-out scans at these institutions (" in line for line in lines)
+    assert not any("made up" in line for line in lines)
 
 
 def test_the_model_of_everybody_scores_by_default_and_flags_a_far_scan(kept, predict):
@@ -144,6 +146,7 @@ def test_an_unknown_institution_fold_or_folder_is_refused_with_what_exists(kept,
     for variant, words, sentence in (
         ("fedmlp", [], "found none; known: alpha, beta."),
         ("fedmlp", ["--institution", "gamma"], "found 'gamma'; known: alpha, beta."),
+        ("ridge-federated", ["--institution", "alpha"], "expected none, as this model scores the patients of all"),
         ("ridge-federated", ["--fold", "3"], "expected a number from 0 to 2, found 3"),
         ("left-out", [], "found no model.safetensors in it"),
     ):

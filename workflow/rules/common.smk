@@ -282,7 +282,11 @@ def kept_of(wildcards):
         WITH_MODEL, "{regime}/{variant}/repeat-{repeat}/".format(**wildcards)
     ):
         return {}
-    return kept_parameters(variant_of(wildcards), COHORTS[wildcards.cohort])
+    return kept_parameters(
+        variant_of(wildcards),
+        COHORTS[wildcards.cohort],
+        PLAN.split_of(wildcards.regime),
+    )
 
 
 def entries_of_model(wildcards):

@@ -19,7 +19,7 @@ INPUTS = method_inputs(subjects=41, dimensions=15)
 SETTINGS = FederatedRidgeSettings(alphas=(1.0,))
 KEPT = {
     "score": "brainfed.engines.linear.kept:score",
-    "about": {"settings": vars(SETTINGS), "features": vars(FeatureSettings())},
+    "about": {"drawn": "random", "settings": vars(SETTINGS), "features": vars(FeatureSettings())},
 }
 
 

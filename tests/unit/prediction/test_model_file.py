@@ -42,13 +42,13 @@ def test_equal_models_are_equal_bytes(tmp_path):
 
 def test_another_file_is_refused(tmp_path):
     write_arrays(tmp_path / "features.safetensors", {"features": np.eye(2)}, {"subjects": ["a", "b"]})
-    with pytest.raises(UserError, match="expected a kept model of format 1, found another file"):
+    with pytest.raises(UserError, match="expected a kept model of format 2, found another file"):
         read_model(tmp_path / "features.safetensors")
 
 
 @pytest.mark.parametrize("name", ["features", "everybody/model/shared/layer/weights", "everybody/graph/shared/weights"])
 def test_an_array_of_another_kind_of_file_is_refused(tmp_path, name):
-    write_arrays(tmp_path / "model.safetensors", {name: np.eye(2)}, {"format": 1})
+    write_arrays(tmp_path / "model.safetensors", {name: np.eye(2)}, {"format": 2})
     with pytest.raises(
         UserError, match=rf"expected arrays called part/model\|reference/shared\|own/name, found '{name}'"
     ):

@@ -8,7 +8,8 @@ import pandas as pd
 from brainfed.evaluation.class_metrics import class_metrics
 from brainfed.evaluation.metrics import metrics
 from brainfed.evaluation.predictions import class_scores, predicted, score_columns_of
-from brainfed.prediction.model_file import EVERYBODY, KeptFile
+from brainfed.prediction.distances import FAR
+from brainfed.prediction.model_file import EVERYBODY, MADE_UP, KeptFile
 from brainfed.runtime.score_kinds import SCORE, THRESHOLD
 
 SHOWN = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
@@ -130,18 +131,20 @@ def _metrics(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def _use(about: Mapping[str, Any], *, needs_institution: bool) -> str:
-    where = " --institution NAME" if needs_institution else ""
+    flag = " --institution NAME" if needs_institution else ""
     names = ", ".join(f"`{name}`" for name in about["institutions"])
-    own = (
-        f"NAME is one of {names}: its own training subjects scale the patients' features. " if needs_institution else ""
-    )
+    own = f"NAME is one of {names}: its own training subjects scale the patients' features. "
+    if about["drawn"] in MADE_UP:
+        own += "These institutions are made up, so that no patient is of one of them: use another model. "
     spread = about["distance"]
+    means = ", ".join(f"{mean:.4g}" for mean in spread["means"])
+    where = f" at these institutions ({means})" if len(spread["means"]) > 1 else f" ({means})"
     return (
-        f"```bash\nbrainfed predict FOLDER --series patient.csv{where}\n```\n\n"
-        f"{own}The column `distance` measures how far a scan lies from the centre of the training data. Zero is the "
-        f"mean of {spread['subjects']} held-out scans ({spread['mean']:.4g}), one is their standard deviation "
-        f"({spread['sd']:.3g}). The score of a scan beyond 3 or -3 says little. A score within them may be wrong: "
-        "another scanner, a drug or movement need not change the distance."
+        f"```bash\nbrainfed predict FOLDER --series patient.csv{flag}\n```\n\n"
+        f"{own if needs_institution else ''}The column `distance` measures how far a scan lies from the centre of the "
+        f"training data. Zero is the mean of {spread['subjects']} held-out scans{where}, one is their standard "
+        f"deviation ({spread['sd']:.3g}). {spread['beyond']} of them lie beyond {FAR:g} or -{FAR:g}, where a score "
+        "says little. A score within may be wrong: another scanner, a drug or movement need not change the distance."
     )
 
 

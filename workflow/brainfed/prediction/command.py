@@ -9,17 +9,15 @@ import numpy as np
 import pandas as pd
 
 from brainfed.methods.registry import METHODS
+from brainfed.prediction.distances import FAR, distance_of
 from brainfed.prediction.features import features_of
-from brainfed.prediction.model_file import KeptFile, Part, part_name, read_model
+from brainfed.prediction.model_file import MADE_UP, KeptFile, Part, part_name, read_model
 from brainfed.prediction.patients import Patient, read_patients
 from brainfed.runtime.artefacts import write_tsv
 from brainfed.runtime.entry import resolve
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.score_kinds import predicted_classes, score_columns
 from brainfed.samples.kept.fitted_model import score_at
-
-FAR = 3.0
-"""Standard deviations beyond which a scan is not like those of training: few of these lie near their centre either."""
 
 
 def predict(given: argparse.Namespace) -> int:
@@ -34,11 +32,13 @@ def predict(given: argparse.Namespace) -> int:
         print(table.to_csv(sep="\t", index=False, lineterminator="\n"), end="")
     else:
         write_tsv(given.output, table, keep_names=True)
+    spread = model.about["distance"]
     for row in table.loc[table["range"] == "beyond"].to_dict("records"):
         print(
             f"{row['file']}: lies {abs(row['distance']):.1f} standard deviations "
             f"{'farther from' if row['distance'] > 0 else 'nearer to'} the centre of the training data than held-out "
-            "scans on average; its score says little.",
+            f"scans on average, of which {spread['beyond']} of {spread['subjects']} lie beyond {FAR:g} or -{FAR:g}; "
+            "its score says little.",
             file=sys.stderr,
         )
     return 0
@@ -57,15 +57,14 @@ def predictions(
 
     Returns:
         file, score (of class 1; `score-NAME` for each of more than two classes), predicted (name of the class),
-        distance (standard deviations from the mean length of a scan that was held out of training), range (`within`,
+        distance (standard deviations from the mean length of a scan that is new to the model), range (`within`,
         `beyond`), silent (number of regions without signal).
 
     Raises:
         UserError: the model has no such fold or institution, a file is unusable, or of another atlas.
     """
-    part, code = _part(model, fold), None
-    if institution is not None or part.needs_institution:
-        code = _institution(model, institution)
+    part = _part(model, fold)
+    code = _institution(model, part, institution)
     return pd.DataFrame([_row(model, part, patient, code) for patient in read_patients(files, model.about)])
 
 
@@ -78,9 +77,8 @@ def _row(model: KeptFile, part: Part, patient: Patient, code: int | None) -> dic
         )
     features = features_of(patient, about, part, code)
     found = score_at(part.model, code, features, about["settings"], resolve(method.model))
-    names, spread = about["class_names"], about["distance"]
-    columns = score_columns(names)
-    distance = (float(np.linalg.norm(found.rows[0])) - spread["mean"]) / (spread["sd"] or 1.0)
+    names, columns = about["class_names"], score_columns(about["class_names"])
+    distance = distance_of(float(np.linalg.norm(found.rows[0])), about["distance"], code)
     return {
         "file": patient.name,
         **dict(zip(columns, found.scores[0, -len(columns) :].tolist(), strict=True)),
@@ -111,11 +109,24 @@ def _part(model: KeptFile, fold: int | None) -> Part:
     return part
 
 
-def _institution(model: KeptFile, name: str | None) -> int:
-    known = model.about["institutions"]
+def _institution(model: KeptFile, part: Part, name: str | None) -> int | None:
+    known, found = model.about["institutions"], "none" if name is None else repr(name)
+    if not part.needs_institution:
+        if name is not None:
+            raise UserError(
+                f"--institution: expected none, as this model scores the patients of all institutions alike, found "
+                f"{found}; leave it out."
+            )
+        return None
+    if name not in known and model.about["drawn"] in MADE_UP:
+        raise UserError(
+            f"--institution: expected one of {', '.join(known)}, found {found}; no patient is of one of these, as "
+            f"`split: {{institutions: {model.about['drawn']}}}` made them up: use a model that needs no "
+            "`--institution`, or train this one with `split: {institutions: sites}`."
+        )
     if name not in known:
         raise UserError(
             f"--institution: expected the institution of the patients, as its own moments scale their features, found "
-            f"{'none' if name is None else repr(name)}; known: {', '.join(known)}."
+            f"{found}; known: {', '.join(known)}."
         )
     return int(known.index(name))

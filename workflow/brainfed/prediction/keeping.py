@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from brainfed.imaging.scans.region_table import read_region_table
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.imaging.tangent.covariances import load_covariances
+from brainfed.prediction.distances import ScanLengths, spread_of
 from brainfed.prediction.model_file import EVERYBODY, KeptFile, Part, part_name, write_model
 from brainfed.prediction.references import fold_references, tangent_features
 from brainfed.runtime.artefacts import read_arrays
@@ -22,6 +22,8 @@ from brainfed.samples.kept.fitted_model import FittedModel, Score, score_at
 
 TOLERANCE = 1e-2
 """Largest difference of a kept model's scores from those of its training; reduced precision differs by less."""
+BLOCK = 64
+"""Training subjects whose scaled features are in memory at once."""
 
 
 def keep(
@@ -52,7 +54,10 @@ def keep(
         files.covariances, files.split, files.included, inputs.institutions, settings, inputs.folds
     )
     everybody = train(_of_everybody(inputs, truth, files.covariances, settings, reference))
-    lengths, difference = _of_tested(inputs, outcome, about["settings"], resolve(kept["score"]))
+    whole = Part(everybody.models[0], reference)
+    places, difference = _of_folds(
+        inputs, outcome, about["settings"], resolve(kept["score"]), truth, by_institution=whole.needs_institution
+    )
     if difference > TOLERANCE:
         raise ValueError(f"expected the kept models to give the scores of the folds, found differences of {difference}")
     regions = list(read_arrays(files.features[0], []).metadata["regions"])
@@ -64,7 +69,7 @@ def keep(
         "regions": regions,
         "indices": _indices(files.regions, len(regions)),
         "training": _counts(inputs, truth),
-        "distance": {"mean": float(lengths.mean()), "sd": float(lengths.std()), "subjects": len(lengths)},
+        "distance": spread_of(places),
         "largest_difference": difference,
         "versions": versions(),
     }
@@ -72,7 +77,7 @@ def keep(
         part_name(fold): Part(model, own)
         for fold, (model, own) in enumerate(zip(outcome.models, references, strict=True))
     }
-    write_model(path, KeptFile(described, {**parts, EVERYBODY: Part(everybody.models[0], reference)}))
+    write_model(path, KeptFile(described, {**parts, EVERYBODY: whole}))
 
 
 def _of_everybody(
@@ -94,22 +99,43 @@ def _of_everybody(
     )
 
 
-def _of_tested(
-    inputs: MethodInputs, outcome: Outcome, settings: Mapping[str, Any], score: Score
-) -> tuple[NDArray[np.float64], float]:
-    """Lengths of the rows of all tested subjects, each by the model that never saw it; largest difference of a score.
+def _of_folds(
+    inputs: MethodInputs,
+    outcome: Outcome,
+    settings: Mapping[str, Any],
+    score: Score,
+    truth: IntArray,
+    *,
+    by_institution: bool,
+) -> tuple[list[ScanLengths], float]:
+    """Lengths of all subjects' rows by the models of all folds; largest difference of a tested subject's score.
 
-    Training subjects lie nearer to a model that was centred and scaled on them than any new patient.
+    The lengths are those of all institutions, or of each, whose model then scales its subjects in a way of its own.
     """
-    lengths, difference = [], 0.0
+    places = range(len(inputs.institutions) if by_institution else 1)
+    held_out, training = ([[np.empty(0)] for _ in places] for _ in range(2))
+    difference = 0.0
     for fold, model in enumerate(outcome.models):
+        features: Any = inputs.fold_features(fold)
         for code in range(len(inputs.institutions)):
-            own = inputs.tested(fold) & (inputs.institution == code)
-            if own.any():
-                found = score_at(model, code, inputs.fold_features(fold)[own], settings, score)
-                lengths.append(np.linalg.norm(found.rows, axis=1))
+            there, place = inputs.institution == code, code if by_institution else 0
+            if (own := inputs.tested(fold) & there).any():
+                found = score_at(model, code, features[own], settings, score)
+                held_out[place].append(np.linalg.norm(found.rows, axis=1))
                 difference = max(difference, float(np.abs(found.scores - outcome.scores[fold, own]).max()))
-    return np.concatenate(lengths), difference
+            seen = np.flatnonzero(inputs.training(fold) & there)
+            for block in np.split(seen, range(BLOCK, len(seen), BLOCK)) if len(seen) else ():
+                rows = score_at(model, code, features[block], settings, score).rows
+                training[place].append(np.linalg.norm(rows, axis=1))
+    return [
+        ScanLengths(
+            np.concatenate(held_out[place]),
+            np.concatenate(training[place]),
+            inputs.folds,
+            int(((truth >= 0) & ((inputs.institution == place) | (not by_institution))).sum()),
+        )
+        for place in places
+    ], difference
 
 
 def _counts(inputs: MethodInputs, truth: IntArray) -> list[dict[str, Any]]:

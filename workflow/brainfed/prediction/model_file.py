@@ -9,12 +9,14 @@ from brainfed.runtime.artefacts import read_arrays, write_arrays
 from brainfed.runtime.errors import UserError
 from brainfed.samples.kept.fitted_model import FittedModel
 
-FORMAT = 1
+FORMAT = 2
 EVERYBODY = "everybody"
 """The part that was trained on all labelled subjects; the others are `fold-0`, `fold-1` ..."""
 ROLES = ("model", "reference")
 WHOSE = ("shared", "own")
 """Second and third word of an array's name in a file; the first is the part, the last the array's own name."""
+MADE_UP = ("random", "consecutive")
+"""Values of `split.institutions`, of a model `drawn`, under which an institution is no hospital."""
 WHITENING = "whitening"
 """Inverse square root (R, R) of the reference of tangent features."""
 
@@ -42,7 +44,8 @@ class KeptFile:
     """Content of a file.
 
     Attributes:
-        about: method, features, regions, institutions, classes, distances; see `prediction.keeping.keep`.
+        about: method, features, regions, institutions and how they are drawn, classes, distances; see
+            `prediction.keeping.keep`.
         parts: `EVERYBODY` and `fold-0`, ... -> its arrays.
     """
 

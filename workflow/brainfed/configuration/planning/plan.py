@@ -53,6 +53,10 @@ class Plan:
                         return variant
         raise KeyError(f"{regime}/{name}")
 
+    def split_of(self, regime: str) -> SplitSettings:
+        """The split under this regime."""
+        return next(one.split for one in self.experiments.values() if one.regime.name == regime)
+
     def group(self, name: str) -> tuple[Experiment, ...]:
         """The experiments of this name in the config: several if its split is swept."""
         return tuple(experiment for experiment in self.experiments.values() if experiment.group == name)

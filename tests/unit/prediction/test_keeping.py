@@ -9,10 +9,13 @@ import pytest
 from brainfed.imaging.settings import FeatureSettings
 from brainfed.methods.fedtangent.settings import FederatedRidgeSettings
 from brainfed.methods.fedtangent.train import train_ridge_federated
+from brainfed.methods.linear.ridge import METHOD, RidgeSettings
+from brainfed.methods.linear.train_ridge import train as train_local
 from brainfed.prediction.keeping import keep
 from brainfed.prediction.model_file import EVERYBODY, read_model
 from brainfed.runtime.artefacts import write_arrays
 from brainfed.runtime.jobs.run import Run
+from brainfed.samples.standardise import training_moments
 from method_inputs import diagnosis_of, method_inputs
 
 INPUTS = method_inputs(subjects=41, dimensions=15)
@@ -52,6 +55,36 @@ def test_the_model_of_everybody_learns_from_all_labels_and_tests_nobody(tmp_path
     np.testing.assert_allclose(mean, INPUTS.features[0].mean(axis=0), atol=1e-6)
     assert model.about["distance"]["subjects"] == 41
     assert sum(sum(row["subjects"]) for row in model.about["training"]) == 41
+
+
+def test_institutions_that_are_scaled_apart_have_distances_of_their_own(tmp_path, files):
+    own = RidgeSettings(training="local", alphas=(1.0,))
+    kept = {"score": METHOD.model, "about": KEPT["about"] | {"settings": vars(own)}}
+    features = INPUTS.features[0].copy()
+    features[INPUTS.institution == 2] *= np.linspace(0.2, 3.0, (INPUTS.institution == 2).sum())[:, None]
+    inputs = replace(INPUTS, features=(features,))
+
+    def train_alone(given):
+        return train_local(given, own, Run(keeps_models=True))
+
+    keep(tmp_path / "model", kept, files, inputs, diagnosis_of(INPUTS), train_alone(inputs), train_alone)
+    spread = read_model(tmp_path / "model").about["distance"]
+    expected = [held_out_lengths(inputs, code).mean() for code in range(3)]
+    assert len(set(expected)) == 3
+    np.testing.assert_array_less(spread["means"], expected)
+    np.testing.assert_allclose(spread["means"], expected, rtol=0.1)
+    assert spread["subjects"] == 41
+
+
+def held_out_lengths(inputs, code):
+    """Of an institution's tested subjects, z-scored with the training subjects of its fold."""
+    found = []
+    for fold in range(inputs.folds):
+        there = inputs.institution == code
+        mean, deviation = training_moments(inputs.features[0], inputs.training(fold) & there)
+        tested = inputs.features[0][inputs.tested(fold) & there]
+        found.append(np.linalg.norm((tested - mean) / deviation, axis=1))
+    return np.concatenate(found)
 
 
 def test_a_model_that_scores_otherwise_than_its_training_is_refused(tmp_path, files):

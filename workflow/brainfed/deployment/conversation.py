@@ -2,14 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from logging import getLogger
-from typing import Protocol
 
 from brainfed.deployment.desk import started_of
 from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import HELD, LEAVE, NEXT, REFUSED, WORKING
+from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.errors import UserError
@@ -25,13 +25,6 @@ NAMED = 4
 """Sites that a line of the log names."""
 
 logger = getLogger(__name__)
-
-
-class Hub(Protocol):
-    """Passes packets to sites and collects their replies."""
-
-    def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
-        """The replies that came within `timeout` seconds, by code."""
 
 
 class Conversation:

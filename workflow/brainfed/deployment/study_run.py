@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from brainfed.deployment.conversation import Conversation
-from brainfed.deployment.flower.secure.coordinator import Hub, SecureSums
+from brainfed.deployment.flower.secure.coordinator import SecureSums
 from brainfed.deployment.introduction import check_introduction, introduction, study_digest
 from brainfed.deployment.kept_state import KeptState
 from brainfed.deployment.places import OUTCOME, StudyPlace
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import INTRODUCE, REFUSED
+from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.errors import UserError

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from flwr.common.secure_aggregation.crypto.shamir import combine_shares
@@ -25,6 +25,7 @@ from brainfed.deployment.flower.secure.fixed_point import MOST_SITES, decode
 from brainfed.deployment.flower.secure.masks import mask, pair_sign
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
 from brainfed.federation.apart.exchange import ABSENT, REFUSED
+from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
 from brainfed.federation.apart.site_error import LostSitesError
@@ -34,17 +35,6 @@ ADDENDS: Final = "addends"
 """Kind of the request that a sum asks a site for."""
 STEP_S: Final = 30.0
 """Seconds for a site to take up and answer one of the four requests, beside the time that its bytes take."""
-
-
-class Hub(Protocol):
-    """Passes packets to sites and collects their replies."""
-
-    @property
-    def sites(self) -> Mapping[int, str]:
-        """Code -> name."""
-
-    def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
-        """The replies that came within `timeout` seconds, by code."""
 
 
 @dataclass(frozen=True)

@@ -10,48 +10,13 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from brainfed.deployment.flower import hub, pauses
-from brainfed.deployment.flower.records import addressed, from_records, to_contents, to_records
+from brainfed.deployment.flower.records import addressed, to_contents
 from brainfed.deployment.flower.signature import Signer
 from brainfed.federation.apart.exchange import ANSWER
 from brainfed.federation.apart.packet import Packet
+from fake_grid import NAMES, Grid, message, received
 
-NAMES = {0: "north", 1: "south", 2: "east"}
 MODEL = {"weights": np.arange(6, dtype=np.float32).reshape(1, 6)}
-
-
-def message(content, dst_node_id, group_id=None, ttl=0.0, **_):
-    """Flower makes none outside a run."""
-    metadata = SimpleNamespace(dst_node_id=dst_node_id, group_id=group_id or "", ttl=ttl)
-    return SimpleNamespace(content=content, metadata=metadata)
-
-
-def received(sent):
-    return addressed(from_records(sent.content), sent)
-
-
-class Grid:
-    """Sites that answer at once with what they were asked, and the messages to them."""
-
-    def __init__(self):
-        self.sent = []
-
-    def get_node_ids(self):
-        return [code + 1 for code in NAMES]
-
-    def push_messages(self, messages):
-        first = len(self.sent)
-        self.sent += messages
-        return [str(number) for number in range(first, len(self.sent))]
-
-    def pull_messages(self, numbers):
-        replies = []
-        for number in numbers:
-            asked = received(self.sent[int(number)])
-            name = NAMES[self.sent[int(number)].metadata.dst_node_id - 1]
-            reply = Packet("reply", {"site": name, "asked": dict(asked.about)}, {}, asked.number)
-            metadata = SimpleNamespace(reply_to_message_id=number)
-            replies.append(SimpleNamespace(metadata=metadata, has_error=lambda: False, content=to_records(reply)))
-        return replies
 
 
 def test_one_answer_to_all_sites_is_one_content_with_each_sites_own_name_beside_it():

@@ -12,7 +12,7 @@ from brainfed.deployment.conversation import Conversation
 from brainfed.deployment.flower.secure.coordinator import SecureSums
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, UNMASK, Summand
 from brainfed.federation.apart.coordinator import Coordinator
-from brainfed.federation.apart.exchange import LARGEST, LEAVE, OPEN, REPLY, TOTAL
+from brainfed.federation.apart.exchange import ABSENT, LARGEST, LEAVE, OPEN, REPLY, TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
 from brainfed.federation.apart.site_error import SiteError
@@ -23,6 +23,7 @@ from brainfed.methods.logistic_federated.train import train as train_logistic
 from brainfed.methods.mlp.fedmlp import FedMLPSettings
 from brainfed.methods.mlp.train import train_fedmlp
 from brainfed.runtime.errors import UserError
+from brainfed.runtime.jobs.checkpoints import Checkpoint
 from brainfed.runtime.jobs.run import Run
 from method_inputs import method_inputs
 from sites_in_threads import NAMES, Desks, Site, conversation, numbers
@@ -157,6 +158,31 @@ def test_a_site_that_stays_away_from_a_sum_is_named():
 
     with pytest.raises(UserError, match=r"expected 'site-1' while numbers are added up unseen, found them gone"):
         studied(ridge, Desks(leaving=leaving), wait=1.0)
+
+
+def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once(tmp_path):
+    """The coordinator holds a request of the earlier job, which no sum can be made of."""
+    wire, begun = Wire(), []
+
+    def resumable(inputs):
+        name = f".{inputs.institution[0]}.predictions.parquet.0123456789abcdef.checkpoint"
+        settings = FedMLPSettings(rounds=ROUNDS, local_epochs=1)
+        return train_fedmlp(inputs, settings, Run(checkpoint=Checkpoint(tmp_path / name, "key")))
+
+    def leaving(code, request):
+        if code == 0 and SEALED in request.about and request.about.get("round") == 2 and not begun:
+            desks.open(0)
+            begun.append(Site(desks, INPUTS, 0, resumable, only_nodes, secure=True))
+            begun[0].start()
+        return wire(code, request)
+
+    desks = Desks(leaving=leaving)
+    expected = mlp(INPUTS)
+    outcomes = studied(resumable, desks)
+    begun[0].join(60)
+    np.testing.assert_allclose(begun[0].outcome.scores, expected.scores[:, INPUTS.members(0)], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(outcomes[1].scores, expected.scores[:, INPUTS.members(1)], rtol=0, atol=1e-6)
+    assert len(wire.of(ABSENT)) == 1
 
 
 def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site():

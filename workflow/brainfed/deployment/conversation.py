@@ -124,6 +124,7 @@ class Conversation:
     def _answer(self) -> None:
         late = self._since is not None and self._clock() - self._since > self._wait
         found = self._coordinator.answers(self._requests, late=late)
+        self._requests = {code: held for code, held in self._requests.items() if code not in self._coordinator.lost}
         if not found:
             return
         for code, packet in found.items():

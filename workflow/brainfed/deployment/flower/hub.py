@@ -14,7 +14,7 @@ from flwr.serverapp import Grid
 from brainfed.deployment.flower.records import from_records, to_contents
 from brainfed.deployment.flower.roll import Connection, Roll, connections
 from brainfed.deployment.flower.signature import Signer
-from brainfed.federation.apart.exchange import ABSENT, INTRODUCE
+from brainfed.federation.apart.exchange import INTRODUCE, NOBODY
 from brainfed.federation.apart.packet import Packet
 
 SHORTEST_S: Final = 0.03
@@ -89,7 +89,7 @@ class Hub:
             flight |= self._send(waiting, flight, resting, now, deadline - now)
             came = self._collect(flight)
             for each, packet in came:
-                if packet is None or packet.kind == ABSENT:
+                if packet is None or packet.kind == NOBODY:
                     resting[each.connection.node] = now + ROLL_S
                 elif each.code is None:
                     self._roll.enter(each.connection, packet, self._present)

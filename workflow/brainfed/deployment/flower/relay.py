@@ -12,7 +12,7 @@ from flwr.app import Message
 from brainfed.deployment.doorway import NobodyThereError, ask_here
 from brainfed.deployment.flower.records import addressed, to_records
 from brainfed.deployment.flower.signature import Verifier
-from brainfed.federation.apart.exchange import ABSENT
+from brainfed.federation.apart.exchange import NOBODY
 from brainfed.federation.apart.packet import Packet
 
 PATIENCE_S: Final = 5.0
@@ -34,7 +34,7 @@ class Relay:
     patience: float
 
     def __call__(self, message: Message) -> Message:
-        """The training process's reply to a message, or a packet of kind `absent`.
+        """The training process's reply to a message, or a packet of kind `nobody`.
 
         Raises:
             NotOfTheCoordinatorError: the coordinator did not ask; the training process hears nothing of it.
@@ -43,5 +43,5 @@ class Relay:
         try:
             reply = ask_here(self.socket, request, self.patience)
         except NobodyThereError as error:
-            reply = Packet(ABSENT, {"sentence": str(error)}, number=request.number)
+            reply = Packet(NOBODY, {"sentence": str(error)}, number=request.number)
         return Message(to_records(reply), reply_to=message)

@@ -46,6 +46,7 @@ class Coordinator:
 
     Attributes:
         rounds: number of rounds and sums that have ended.
+        lost: sites that went away in the last secure sum; what they had asked says nothing of what they ask now.
     """
 
     def __init__(self, names: Mapping[int, str], least: int | None = None, secure: SecureSums | None = None) -> None:
@@ -56,6 +57,7 @@ class Coordinator:
         self.numbers: dict[str, int] = {}
         self.given: dict[str, dict[str, str]] = {}
         self.rounds = 0
+        self.lost: Collection[int] = ()
         self._gone: set[int] = set()
         self._changed: set[str] = set()
 
@@ -69,6 +71,7 @@ class Coordinator:
         Raises:
             UserError: institutions ask different things, or send what cannot be aggregated.
         """
+        self.lost = ()
         found = {code: self._again(code, request) for code, request in requests.items()}
         answered = {code: packet for code, packet in found.items() if packet is not None}
         waiting = {code: request for code, request in requests.items() if code not in answered}
@@ -83,6 +86,7 @@ class Coordinator:
         try:
             return answered | (self._together(waiting, late) if complete else self._without_some(waiting))
         except LostSitesError as error:
+            self.lost = error.codes
             self._wait_for(error.codes, next(iter(waiting.values())), late)
             return answered
 

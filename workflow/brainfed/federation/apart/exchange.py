@@ -14,8 +14,9 @@ ANSWER, REFUSED = "answer", "refused"
 TENSOR, PUBLISHED = "tensor/", "published/"
 """Prefixes of the tensors of an answer: of the strategy's message, and of its result."""
 
-INTRODUCE, NEXT, WORKING, ABSENT = "introduce", "next", "working", "absent"
-"""Kinds between the coordinator and a site's desk: who are you; what is your next request; none yet; nobody there."""
+INTRODUCE, NEXT, WORKING, ABSENT, NOBODY = "introduce", "next", "working", "absent", "nobody"
+"""Kinds between the coordinator and a site's desk: who are you; what is your next request; none yet; the site has
+another request or sum now; no desk is open, ask again."""
 
 HELD = "held"
 """Of `next`: the name of the request that the coordinator has; it need not cross again."""

@@ -1,0 +1,59 @@
+"""Flower's grid in the place of three sites that answer at once."""
+
+from types import SimpleNamespace
+
+from flwr.app import ConfigRecord, RecordDict
+
+from brainfed.deployment.flower.records import RECORD, addressed, from_records
+from brainfed.federation.apart.exchange import INTRODUCE
+from brainfed.federation.apart.packet import Packet
+
+NAMES = {0: "north", 1: "south", 2: "east"}
+
+
+def message(content, dst_node_id, group_id=None, ttl=0.0, **_):
+    """Flower makes none outside a run."""
+    metadata = SimpleNamespace(dst_node_id=dst_node_id, group_id=group_id or "", ttl=ttl)
+    return SimpleNamespace(content=content, metadata=metadata)
+
+
+def received(sent):
+    """The packet that a site reads."""
+    return addressed(from_records(sent.content), sent)
+
+
+def echo(name, asked):
+    """A reply that repeats the words of the question."""
+    return Packet("reply", {"site": name, "asked": dict(asked.about)})
+
+
+class Grid:
+    """Sites, and the messages to them.
+
+    Args:
+        answer: (site's name, packet) -> its reply, or bytes in its place; a site says its name by itself.
+    """
+
+    def __init__(self, answer=echo):
+        self.sent, self._answer = [], answer
+
+    def get_node_ids(self):
+        return [code + 1 for code in NAMES]
+
+    def push_messages(self, messages):
+        first = len(self.sent)
+        self.sent += messages
+        return [str(number) for number in range(first, len(self.sent))]
+
+    def pull_messages(self, numbers):
+        replies = []
+        for number in numbers:
+            asked = received(self.sent[int(number)])
+            name = NAMES[self.sent[int(number)].metadata.dst_node_id - 1]
+            reply = Packet(INTRODUCE, {"site": name}) if asked.kind == INTRODUCE else self._answer(name, asked)
+            if isinstance(reply, Packet):
+                reply = Packet(reply.kind, reply.about, reply.tensors, asked.number).to_bytes()
+            content = RecordDict({RECORD: ConfigRecord({RECORD: reply})})
+            metadata = SimpleNamespace(reply_to_message_id=number)
+            replies.append(SimpleNamespace(metadata=metadata, has_error=lambda: False, content=content))
+        return replies

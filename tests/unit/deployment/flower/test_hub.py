@@ -1,0 +1,46 @@
+"""The coordinator's end of Flower: which replies end a wait, and whose reply cannot be read."""
+
+import time
+
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from brainfed.deployment.flower import hub
+from brainfed.deployment.flower.signature import Signer
+from brainfed.federation.apart.exchange import ABSENT, NOBODY
+from brainfed.federation.apart.packet import Packet
+from fake_grid import NAMES, Grid, echo, message
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Replies of sites, by name, to one question; they have ten seconds."""
+    monkeypatch.setattr(hub, "Message", message)
+
+    def ask(answer):
+        study = hub.Hub(Grid(answer), NAMES, {}, Signer(ec.generate_private_key(ec.SECP256R1())))
+        return {NAMES[code]: reply for code, reply in study.ask({code: Packet("go") for code in NAMES}, 10.0).items()}
+
+    return ask
+
+
+def test_a_site_that_has_another_request_now_ends_the_wait(asked):
+    """Its job was started again in the middle of a secure sum: nothing is gained by asking the same once more."""
+    begin = time.monotonic()
+    replies = asked(lambda name, packet: Packet(ABSENT) if name == "south" else echo(name, packet))
+    assert {name: reply.kind for name, reply in replies.items()} == {"north": "reply", "south": ABSENT, "east": "reply"}
+    assert time.monotonic() - begin < 5
+
+
+def test_a_site_whose_desk_is_not_open_yet_is_asked_again(asked):
+    tries = []
+
+    def answer(name, packet):
+        tries.append(name)
+        return Packet(NOBODY) if tries.count("south") == 1 and name == "south" else echo(name, packet)
+
+    assert {reply.kind for reply in asked(answer).values()} == {"reply"}
+    assert sorted(tries) == ["east", "north", "south", "south"]

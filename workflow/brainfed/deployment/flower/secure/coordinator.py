@@ -7,7 +7,6 @@ The coordinator is taken to follow the protocol and to be curious. One that inve
 not held off: sites do not know each other's keys beforehand.
 """
 
-import base64
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-from flwr.common.secure_aggregation.crypto.shamir import combine_shares
 from flwr.common.secure_aggregation.crypto.symmetric_encryption import generate_shared_key
 from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_public_key
 from numpy.typing import NDArray
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from brainfed.deployment.flower.hub import SLOWEST
 from brainfed.deployment.flower.secure.fixed_point import MOST_SITES, decode
 from brainfed.deployment.flower.secure.masks import mask, pair_sign
+from brainfed.deployment.flower.secure.replies import PRIVATE_KEYS, SEEDS, Replies, is_private_key_of, is_seed
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SHARES, UNMASK
 from brainfed.federation.apart.exchange import ABSENT, REFUSED
 from brainfed.federation.apart.hub import Hub
@@ -95,11 +94,12 @@ def secure_sum(
 
     Raises:
         LostSitesError: fewer sites are left.
-        UserError: a site refused, or their tensors differ in shape.
+        SiteError: a site's reply cannot be read, or has numbers of other shapes.
+        UserError: a site refused, or shares of sites do not fit together.
     """
     if len(requests) > MOST_SITES:
         raise UserError(f"expected at most {MOST_SITES} sites in a secure sum, found {len(requests)}")
-    threshold = len(requests) // 2 + 1
+    threshold, read = len(requests) // 2 + 1, Replies(hub.sites)
     session = secrets.token_hex(8)
 
     def ask(packets: Mapping[int, Packet], needed: int) -> dict[int, Packet]:
@@ -108,6 +108,7 @@ def secure_sum(
         for code, reply in replies.items():
             if reply.kind == REFUSED:
                 raise UserError(f"site {hub.sites[code]!r}: {reply.about['sentence']}")
+            read.require_kind(code, reply, packets[code].kind)
         if len(replies) < needed:
             raise LostSitesError(set(requests) - set(replies))
         return replies
@@ -115,30 +116,26 @@ def secure_sum(
     needed = max(threshold, fewest)
     begin = {"threshold": threshold, "bounds": dict(bounds)}
     keys = ask({code: _bound_to(request, {**begin, "code": code}) for code, request in requests.items()}, needed)
-    public = {str(code): reply.about["keys"] for code, reply in keys.items()}
+    public = read.keys(keys)
     shares = ask({code: Packet(SHARES, {"keys": public}) for code in keys}, needed)
-    masked = ask({code: Packet(MASKED, {"shares": _shares_for(code, shares)}) for code in shares}, needed)
+    masked = ask({code: Packet(MASKED, {"shares": read.shares_for(code, shares)}) for code in shares}, needed)
+    total, shapes = read.masked(masked, set(bounds))
     alive, gone = list(masked), [code for code in shares if code not in masked]
     names = {str(code): name for code, name in hub.sites.items()}
     unmask = Packet(UNMASK, {"alive": alive, "gone": gone, "names": names})
     answers = ask(dict.fromkeys(alive, unmask), threshold)
 
-    shapes = {code: reply.about["shapes"] for code, reply in masked.items()}
-    first = masked[alive[0]].about
-    if any(each != first["shapes"] for each in shapes.values()):
-        raise UserError(f"expected tensors of one shape from all sites, found {shapes}")
-    total: NDArray[np.uint64] = np.sum([reply.tensors["masked"] for reply in masked.values()], axis=0, dtype=np.uint64)
     for code in alive:
-        total = total - mask(_combined(answers, "seeds", code, threshold), total.size)
+        total = total - mask(read.secret(answers, SEEDS, code, threshold, is_seed), total.size)
     for code in gone:
-        private = bytes_to_private_key(_combined(answers, "keys", code, threshold))
+        fits = is_private_key_of(public[str(code)][0])
+        private = bytes_to_private_key(read.secret(answers, PRIVATE_KEYS, code, threshold, fits))
         for other in alive:
             pair = generate_shared_key(private, bytes_to_public_key(public[str(other)][0].encode()))
             total = total - pair_sign(other, code) * mask(pair, total.size)
     tensors: dict[str, NDArray[np.float64]] = {}
     start = 0
-    for name in first["names"]:
-        shape = tuple(first["shapes"][name])
+    for name, shape in shapes.items():
         tensors[name] = decode(total[start : start + prod(shape)], bounds[name]).reshape(shape)
         start += prod(shape)
     return SecureSum(tensors, tuple(alive))
@@ -151,12 +148,3 @@ def _of(session: str, packet: Packet) -> Packet:
 def _bound_to(request: Packet, begin: Mapping[str, Any]) -> Packet:
     """A sum begins: with its request, which it keeps to."""
     return Packet(KEYS, {**begin, "kind": request.kind, "about": dict(request.about)})
-
-
-def _shares_for(code: int, shares: Mapping[int, Packet]) -> dict[str, str]:
-    return {str(other): reply.about["shares"][str(code)] for other, reply in shares.items() if other != code}
-
-
-def _combined(answers: Mapping[int, Packet], which: str, code: int, needed: int) -> bytes:
-    shares = [base64.b64decode(reply.about[which][str(code)]) for reply in answers.values()]
-    return bytes(combine_shares(shares[:needed]))

@@ -3,12 +3,14 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from logging import getLogger
 
 from brainfed.deployment.desk import started_of
 from brainfed.deployment.kept_state import KeptState
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import HELD, LEAVE, NEXT, REFUSED, WORKING
+from brainfed.federation.apart.form import require_request
 from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.site_error import SiteError
@@ -71,14 +73,21 @@ class Conversation:
             UserError: sites are late, or one of them sends what cannot be used; what was reached is kept.
         """
         while len(self.left) < len(self._coordinator.names):
-            self._listen()
             try:
+                self._listen()
                 self._answer()
             except SiteError as error:
-                refusal = self._addressed(error.code, Packet(REFUSED, {"sentence": str(error)}))
-                self._hub.ask({error.code: refusal}, REPLY_S)
+                self._refuse(error)
                 raise
         return self.left
+
+    def _refuse(self, error: SiteError) -> None:
+        """Give a site the sentence: as the answer to what it asks, or to all of it where that cannot be read."""
+        refusal = Packet(REFUSED, {"sentence": str(error)})
+        if error.code in self._requests:
+            refusal = self._addressed(error.code, refusal)
+        with suppress(SiteError):
+            self._hub.ask({error.code: refusal}, REPLY_S)
 
     def _listen(self) -> None:
         """Give the answers, and take the next requests of the sites that have none here; now and then of all."""
@@ -96,6 +105,7 @@ class Conversation:
             if reply.kind == REFUSED:
                 raise UserError(f"site {self._coordinator.names[code]!r}: {reply.about['sentence']}")
             if reply.kind != WORKING and code not in self.left:
+                require_request(code, reply, self._coordinator.names[code])
                 self._requests[code] = reply
         self._compare_new()
         if self._since is None and self._requests:

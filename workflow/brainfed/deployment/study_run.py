@@ -15,8 +15,10 @@ from brainfed.deployment.kept_state import KeptState
 from brainfed.deployment.places import OUTCOME, StudyPlace
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import INTRODUCE, REFUSED
+from brainfed.federation.apart.form import require_introduction
 from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.site_error import SiteError
 from brainfed.runtime.artefacts import write_text
 from brainfed.runtime.errors import UserError
 
@@ -89,7 +91,11 @@ def _greet(hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any], wait
 
 def _introduced(hub: Hub, names: Mapping[int, str], expected: Mapping[str, Any], seconds: float) -> set[int]:
     """The sites that answered in time; all of them would compute what the study does."""
-    found = hub.ask({code: Packet(INTRODUCE) for code in names}, seconds)
+    try:
+        found = hub.ask({code: Packet(INTRODUCE) for code in names}, seconds)
+    except SiteError as error:
+        hub.ask({error.code: Packet(REFUSED, {"sentence": str(error)})}, 10.0)
+        raise UserError(str(error)) from error
     for code, reply in found.items():
         _check(hub, code, names[code], reply, expected)
     return set(found)
@@ -99,6 +105,7 @@ def _check(hub: Hub, code: int, name: str, reply: Packet, expected: Mapping[str,
     try:
         if reply.kind == REFUSED:
             raise UserError(f"site {name!r}: {reply.about['sentence']}")
+        require_introduction(code, reply, name)
         check_introduction(name, reply.about, expected)
         skew = float(reply.about["clock"]) - time.time()
         if abs(skew) > SKEW_S:
@@ -108,4 +115,4 @@ def _check(hub: Hub, code: int, name: str, reply: Packet, expected: Mapping[str,
             )
     except UserError as error:
         hub.ask({code: Packet(REFUSED, {"sentence": str(error)})}, 10.0)
-        raise
+        raise UserError(str(error)) from error

@@ -12,6 +12,7 @@ from brainfed.deployment.flower import hub
 from brainfed.deployment.flower.signature import Signer
 from brainfed.federation.apart.exchange import ABSENT, NOBODY
 from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.site_error import SiteError
 from fake_grid import NAMES, Grid, echo, message
 
 
@@ -44,3 +45,10 @@ def test_a_site_whose_desk_is_not_open_yet_is_asked_again(asked):
 
     assert {reply.kind for reply in asked(answer).values()} == {"reply"}
     assert sorted(tries) == ["east", "north", "south", "south"]
+
+
+@pytest.mark.parametrize("broken", [b"", b"nonsense", Packet("refused"), Packet("refused", {"sentence": 3})])
+def test_a_reply_that_cannot_be_read_names_its_site(asked, broken):
+    with pytest.raises(SiteError, match=r"site 'south': expected a .* found") as raised:
+        asked(lambda name, packet: broken if name == "south" else echo(name, packet))
+    assert raised.value.code == 1

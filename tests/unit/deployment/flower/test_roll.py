@@ -25,3 +25,9 @@ def test_a_node_cannot_take_a_name_that_is_unknown_anothers_or_taken():
         roll.enter(*introduced("north", b"key-n", 2), connected=[1, 2])
     roll.enter(*introduced("north", b"key-n", 2), connected=[2])
     assert roll.node_of(0) == 2
+
+
+def test_a_site_that_refuses_before_it_says_its_name_is_known_by_its_key():
+    roll = Roll({0: "north"}, {"north": b"key-n"})
+    with pytest.raises(UserError, match="site 'north': its disk is full"):
+        roll.enter(Connection(1, "now", b"key-n"), Packet("refused", {"sentence": "its disk is full"}), connected=[1])

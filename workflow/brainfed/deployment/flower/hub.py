@@ -14,8 +14,10 @@ from flwr.serverapp import Grid
 from brainfed.deployment.flower.records import from_records, to_contents
 from brainfed.deployment.flower.roll import Connection, Roll, connections
 from brainfed.deployment.flower.signature import Signer
-from brainfed.federation.apart.exchange import INTRODUCE, NOBODY
-from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.exchange import INTRODUCE, NOBODY, REFUSED
+from brainfed.federation.apart.packet import BrokenPacketError, Packet
+from brainfed.federation.apart.site_error import SiteError
+from brainfed.runtime.errors import UserError
 
 SHORTEST_S: Final = 0.03
 LONGEST_S: Final = 0.25
@@ -72,6 +74,7 @@ class Hub:
             Site code -> reply, in the order of `requests`; a site that did not answer is missing.
 
         Raises:
+            SiteError: a reply cannot be read.
             UserError: two nodes are one site, or a node is none.
         """
         number = f"{self._session}-{next(self._count)}"
@@ -166,5 +169,16 @@ class Hub:
                 _logger.warning("%s did not get a message, which is sent again: %s", name, message.error.reason)
                 came.append((each, None))
             else:
-                came.append((each, from_records(message.content)))
+                came.append((each, self._read(each, message.content)))
         return came
+
+    def _read(self, each: _InFlight, content: RecordDict) -> Packet:
+        name = self._roll.name_by_key(each.connection) if each.code is None else self.sites[each.code]
+        try:
+            packet = from_records(content)
+            if packet.kind == REFUSED and not isinstance(packet.about.get("sentence"), str):
+                raise BrokenPacketError("expected a refusal with its sentence, found none.")
+        except BrokenPacketError as error:
+            sentence = f"site {name!r}: {error}"
+            raise (UserError(sentence) if each.code is None else SiteError(each.code, sentence)) from error
+        return packet

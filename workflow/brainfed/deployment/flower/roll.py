@@ -58,7 +58,7 @@ class Roll:
             UserError: the site refused, the name is none of the study's or another site's, or two nodes give it.
         """
         if reply.kind == REFUSED:
-            raise UserError(str(reply.about["sentence"]))
+            raise UserError(f"site {self.name_by_key(connection)!r}: {reply.about['sentence']}")
         name = reply.about.get("site")
         codes = [code for code, known in self.sites.items() if known == name]
         if not codes:
@@ -73,6 +73,11 @@ class Roll:
         if other not in (None, connection.node) and other in connected:
             raise UserError(f"two hospitals call themselves {name!r}: stop one of them, or correct `study.site` there")
         self._nodes[codes[0]] = connection.node
+
+    def name_by_key(self, connection: Connection) -> str:
+        """The site whose key a node has, before it has said its name."""
+        held = (name for name, key in self._keys.items() if key.strip() == connection.key.strip())
+        return next(held, "that has not said its name")
 
     def node_of(self, code: int) -> int | None:
         """The node of a site, or None if it has not introduced itself."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from brainfed.federation.apart.exchange import TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SUM
 from brainfed.federation.apart.session import Session
@@ -73,6 +74,24 @@ def require_state(code: int, request: Packet, session: Session, name: str) -> No
         )
 
 
+def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
+    """Open numbers of one step have the same names at all sites that send some, and samples of as many folds.
+
+    Raises:
+        SiteError: a site has others than the first one.
+    """
+    sent = {code: request for code, request in sorted(requests.items()) if request.kind == TOTAL or request.tensors}
+    for code, request in sent.items():
+        expected, found = _described(sent[min(sent)]), _described(request)
+        if expected != found:
+            raise SiteError(
+                code,
+                f"site {names[code]!r}: expected {expected} for {request.about['key']} as of site "
+                f"{names[min(sent)]!r}, found {found}; run the same study with the same version of brainfed at all "
+                "sites.",
+            )
+
+
 def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) -> None:
     """Numbers that are added up unseen have the same names and types at all sites; none is open beside them.
 
@@ -88,3 +107,8 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
                 f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; run the same study with the "
                 "same version of brainfed at all sites.",
             )
+
+
+def _described(request: Packet) -> str:
+    folds = len(request.about.get("samples", []))
+    return (", ".join(sorted(request.tensors)) or "no tensors") + (f" and samples of {folds} folds" if folds else "")

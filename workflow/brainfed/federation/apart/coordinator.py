@@ -12,6 +12,7 @@ from typing import Any
 from brainfed.federation.apart.agreement import (
     STATED,
     require_like_sums,
+    require_like_tensors,
     require_nobody_gone,
     require_one_key,
     require_state,
@@ -83,6 +84,7 @@ class Coordinator:
             return answered
         require_one_key(waiting, self.names)
         require_like_sums(waiting, self.names)
+        require_like_tensors(waiting, self.names)
         try:
             return answered | (self._together(waiting, late) if complete else self._without_some(waiting))
         except LostSitesError as error:

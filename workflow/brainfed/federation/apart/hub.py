@@ -14,4 +14,8 @@ class Hub(Protocol):
         """Code -> name."""
 
     def ask(self, requests: Mapping[int, Packet], timeout: float) -> dict[int, Packet]:
-        """The replies that came within `timeout` seconds, by code."""
+        """The replies that came within `timeout` seconds, by code.
+
+        Raises:
+            SiteError: a reply cannot be read.
+        """

@@ -62,7 +62,10 @@ class Packet:
             held = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][HEADER])
             tensors = load(content)
             named = {name: tensors[name] for name in held["names"]}
-            return Packet(held["kind"], held["about"], named, held["number"])
+            kind, about, number = held["kind"], held["about"], held["number"]
+            if not (isinstance(kind, str) and isinstance(about, dict) and isinstance(number, str)):
+                raise TypeError("kind, words and number have other types")
+            return Packet(kind, about, named, number)
         except (SafetensorError, ValueError, KeyError, TypeError) as error:
             raise BrokenPacketError(
                 f"expected a packet, found {len(content)} bytes that are none ({error}); use the same version of "

@@ -95,6 +95,7 @@ class Session:
             if code in lost:
                 continue
             self.replied[code] = self.number
+            self._require_numbers(code, request, names[code])
             if request.tensors:
                 self._check(code, request, names[code])
                 replies[code] = _message(request)
@@ -153,6 +154,14 @@ class Session:
     def _published(self) -> Arrays:
         published = getattr(self.strategy, "published", None)
         return dict(published()) if published else {}
+
+    def _require_numbers(self, code: int, request: Packet, name: str) -> None:
+        if not request.tensors and not is_sum(request) and self.trains(code):
+            raise SiteError(
+                code,
+                f"site {name!r}, round {self.number + 1}: expected the numbers that it trained, found none; use the "
+                "same version of brainfed at the coordinator and at all sites.",
+            )
 
     def _check(self, code: int, request: Packet, name: str) -> None:
         found = {key: (tuple(array.shape), array.dtype.str) for key, array in request.tensors.items()}

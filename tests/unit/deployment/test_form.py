@@ -1,0 +1,146 @@
+"""What a site says without the words of its kind: the coordinator names the site and refuses it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+
+from safetensors.numpy import save
+
+from brainfed.deployment import study_run
+from brainfed.federation.apart.exchange import INTRODUCE, LARGEST, LEAVE, OPEN, REFUSED, REPLY, TOTAL
+from brainfed.federation.apart.form import require_introduction, require_request
+from brainfed.federation.apart.packet import BrokenPacketError, Packet
+from brainfed.federation.apart.sealed import SEALED, SUM, seal
+from brainfed.federation.apart.site_error import SiteError
+from brainfed.runtime.errors import UserError
+from sites_in_threads import NAMES, Desks, conversation
+from small_studies import mlp, ridge, started
+
+WORDS = {"request": "a-1", "key": "job/1"}
+WHOLE = {
+    OPEN: {**WORDS, "round": 0, "strategy": "fedavg", "settings": {}, "tensors": "0123", "rounds": 3},
+    REPLY: {**WORDS, "round": 0, "samples": [1, 2], "plain": []},
+    TOTAL: WORDS,
+    LARGEST: {**WORDS, "number": 3},
+    LEAVE: {"request": "a-1"},
+}
+ONE = {"w": np.ones(2, np.float32)}
+INTRODUCTION = {"site": "site-1", "study": "a", "versions": {}, "settings": {}, "clock": 1.5}
+SUMMED = seal(Packet(TOTAL, {**WORDS, SUM: {"n": "<i8"}}, {"n": np.array(3)}), "secret").about
+
+
+@pytest.mark.parametrize(("kind", "word"), [(kind, word) for kind, words in WHOLE.items() for word in words])
+def test_a_request_needs_every_word_of_its_kind(kind, word):
+    require_request(1, Packet(kind, WHOLE[kind], ONE), "site-1")
+    lacking = {name: value for name, value in WHOLE[kind].items() if name != word}
+    for words in (lacking, lacking | {word: None}):
+        with pytest.raises(SiteError, match=rf"site 'site-1': expected the word '{word}' .* of kind '{kind}'") as found:
+            require_request(1, Packet(kind, words, ONE), "site-1")
+        assert found.value.code == 1
+
+
+@pytest.mark.parametrize("word", INTRODUCTION)
+def test_an_introduction_needs_every_word(word):
+    require_introduction(1, Packet(INTRODUCE, INTRODUCTION), "site-1")
+    with pytest.raises(SiteError, match=f"site 'site-1': expected the word '{word}'"):
+        require_introduction(1, Packet(INTRODUCE, INTRODUCTION | {word: None}), "site-1")
+
+
+@pytest.mark.parametrize("kind", [INTRODUCE, "", "secure-keys"])
+def test_a_request_of_another_kind_is_refused(kind):
+    with pytest.raises(SiteError, match=rf"site 'site-1': expected a request of one of .* the kind '{kind}'"):
+        require_request(1, Packet(kind, INTRODUCTION | WORDS), "site-1")
+
+
+def sealed_with(**words):
+    return {**SUMMED, SEALED: {**SUMMED[SEALED], **words}}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {SUM: {"n": "<i8"}, **WORDS},
+        {**SUMMED, SEALED: 3},
+        {**SUMMED, SUM: {"n": "whole"}},
+        {**SUMMED, SUM: {"m": "<i8"}},
+        sealed_with(fingerprint=3),
+        *(sealed_with(arrays=arrays) for arrays in (3, {}, {"n": 3}, {"n": [[-1], 256.0]}, {"n": [[1], 255.0]})),
+        *(sealed_with(arrays={"n": [shape, 256.0]}) for shape in (3, ["a"], [1.5])),
+    ],
+)
+def test_a_request_to_add_up_unseen_needs_what_is_seen_of_its_numbers(words):
+    require_request(1, Packet(TOTAL, SUMMED), "site-1")
+    with pytest.raises(SiteError, match="site 'site-1': expected types, shapes, bounds and a fingerprint"):
+        require_request(1, Packet(TOTAL, words), "site-1")
+
+
+def test_samples_are_whole_numbers():
+    with pytest.raises(SiteError, match="site 'site-1': expected whole numbers of samples"):
+        require_request(1, Packet(REPLY, WHOLE[REPLY] | {"samples": [1, "2"]}, ONE), "site-1")
+
+
+@pytest.mark.parametrize("word", ["request", "round", "samples"])
+def test_a_site_that_leaves_a_word_out_is_refused(word):
+    def leaving(code, request):
+        if code != 1 or request.kind != REPLY:
+            return request
+        return replace(request, about={name: value for name, value in request.about.items() if name != word})
+
+    desks = Desks(leaving=leaving)
+    sites = started(desks, mlp)
+    with pytest.raises(SiteError, match=f"site 'site-1': expected the word '{word}'") as raised:
+        conversation(desks).run()
+    sites[1].join(20)
+    assert str(sites[1].error) == str(raised.value)
+
+
+@pytest.mark.parametrize(("train", "kind"), [(mlp, REPLY), (ridge, REPLY), (ridge, TOTAL)])
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_site_that_leaves_tensors_out_is_refused(train, kind, kept):
+    """A sum without a part of one site would be another sum, in silence."""
+
+    def leaving(code, request):
+        first = dict(list(request.tensors.items())[:kept])
+        return replace(request, tensors=first) if code == 1 and request.kind == kind else request
+
+    desks = Desks(leaving=leaving)
+    sites = started(desks, train)
+    with pytest.raises(SiteError, match=r"site 'site-1'.*: expected .* found") as raised:
+        conversation(desks).run()
+    sites[1].join(20)
+    assert str(sites[1].error) == str(raised.value)
+
+
+class Greeted:
+    """A hub whose second site says what it is not; what it is sent is kept."""
+
+    sites = NAMES
+
+    def __init__(self, said):
+        self.said, self.sent = said, []
+
+    def ask(self, requests, timeout):
+        del timeout
+        self.sent += [(code, packet) for code, packet in requests.items() if packet.kind == REFUSED]
+        if any(packet.kind == INTRODUCE for packet in requests.values()) and isinstance(self.said, Exception):
+            raise self.said
+        return {code: self.said for code, packet in requests.items() if packet.kind == INTRODUCE}
+
+
+@pytest.mark.parametrize("said", [Packet(INTRODUCE), SiteError(1, "site 'site-1': expected a packet, found none")])
+def test_a_site_without_an_introduction_is_refused_before_the_study(said):
+    hub = Greeted(said)
+    with pytest.raises(UserError, match="site 'site-1': expected") as raised:
+        study_run._introduced(hub, {1: "site-1"}, INTRODUCTION, 1.0)
+    assert [(code, packet.about["sentence"]) for code, packet in hub.sent] == [(1, str(raised.value))]
+
+
+@pytest.mark.parametrize("change", [{"kind": 3}, {"about": []}, {"number": None}])
+def test_a_packet_of_other_types_is_none(change):
+    header = {"kind": "a", "about": {}, "number": "", "names": []} | change
+    with pytest.raises(BrokenPacketError, match="expected a packet"):
+        Packet.from_bytes(save({}, metadata={"packet": json.dumps(header)}))

@@ -15,6 +15,7 @@ from brainfed.deployment.flower.relay import Relay
 from brainfed.deployment.flower.signature import NotOfTheCoordinatorError, Signer, Verifier
 from brainfed.federation.apart.exchange import ABSENT
 from brainfed.federation.apart.packet import Packet
+from brainfed.runtime.errors import UserError
 from flower_strangers import request_to
 
 PACKET = Packet("go", {"step": 1}, number="a-1")
@@ -30,10 +31,13 @@ class Ends:
             make_key_pair(folder / site, folder / f"{site}.pub")
         self.certificate = (folder / "certificate").read_bytes()
         self.north, self.south = public_pem(folder / "north.pub"), public_pem(folder / "south.pub")
-        self.signer = Signer(private_key(folder / "key"))
+        self.last = folder / "last-request-north"
+        self.key = private_key(folder / "key")
+        self.signer = Signer(self.key)
 
     def verifier(self):
-        return Verifier(self.certificate, self.north)
+        """A process of the northern site that has just started."""
+        return Verifier(self.certificate, self.north, self.last)
 
 
 @pytest.fixture
@@ -41,10 +45,10 @@ def ends(tmp_path):
     return Ends(tmp_path)
 
 
-def test_all_sites_that_are_meant_can_read_one_content(ends):
+def test_all_sites_that_are_meant_can_read_one_content(ends, tmp_path):
     records = ends.signer.sign(CONTENT, [ends.north, ends.south])
-    for key in (ends.north, ends.south):
-        assert Verifier(ends.certificate, key).verified(records).about == {"step": 1}
+    for number, key in enumerate((ends.north, ends.south)):
+        assert Verifier(ends.certificate, key, tmp_path / f"last-{number}").verified(records).about == {"step": 1}
 
 
 def test_each_request_is_accepted_once_and_in_order(ends):
@@ -56,10 +60,44 @@ def test_each_request_is_accepted_once_and_in_order(ends):
             verifier.verified(old)
 
 
+def test_a_process_that_starts_anew_accepts_no_request_of_the_one_before(ends):
+    """It was recorded seconds ago, and the coordinator goes on."""
+    records, other = (ends.signer.sign(CONTENT, [ends.north]) for _ in range(2))
+    ends.verifier().verified(records)
+    again = ends.verifier()
+    with pytest.raises(NotOfTheCoordinatorError, match="found an old one"):
+        again.verified(records)
+    assert again.verified(other).about == {"step": 1}
+
+
+def test_what_is_refused_is_no_last_request(ends):
+    first, later = (ends.signer.sign(CONTENT, [key]) for key in (ends.north, ends.south))
+    with pytest.raises(NotOfTheCoordinatorError):
+        ends.verifier().verified(later)
+    ends.verifier().verified(first)
+
+
+def test_a_coordinator_whose_clock_was_hours_ahead_is_heard_once_it_is_set(ends, monkeypatch):
+    real = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: real() + 7200 * 10**9)
+    ahead = ends.signer.sign(CONTENT, [ends.north])
+    monkeypatch.setattr(time, "time_ns", real)
+    ends.verifier().verified(ahead)
+    restarted = Signer(ends.key)
+    assert ends.verifier().verified(restarted.sign(CONTENT, [ends.north])).about == {"step": 1}
+
+
+def test_the_file_of_the_last_request_is_the_users_alone_and_is_named_when_it_is_another(ends):
+    ends.verifier()
+    assert ends.last.stat().st_mode & 0o777 == 0o600
+    ends.last.write_text("yesterday")
+    with pytest.raises(UserError, match="last-request-north: expected the time of the coordinator's last request"):
+        ends.verifier()
+
+
 def test_a_process_that_starts_anew_accepts_no_request_of_long_ago(ends, monkeypatch):
     now = time.time_ns()
     records = ends.signer.sign(CONTENT, [ends.north])
-    ends.verifier().verified(records)
     monkeypatch.setattr(time, "time_ns", lambda: now + 3600 * 10**9)
     with pytest.raises(NotOfTheCoordinatorError, match="found an old one"):
         ends.verifier().verified(records)

@@ -52,7 +52,8 @@ def main() -> None:
         parser.error(f"{given.key}: expected an ECDSA key")
     certificate = given.certificate.read_bytes()
     own = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    relay = Relay(Verifier(certificate, own), given.socket, given.patience)
+    last = given.certificate.with_name(f"last-request-{given.key.name}")
+    relay = Relay(Verifier(certificate, own, last), given.socket, given.patience)
     pauses, states = shorten_node(), NodeStateFactory(objectstore_factory=ObjectStoreFactory())
     threading.Thread(target=answer_tasks, args=(states.state(), pauses, relay), daemon=True).start()
     start_client_internal(

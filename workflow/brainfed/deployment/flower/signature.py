@@ -1,13 +1,18 @@
 """The coordinator's signature on its requests: a site answers nobody else, whoever may use Flower to ask it.
 
 The key is that of the coordinator's certificate, which each site has. A signature holds for the bytes of the request,
-for the sites that it is meant for, and once.
+for the sites that it is meant for, and once: a site keeps the time of the last one on its disk. Whoever has recorded
+a request, as each site has those that are signed for all, could otherwise have it answered again by a process that has
+just started: a refusal would end the site's job, the keys of a secure sum would put an end to the sum under way. It
+would learn no number of a sum, as each has keys of its own.
 """
 
 import hashlib
+import os
 import struct
 import time
 from collections.abc import Collection
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
@@ -26,6 +31,9 @@ SIGNATURE: Final = "signature"
 """Beside the packet, in its record: nanoseconds since 1970, digests of the sites' keys, and the signature of all."""
 OLDEST_S: Final = 600.0
 """How much older than the start of a site's process a request may be: clocks differ."""
+CLOCKS_S: Final = 120.0
+"""How much later than the start of a site's process the last request can have been: twice what clocks may differ."""
+_DIGITS: Final = 20
 _LENGTH: Final = hashlib.sha256().digest_size
 _METHOD: Final = ec.ECDSA(hashes.SHA256())
 
@@ -61,19 +69,26 @@ class Signer:
 
 
 class Verifier:
-    """A site's end, of one process: it accepts no request twice.
+    """A site's end: it accepts no request twice.
 
     Args:
         certificate: of the coordinator, PEM.
         key: the site's own public key, PEM.
+        last: file of the time of the last request, for the next process of this site.
+
+    Raises:
+        UserError: the certificate has another kind of key, or the file is none of these.
     """
 
-    def __init__(self, certificate: bytes, key: bytes) -> None:
+    def __init__(self, certificate: bytes, key: bytes, last: Path) -> None:
         public = x509.load_pem_x509_certificate(certificate).public_key()
         if not isinstance(public, ec.EllipticCurvePublicKey):
             raise UserError("expected a coordinator's certificate with an ECDSA key, found another kind of key")
         self._public, self._own = public, _digest(key)
-        self._last = time.time_ns() - int(OLDEST_S * 1e9)
+        now = time.time_ns()
+        self._file, kept = _opened(last)
+        # A time further ahead is of a clock that has been set since, and of nothing but a refused introduction.
+        self._last = max(kept if kept < now + int(CLOCKS_S * 1e9) else 0, now - int(OLDEST_S * 1e9))
 
     def verified(self, records: RecordDict) -> Packet:
         """The packet of a message.
@@ -107,8 +122,23 @@ class Verifier:
                 "expected a request later than those before it, found an old one; if it is the first, set the clocks "
                 "of site and coordinator by NTP"
             )
+        os.pwrite(self._file, f"{stamp:0{_DIGITS}d}".encode(), 0)
+        os.fsync(self._file)
         self._last = stamp
         return from_records(records)
+
+
+def _opened(path: Path) -> tuple[int, int]:
+    """The file, which only its user can read, and the time in it; 0: none yet."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    content = os.pread(file, _DIGITS + 1, 0)
+    if content and not (content.isdigit() and len(content) == _DIGITS):
+        os.close(file)
+        raise UserError(
+            f"{path}: expected the time of the coordinator's last request, {_DIGITS} digits, found something else; "
+            "remove the file, and wait ten minutes before you start again."
+        )
+    return file, int(content or 0)
 
 
 def _digest(key: bytes) -> bytes:

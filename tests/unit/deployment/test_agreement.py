@@ -15,6 +15,7 @@ from brainfed.federation.apart.exchange import HELD, LEAVE, NEXT, OPEN, REPLY, T
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SUM, fingerprint
 from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.steps import Total
 from brainfed.runtime.errors import UserError
 from brainfed.runtime.jobs.checkpoints import Checkpoint
 from sites_in_threads import NAMES, Desks, Site, conversation
@@ -38,8 +39,8 @@ def test_a_site_that_has_lost_its_state_is_refused(tmp_path):
     started(desks, mlp)
     talk = conversation(desks)
     talk.run()
-    (key,) = (key for key, session in talk._coordinator.sessions.items() if session.over)
-    opening = {"key": key, "request": "1-1", "round": 0, **talk._coordinator.sessions[key].stated}
+    (key,) = talk._coordinator.index()["sessions"]
+    opening = {"key": key, "request": "1-1", "round": 0, **talk._coordinator.steps.session(key).stated}
     with pytest.raises(
         SiteError, match=rf"site 'site-1': expected its state after round {ROUNDS} of .*, found that it"
     ):
@@ -54,8 +55,8 @@ def test_a_site_that_comes_back_with_another_training_is_refused(what, value):
     started(desks, mlp)
     talk = conversation(desks)
     talk.run()
-    ((key, session),) = talk._coordinator.sessions.items()
-    opening = {"key": key, "request": "1-1", "round": ROUNDS, **session.stated}
+    (key,) = talk._coordinator.index()["sessions"]
+    opening = {"key": key, "request": "1-1", "round": ROUNDS, **talk._coordinator.steps.session(key).stated}
     assert 1 in talk._coordinator.answers({1: Packet(OPEN, opening)})
     with pytest.raises(SiteError, match=f"site 'site-1': expected the same {what} as the study, found another"):
         talk._coordinator.answers({1: Packet(OPEN, opening | {what: value})})
@@ -111,8 +112,8 @@ def test_a_site_that_asks_again_does_not_put_off_the_end_of_the_wait():
             return {code: packet for code, packet in (repeated | waiting).items() if code in requests}
 
     coordinator = Coordinator(NAMES, 2)
-    coordinator.totals["a/1"] = {"x": np.ones(1)}
-    coordinator.given["a/1"] = {"0": fingerprint(Packet(TOTAL, {}, {"x": np.ones(1)}))}
+    given = {"0": fingerprint(Packet(TOTAL, {}, {"x": np.ones(1)}))}
+    coordinator.steps.keep_total("a/1", Total(given, {"x": np.ones(1)}))
     with pytest.raises(UserError, match="expected every site"):
         Conversation(Hub(), coordinator, 5.0, None, clock=lambda: float(next(clock))).run()
 

@@ -1,5 +1,7 @@
 """The coordinator's state on the disk: a file a training or sum, rewritten when it has changed, and an index.
 
+What is over leaves the coordinator's memory once it is here.
+
 The index is written last. A file that is newer than the index does no harm: no site had the answer yet, and each asks
 again.
 """
@@ -12,7 +14,7 @@ from pathlib import Path
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import LEAVE
 from brainfed.federation.apart.packet import Packet
-from brainfed.runtime.artefacts import read_arrays, write_arrays, write_text
+from brainfed.runtime.artefacts import ArrayFile, read_arrays, write_arrays, write_text
 from brainfed.runtime.errors import UserError
 
 INDEX = "index.json"
@@ -32,11 +34,12 @@ class KeptState:
     def save(self, coordinator: Coordinator, left: Mapping[int, Packet]) -> None:
         """Write what has changed since the last save, and the last words of the sites that have left."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        for key, (about, arrays) in coordinator.changed().items():
+        for key, (about, arrays) in coordinator.steps.changed().items():
             write_arrays(self._part(key), arrays, about)
         words = {str(code): dict(packet.about) for code, packet in left.items()}
         index = {"study": self._study, "coordinator": coordinator.index(), "left": words}
         write_text(self._folder / INDEX, json.dumps(index) + "\n")
+        coordinator.steps.put_away(self._read)
 
     def load(self, coordinator: Coordinator) -> dict[int, Packet]:
         """Give the coordinator its state, if one is kept; the last words of the sites that have left.
@@ -53,11 +56,14 @@ class KeptState:
                 f"{path}: expected the state of this study, found that of another; move the folder away to begin "
                 "anew, or restore the study."
             )
-        coordinator.load(index["coordinator"], lambda key: read_arrays(self._part(key)))
+        coordinator.load(index["coordinator"], self._read)
         left = {int(code): Packet(LEAVE, words) for code, words in index["left"].items()}
         for code in left:
             coordinator.leave(code)
         return left
+
+    def _read(self, key: str) -> ArrayFile:
+        return read_arrays(self._part(key))
 
     def _part(self, key: str) -> Path:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.safetensors"

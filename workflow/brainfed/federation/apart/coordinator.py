@@ -1,7 +1,7 @@
 """The coordinator: it waits until all institutions ask the same, and answers.
 
-It needs no data, no networks and no code of a method. All that it keeps is in `index` and `changed`, so that one that
-was killed goes on; what an institution asks a second time has the same answer.
+It needs no data, no networks and no code of a method. All that it keeps is in `index` and its steps, so that one
+that was killed goes on; what an institution asks a second time has the same answer.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,8 +24,8 @@ from brainfed.federation.apart.recipes import Recipe
 from brainfed.federation.apart.sealed import SUM, bounds_of, fingerprint, is_sum
 from brainfed.federation.apart.session import Arrays, Session
 from brainfed.federation.apart.site_error import LostSitesError, SiteError
+from brainfed.federation.apart.steps import Part, Steps, Total
 from brainfed.federation.apart.sums import added, typed
-from brainfed.runtime.artefacts import ArrayFile
 from brainfed.runtime.errors import UserError
 
 SecureSums = Callable[[Mapping[int, Packet], Mapping[str, float], bool], tuple[Arrays, Collection[int]]]
@@ -46,6 +46,8 @@ class Coordinator:
         secure: adds up numbers that the coordinator must not see one by one.
 
     Attributes:
+        steps: its trainings and sums.
+        numbers: key -> largest number of all institutions.
         rounds: number of rounds and sums that have ended.
         lost: sites that went away in the last secure sum; what they had asked says nothing of what they ask now.
     """
@@ -53,14 +55,11 @@ class Coordinator:
     def __init__(self, names: Mapping[int, str], least: int | None = None, secure: SecureSums | None = None) -> None:
         self.names, self.least = dict(names), len(names) if least is None else least
         self._secure = secure
-        self.sessions: dict[str, Session] = {}
-        self.totals: dict[str, Arrays] = {}
+        self.steps = Steps()
         self.numbers: dict[str, int] = {}
-        self.given: dict[str, dict[str, str]] = {}
         self.rounds = 0
         self.lost: Collection[int] = ()
         self._gone: set[int] = set()
-        self._changed: set[str] = set()
 
     def answers(self, requests: Mapping[int, Packet], *, late: bool = False) -> dict[int, Packet]:
         """Answers to those requests that can be answered now; the others wait.
@@ -100,57 +99,35 @@ class Coordinator:
         """Names of the institutions without a request."""
         return [name for code, name in self.names.items() if code not in requests]
 
-    def changed(self) -> dict[str, tuple[dict[str, Any], Arrays]]:
-        """Key -> JSON values and arrays of the trainings and sums that have changed since the last call."""
-        found: dict[str, tuple[dict[str, Any], Arrays]] = {}
-        for key in sorted(self._changed):
-            found[key] = self.sessions[key].state() if key in self.sessions else (self.given[key], self.totals[key])
-        self._changed.clear()
-        return found
-
     def index(self) -> dict[str, Any]:
-        """JSON values that name what `changed` gave, and hold the rest of the state."""
-        return {
-            "numbers": self.numbers,
-            "rounds": self.rounds,
-            "sessions": sorted(self.sessions),
-            "totals": sorted(self.totals),
-        }
+        """JSON values that name what `steps.changed` gave, and hold the rest."""
+        return {"numbers": self.numbers, "rounds": self.rounds, **self.steps.index()}
 
-    def load(self, index: Mapping[str, Any], part: Callable[[str], ArrayFile]) -> None:
-        """Copy a state.
-
-        Args:
-            index: of `index`.
-            part: key -> what `changed` gave.
-        """
+    def load(self, index: Mapping[str, Any], part: Part) -> None:
+        """Copy a state; arguments as of `Steps.load`."""
         self.numbers, self.rounds = dict(index["numbers"]), index["rounds"]
-        for key in index["sessions"]:
-            held = part(key)
-            self.sessions[key] = Session.restored(held.metadata, held.arrays)
-        for key in index["totals"]:
-            held = part(key)
-            self.given[key], self.totals[key] = dict(held.metadata), dict(held.arrays)
+        self.steps.load(index, part)
 
     def _again(self, code: int, request: Packet) -> Packet | None:
         """The answer to a request that no other institution is needed for; None if it must wait."""
         key = request.about.get("key", "")
         if request.kind == LEAVE:
             return Packet(ANSWER)
-        if request.kind == TOTAL and key in self.totals:
-            if self.given[key][str(code)] != fingerprint(request):
+        total = self.steps.total(key) if request.kind == TOTAL else None
+        if total is not None:
+            if total.given[str(code)] != fingerprint(request):
                 raise SiteError(
                     code,
                     f"site {self.names[code]!r}: expected the numbers that it gave before to {key}, found others; its "
                     "data, settings or number of cores have changed since the study began: restore them, or begin "
                     "anew.",
                 )
-            return Packet(ANSWER, {}, self.totals[key])
+            return Packet(ANSWER, {}, total.arrays)
         if request.kind == LARGEST and key in self.numbers:
             return Packet(ANSWER, {"number": self.numbers[key]})
-        if request.kind not in (OPEN, REPLY) or key not in self.sessions:
+        session = self.steps.session(key) if request.kind in (OPEN, REPLY) else None
+        if session is None:
             return None
-        session = self.sessions[key]
         if code not in session.institutions:
             raise UserError(
                 f"site {self.names[code]!r}: expected it from the start of the training; it began without it."
@@ -167,17 +144,17 @@ class Coordinator:
         first = next(iter(requests.values()))
         key = first.about["key"]
         if first.kind == REPLY:
-            return self._end_round(key, requests, late)
+            return self._end_round(key, self._begun(first), requests, late)
         if first.kind == OPEN:
             answers = self._open(key, requests)
         elif first.kind == LARGEST:
             self.numbers[key] = max(int(request.about["number"]) for request in requests.values())
             answers = dict.fromkeys(requests, Packet(ANSWER, {"number": self.numbers[key]}))
         else:
-            self.totals[key] = self._total(requests)
-            self.given[key] = {str(code): fingerprint(request) for code, request in requests.items()}
-            self._changed.add(key)
-            answers = dict.fromkeys(requests, Packet(ANSWER, {}, self.totals[key]))
+            sums = self._total(requests)
+            given = {str(code): fingerprint(request) for code, request in requests.items()}
+            self.steps.keep_total(key, Total(given, sums))
+            answers = dict.fromkeys(requests, Packet(ANSWER, {}, sums))
         self.rounds += 1
         return answers
 
@@ -211,17 +188,28 @@ class Coordinator:
                 lead, f"site {self.names[lead]!r}: expected the initial tensors that it states, found others."
             )
         recipe = Recipe(stated["strategy"], stated["settings"], tensors)
-        self.sessions[key] = Session(recipe, tuple(sorted(requests)), int(stated["rounds"]))
-        self._changed.add(key)
-        return {
-            code: self.sessions[key].answer(code, int(request.about["round"])) for code, request in requests.items()
-        }
+        session = Session(recipe, tuple(sorted(requests)), int(stated["rounds"]))
+        self.steps.keep_session(key, session)
+        return {code: session.answer(code, int(request.about["round"])) for code, request in requests.items()}
 
-    def _end_round(self, key: str, requests: Mapping[int, Packet], late: bool) -> dict[int, Packet]:
+    def _begun(self, reply: Packet) -> Session:
+        """The training of a reply.
+
+        Raises:
+            UserError: there is none.
+        """
+        session = self.steps.session(reply.about["key"])
+        if session is None:
+            raise UserError(
+                f"{reply.about['key']}: expected the state of a training that has begun, found none; restore "
+                "`federation/coordinator`, or begin a new study at all sites."
+            )
+        return session
+
+    def _end_round(self, key: str, session: Session, requests: Mapping[int, Packet], late: bool) -> dict[int, Packet]:
         """Aggregate; until it is late, a site that is lost in a secure sum is waited for, as one without a reply."""
-        session = self.sessions[key]
         session.aggregate(requests, self.names, partial(self._add_up, needs_all=session.needs_all or not late))
-        self._changed.add(key)
+        self.steps.keep_session(key, session)
         self.rounds += 1
         return {code: session.answer(code, -1) for code in requests}
 
@@ -233,7 +221,7 @@ class Coordinator:
         """
         first = next(iter(requests.values()))
         absent = ", ".join(map(repr, self.missing(requests)))
-        session = self.sessions.get(first.about["key"]) if first.kind == REPLY else None
+        session = self.steps.session(first.about["key"]) if first.kind == REPLY else None
         if session is None or session.needs_all:
             raise UserError(
                 f"{first.about['key']}: expected every site, as this step adds up numbers of all, found none of "
@@ -245,7 +233,7 @@ class Coordinator:
                 f"found {len(requests)} (none of {absent}); start the coordinator again when they are back, it goes on "
                 "from here."
             )
-        return self._end_round(first.about["key"], requests, late=True)
+        return self._end_round(first.about["key"], session, requests, late=True)
 
     def _wait_for(self, lost: Collection[int], first: Packet, late: bool) -> None:
         """Let the sites come back that were lost in a secure sum, until it is late."""

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 import numpy as np
 
@@ -28,21 +29,23 @@ class Desks:
     Args:
         names: code -> name.
         leaving: called with (code, request) before a request leaves; what it returns leaves in its place.
+        noting: called with (code, packet) that a site writes down before it leaves.
 
     Attributes:
         away: code -> whether its desk does not answer now.
     """
 
-    def __init__(self, names=NAMES, leaving=lambda code, request: request):
+    def __init__(self, names=NAMES, leaving=lambda code, request: request, noting=lambda code, packet: None):
         self.desks, self.doors, self.sites = {}, {}, dict(names)
-        self.leaving, self.away = leaving, lambda code: False
+        self.leaving, self.noting, self.away = leaving, noting, lambda code: False
         for code in names:
             self.open(code)
 
     def open(self, code):
         """A new desk of a site, as of a process that has just started."""
-        desk = Desk(lambda: {"site": NAMES[code]}, lambda request: None, f"secret-{code}", PATIENCE)
-        self.desks[code], self.doors[code] = desk, Outward(desk, 2)
+        noted = partial(self.noting, code)
+        desk = Desk(lambda: {"site": NAMES[code]}, noted, f"secret-{code}", PATIENCE)
+        self.desks[code], self.doors[code] = desk, Outward(desk, 2, noted)
 
     def ask(self, requests, timeout):
         """The replies of those that are there; packets cross as bytes."""

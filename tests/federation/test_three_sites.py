@@ -14,6 +14,10 @@ TOLERANCE = 1e-6
 WORDS = {"samples", "plain", "bounds", "fingerprint"}
 """Of a reply: numbers of training subjects, or that there are some; names of tensors without noise; shapes and bounds
 of masked ones."""
+COMPARED_KINDS = {"reply", "total"}
+"""Kinds of lines of a site's table that have rows in the ledger of a simulation."""
+BESIDES = {"introduce", "open", "leave", "secure-keys", "secure-shares", "secure-masked", "secure-unmask"}
+"""Kinds that have none: what sites that are apart need besides. Some methods need the `largest` too."""
 SUMMED = ("mlp", "tangent")
 COMPARED = ("windows",)
 """Variants whose server needs sums alone, and one whose server compares the sites' models."""
@@ -48,7 +52,7 @@ def test_ledgers_are_those_of_the_simulation(study, variant):
 @pytest.mark.parametrize("site", SITES)
 def test_every_tensor_that_leaves_is_listed_and_declared(study, site):
     listed = pd.read_csv(study.root / site / "federation" / "left-this-site.tsv", sep="\t")
-    left = listed[listed["kind"].isin(["reply", "total"])]
+    left = listed[listed["kind"].isin(COMPARED_KINDS)]
     for variant in METHODS:
         own = left[left["job"].str.contains(f"/{variant}/", regex=False)]
         assert len(own) or variant == "ridge-alone"
@@ -58,9 +62,16 @@ def test_every_tensor_that_leaves_is_listed_and_declared(study, site):
 
 
 @pytest.mark.parametrize("site", SITES)
+def test_words_besides_the_numbers_of_a_simulation_are_listed_too(study, site):
+    listed = pd.read_csv(study.root / site / "federation" / "left-this-site.tsv", sep="\t")
+    assert COMPARED_KINDS | BESIDES <= set(listed["kind"]) <= COMPARED_KINDS | BESIDES | {"largest"}
+    assert (listed["bytes"] > 0).all()
+
+
+@pytest.mark.parametrize("site", SITES)
 def test_what_is_only_added_up_leaves_masked(study, site):
     listed = pd.read_csv(study.root / site / "federation" / "left-this-site.tsv", sep="\t")
-    arrays = listed[listed["kind"].isin(["reply", "total"]) & (listed["type"] != "words")]
+    arrays = listed[listed["kind"].isin(COMPARED_KINDS) & (listed["type"] != "words")]
     for variant in SUMMED:
         assert set(arrays.loc[arrays["job"].str.contains(f"/{variant}/", regex=False), "type"]) == {"masked"}
     for variant in COMPARED:

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from brainfed.deployment.left_site import COLUMNS, MASKED, LeftSite
-from brainfed.federation.apart.exchange import LARGEST, LEAVE, OPEN, REPLY, TOTAL
+from brainfed.federation.apart.exchange import INTRODUCE, LARGEST, LEAVE, OPEN, REFUSED, REPLY, TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SUM
 
+STEPS = ("keys", "shares", "masked", "unmask")
+"""Of a secure sum."""
 ARTEFACTS = Path(__file__).parents[3] / "docs" / "reference" / "artefacts.md"
 MODEL = {"weight": np.ones((3, 2), dtype=np.float32), "count": np.float32(7.0).reshape(())}
 
@@ -51,6 +53,7 @@ def test_numbers_to_be_added_up_are_listed_as_masked_and_their_bounds_as_words(t
 
 def test_every_kind_of_line_is_explained_among_the_artefacts():
     page = ARTEFACTS.read_text(encoding="utf-8").split("### What left this site\n")[1].split("\n#")[0]
-    for kind in (OPEN, REPLY, TOTAL, LARGEST, LEAVE, MASKED, "words", "bounds", "fingerprint"):
+    kinds = (OPEN, REPLY, TOTAL, LARGEST, LEAVE, INTRODUCE, REFUSED, *(f"secure-{step}" for step in STEPS))
+    for kind in (*kinds, MASKED, "words", "bounds", "fingerprint"):
         assert f"| `{kind}` |" in page, kind
     assert all(f"`{column}`" in page for column in COLUMNS)

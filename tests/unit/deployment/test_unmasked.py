@@ -108,7 +108,7 @@ def test_the_desk_of_a_site_names_the_step_whatever_the_coordinator_says(tmp_pat
     desk = Desk(dict, lambda request: None, "secret", 5.0)
     request = Packet(TOTAL, {"key": "job/7", "sum": {"n": "<f8"}}, {"n": np.ones(2)})
     threading.Thread(target=desk.of_job, args=(request,), daemon=True).start()
-    sites, outward = Sites(), Outward(desk, 2, unmasked=tmp_path / "unmasked.jsonl")
+    sites, outward = Sites(), Outward(desk, 2, lambda packet: None, unmasked=tmp_path / "unmasked.jsonl")
     sites.doors[0], sites.request = outward, desk.of_coordinator(Packet(NEXT)).about["request"]
     assert sites.keys()[0].kind == ABSENT
     sealed = outward(Packet(NEXT))

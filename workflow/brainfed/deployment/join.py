@@ -61,7 +61,7 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
     run = _Snakemake(config, cores, gpus, desk.close)
-    outward = Outward(desk, study.least, unmasked=folder.root / "unmasked.jsonl")
+    outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
     with _open(desk, outward) as (outer, inner), together() as running:
         run(["site"], {}, lambda: None)
         files = joint_files(layout, place.cohort)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ class LeftSite:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._lock = path, Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, request: Packet) -> None:
@@ -50,10 +51,9 @@ class LeftSite:
         if masked:
             words |= {"bounds": [about[SUM], shapes_and_bounds(request)], "fingerprint": " " * FINGERPRINT}
         rows += [(*lead, name, "", "words", len(json.dumps(value))) for name, value in words.items()]
-        new = not self._path.exists()
-        with self._path.open("a", newline="", encoding="utf-8") as file:
+        with self._lock, self._path.open("a", newline="", encoding="utf-8") as file:
             table = csv.writer(file, delimiter="\t", lineterminator="\n")
-            if new:
+            if file.tell() == 0:
                 table.writerow(COLUMNS)
             table.writerows(rows)
             file.flush()

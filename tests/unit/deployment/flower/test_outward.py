@@ -24,7 +24,7 @@ class Desk:
 @pytest.mark.parametrize(("size", "travel"), [(0, 0), (2_500_000, 100)])
 def test_a_large_reply_has_the_time_that_it_takes_on_a_slow_line(size, travel):
     now = [0.0]
-    outward = Outward(Desk(size), 2, lambda: now[0])
+    outward = Outward(Desk(size), 2, lambda packet: None, lambda: now[0])
     now[0] = 50.0
     outward(Packet(NEXT))
     now[0] = 50.0 + SILENCE_S + travel
@@ -37,7 +37,7 @@ def test_a_large_reply_has_the_time_that_it_takes_on_a_slow_line(size, travel):
 
 def test_a_question_of_a_secure_sum_is_heard():
     now = [0.0]
-    outward = Outward(Desk(1), 2, lambda: now[0])
+    outward = Outward(Desk(1), 2, lambda packet: None, lambda: now[0])
     now[0] = SILENCE_S
     outward(Packet("secure-unmask", {"session": "a"}))
     now[0] += SILENCE_S

@@ -1,4 +1,8 @@
-"""What the coordinator reaches at a site: parts of secure sums, and the desk; and since when it is silent."""
+"""What the coordinator reaches at a site: parts of secure sums, and the desk; and since when it is silent.
+
+The desk notes what jobs send. All else that says something of the site is noted here: introductions, refusals, the keys
+and shares of secure sums, and numbers that are masked once more.
+"""
 
 import time
 from collections.abc import Callable
@@ -6,12 +10,15 @@ from pathlib import Path
 
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.hub import SLOWEST
-from brainfed.deployment.flower.secure.site import Summand
+from brainfed.deployment.flower.secure.site import STEPS, Summand
 from brainfed.deployment.flower.secure.unmasked import Unmasked
-from brainfed.federation.apart.exchange import ABSENT
+from brainfed.federation.apart.exchange import ABSENT, INTRODUCE, REFUSED
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SEALED
+from brainfed.runtime.errors import UserError
 
+NOTED = frozenset({INTRODUCE, *STEPS})
+"""Kinds of replies that the desk does not note."""
 SILENCE_S = 60.0
 """Without a question of the coordinator, which has one at least every quarter of a minute."""
 
@@ -22,6 +29,7 @@ class Outward:
     Args:
         desk: of the site.
         fewest: sites whose sum this site helps to unmask.
+        leaving: called with what leaves besides the requests of jobs, before it can leave.
         clock: seconds.
         unmasked: file of the sums that this site has helped to unmask; None: they are kept in memory.
 
@@ -33,18 +41,30 @@ class Outward:
         self,
         desk: Desk,
         fewest: int,
+        leaving: Callable[[Packet], None],
         clock: Callable[[], float] = time.monotonic,
         unmasked: Path | None = None,
     ) -> None:
-        self._desk, self._clock = desk, clock
+        self._desk, self._leaving, self._clock = desk, leaving, clock
         self._answer = Summand(self._addends, self._of_coordinator, fewest, Unmasked(unmasked))
         self._sealed: Packet | None = None
+        self._tried = ""
         self.connected()
 
     def __call__(self, request: Packet) -> Packet:
-        """The answer to a request."""
+        """The answer to a request.
+
+        Raises:
+            UserError: the request is refused.
+        """
         self.connected()
-        reply = self._answer(request)
+        try:
+            reply = self._answer(request)
+        except UserError as error:
+            self._note(Packet(REFUSED, {"sentence": str(error)}))
+            raise
+        if reply.kind in NOTED:
+            self._note(reply)
         self._silent = self._clock() + SILENCE_S + reply.size / SLOWEST
         return reply
 
@@ -69,4 +89,16 @@ class Outward:
         if sealed is None or sealed.about["request"] != named:
             return Packet(ABSENT, {"sentence": "the coordinator was given another request"})
         found = self._desk.addends(asked)
-        return found if found.kind == ABSENT else Packet(found.kind, sealed.about, found.tensors)
+        if found.kind == ABSENT:
+            return found
+        if named == self._tried:
+            said = {name: word for name, word in sealed.about.items() if name not in (SEALED, "request")}
+            self._leaving(Packet(found.kind, said, found.tensors))
+        self._tried = str(named)
+        return Packet(found.kind, sealed.about, found.tensors)
+
+    def _note(self, reply: Packet) -> None:
+        """Note the words of a reply; masked numbers are noted as those of a request."""
+        step = {} if self._sealed is None or reply.kind not in STEPS else self._sealed.about
+        job = {name: step[name] for name in ("key", "round") if name in step}
+        self._leaving(Packet(reply.kind, {**reply.about, **job}))

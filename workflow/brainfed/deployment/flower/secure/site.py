@@ -34,6 +34,8 @@ KEYS: Final = "secure-keys"
 SHARES: Final = "secure-shares"
 MASKED: Final = "secure-masked"
 UNMASK: Final = "secure-unmask"
+STEPS: Final = (KEYS, SHARES, MASKED, UNMASK)
+"""Kinds of requests of a sum, and of the replies."""
 DUE: Final = {KEYS: SHARES, SHARES: MASKED, MASKED: UNMASK}
 """What a sum asks for next."""
 SAME_VERSION: Final = "run the same version of brainfed at the coordinator and at all sites."
@@ -103,7 +105,7 @@ class Summand:
         Raises:
             UserError: the request would reveal more than a sum, or is malformed.
         """
-        if request.kind not in (KEYS, SHARES, MASKED, UNMASK):
+        if request.kind not in STEPS:
             return self._answer(request)
         question = hashlib.sha256(replace(request, number="").to_bytes()).digest()
         if question in self._given:

@@ -33,7 +33,6 @@ from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import (
     Running,
     free_port,
-    register,
     start,
     start_run,
     start_superlink,
@@ -110,8 +109,6 @@ def begin(
     folder.write_app("site_ends:coordinate", names, {})
     superlink = start_superlink(folder, names, "127.0.0.1", port, folder.root / "superlink.db" if disk else None)
     running.append(superlink)
-    for first in range(0, len(names), AT_ONCE):
-        register(folder, names[first : first + AT_ONCE])
     words = [str(folder.root), ",".join(map(str, sizes)), str(WARM + rounds), ",".join(names)]
     stand_ins = start(
         "stand-ins", [sys.executable, str(HERE / "site_ends.py"), *words], folder.environment(), folder.log("stand-ins")

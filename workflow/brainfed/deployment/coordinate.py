@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from brainfed.deployment.flower.certificates import make_certificate
+from brainfed.deployment.flower.certificates import make_certificate, require_public_keys
 from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.processes import register, start_run, start_superlink, together
+from brainfed.deployment.flower.processes import start_run, start_superlink, together
 from brainfed.deployment.introduction import study_digest
 from brainfed.deployment.outcome_page import write_outcome_page
 from brainfed.deployment.places import FOLDER, OUTCOME, PAGE, StudyPlace
@@ -39,20 +39,22 @@ def coordinate(config: Path) -> None:
             f"site for the file of this name, which its `brainfed join` makes ({len(missing)} of {len(study.sites)} "
             "keys are missing)."
         )
+    require_public_keys({name: folder.public_key(name) for name in study.ordered})
     outcome = folder.root / OUTCOME
     outcome.unlink(missing_ok=True)
     (folder.root / PAGE).unlink(missing_ok=True)
     folder.write_connection(f"127.0.0.1:{place.port}")
     folder.write_app(ENTRY, study.ordered, {"study": str(config.resolve()), "place": str(Path.cwd())})
+    log = folder.log("coordinator")
+    said = log.stat().st_size if log.exists() else 0
     with together() as running:
         running.append(start_superlink(folder, study.ordered, "0.0.0.0", place.port))
         print(
             f"study {study_digest(place.plan)[:16]} at port {place.port}, waits for {', '.join(study.ordered)}",
             file=sys.stderr,
         )
-        register(folder, study.ordered)
         running.append(start_run(folder))
-        _follow(folder, lambda: any(each.process.poll() is not None for each in running))
+        _follow(folder, said, lambda: any(each.process.poll() is not None for each in running))
         if not outcome.exists():
             ended = next(each for each in running if each.process.poll() is not None)
             raise UserError(f"{ended.name} ended without a result:\n{ended.tail()}")
@@ -64,10 +66,9 @@ def coordinate(config: Path) -> None:
     print(f"the page to read: {folder.root / PAGE}", file=sys.stderr)
 
 
-def _follow(folder: FlowerFolder, ended: Callable[[], bool]) -> None:
-    """Print the coordinator's log as it grows, until the study has ended; its error is in the outcome."""
+def _follow(folder: FlowerFolder, place: int, ended: Callable[[], bool]) -> None:
+    """Print the coordinator's log from a place on, until the study has ended; its error is in the outcome."""
     log = folder.log("coordinator")
-    place = log.stat().st_size if log.exists() else 0
     while True:
         done = ended() or (folder.root / OUTCOME).exists()
         if log.exists():

@@ -1,11 +1,13 @@
 """The guard passes on what sites and the coordinator's own processes ask, and nothing else."""
 
 import asyncio
+import base64
 
 import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
+from cryptography.hazmat.primitives.asymmetric import rsa
 from flwr.supercore.primitives.asymmetric import generate_key_pairs, public_key_to_bytes
 
 from brainfed.deployment.flower.superlink.guard import SECRET_HEADER, SITE_PATHS, Guard
@@ -13,13 +15,15 @@ from flower_strangers import routes, signed
 
 SECRET = "a" * 64
 SITE, STRANGER = generate_key_pairs()[0], generate_key_pairs()[0]
+RSA = public_key_to_bytes(rsa.generate_private_key(65537, 2048).public_key())
+KEY = public_key_to_bytes(SITE.public_key())
 PULL = "/v1/fleet/pull-messages"
 START = "/v1/control/start-run"
 ROUTES = routes()
 OWN = {SECRET_HEADER: SECRET}
 
 
-def request(path=PULL, headers=(), **scope):
+def request(path=PULL, headers=(), refused=lambda *_: None, **scope):
     """What the guard answers, and what it passes on."""
     passed, sent = [], []
 
@@ -43,7 +47,7 @@ def request(path=PULL, headers=(), **scope):
         "root_path": "",
         "headers": [(name.encode(), value.encode()) for name, value in pairs],
     }
-    guard = Guard(app, SECRET, [public_key_to_bytes(SITE.public_key())])
+    guard = Guard(app, SECRET, {KEY: "oslo"}, refused)
     asyncio.run(guard({**given, **scope}, receive, send))
     return sent[0].get("status", sent[0]["type"]), passed
 
@@ -180,3 +184,29 @@ def test_flower_does_not_read_the_host_that_a_site_writes():
 
 def test_start_and_end_of_the_server_are_passed_on():
     assert len(request(type="lifespan")[1]) == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_site_that_is_refused_is_reported_with_its_address_and_its_clock(known):
+    found = []
+    who = SITE if known else STRANGER
+    for seconds in (0, -60, 400):
+        request(PULL, signed(who, seconds), refused=lambda *what: found.append(what), client=("10.1.2.3", 5))
+    assert [(key, address) for key, address, _ in found] == [(public_key_to_bytes(who.public_key()), "10.1.2.3")] * (
+        2 if known else 3
+    )
+    assert [ahead for _, _, ahead in found][-2:] == [pytest.approx(60, abs=5), pytest.approx(-400, abs=5)]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        signed(STRANGER) | {"flwr-signature": "AAAA"},
+        signed(STRANGER) | {"flwr-public-key": signed(SITE)["flwr-public-key"]},
+        signed(SITE) | {"flwr-public-key": base64.b64encode(RSA).decode()},
+        signed(SITE) | {"flwr-public-key": base64.b64encode(b"no key").decode()},
+    ],
+)
+def test_only_one_who_holds_the_key_is_reported(headers):
+    assert request(PULL, headers, refused=pytest.fail)[0] == 404

@@ -1,13 +1,17 @@
 """Who is who: the coordinator's TLS certificate and the key pair of each site."""
 
+import base64
 import datetime
+import hashlib
 import ipaddress
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -16,11 +20,15 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
     load_pem_private_key,
+    load_ssh_private_key,
     load_ssh_public_key,
 )
 from cryptography.x509.oid import NameOID
 
 from brainfed.runtime.errors import UserError
+
+PRIVATE: Final = b"PRIVATE KEY"
+"""In the first line of every private key."""
 
 
 def make_certificate(certificate: Path, key: Path, hosts: Sequence[str], days: int = 825) -> None:
@@ -77,12 +85,103 @@ def public_pem(public: Path) -> bytes:
     """A public key in OpenSSH's format, as the PEM that Flower knows it by.
 
     Raises:
-        UserError: the file has no such key.
+        UserError: the file has no such key, or a private one.
+    """
+    site = public.stem
+    try:
+        content = public.read_bytes()
+        if PRIVATE in content:
+            raise UserError(
+                f"{public}: expected the public key of site {site!r}, found a private key, which has left its place "
+                f"and is a secret no more; remove it here, let the site remove `{site}` and `{site}.pub` from its "
+                f"`federation/keys` and run `brainfed join` again, and ask for the new `{site}.pub`."
+            )
+        key = load_ssh_public_key(content)
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        raise UserError(
+            f"{public}: expected the public key of site {site!r}, one line that begins with `ecdsa-sha2`, found none "
+            f"({error}); ask the site for the file `{site}.pub` of its `federation/keys`."
+        ) from error
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise UserError(
+            f"{public}: expected a key that begins with `ecdsa-sha2`, found another kind; ask the site for the file "
+            f"`{site}.pub`, which its `brainfed join` makes."
+        )
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def require_public_keys(keys: Mapping[str, Path]) -> None:
+    """Refuse public keys that cannot say who a site is.
+
+    Args:
+        keys: site -> file.
+
+    Raises:
+        UserError: a file has no public key, or two sites have the same.
+    """
+    owners: dict[bytes, str] = {}
+    for site, path in keys.items():
+        other = owners.setdefault(public_pem(path), site)
+        if other != site:
+            raise UserError(
+                f"{path}: expected a key of site {site!r} alone, found that of site {other!r} too ({keys[other]}); ask "
+                "both sites for their own, one of the files is in the wrong place."
+            )
+
+
+def require_certificate(path: Path) -> None:
+    """Refuse a file at a site that is not the coordinator's certificate.
+
+    Raises:
+        UserError: it has a private key, no certificate, or one of another kind.
+    """
+    content = path.read_bytes()
+    if PRIVATE in content:
+        raise UserError(
+            f"{path}: expected the coordinator's certificate, found a private key, which has left its place and is a "
+            "secret no more; remove the file here, and let the coordinator remove `certificate.pem` and "
+            "`certificate-key.pem`, run `brainfed coordinate` again, and send the new `certificate.pem` to every site."
+        )
+    try:
+        key = x509.load_pem_x509_certificate(content).public_key()
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise UserError(
+            f"{path}: expected the coordinator's certificate, found none ({error}); ask the coordinator for its "
+            "`federation/certificate.pem`, and put it here."
+        ) from error
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise UserError(
+            f"{path}: expected the certificate that `brainfed coordinate` made, found one with another kind of key; "
+            "ask the coordinator for its `federation/certificate.pem`, and put it here."
+        )
+
+
+def fingerprint(key: ec.EllipticCurvePublicKey) -> str:
+    """A key's name among people, as `ssh-keygen -l -f oslo.pub` prints it."""
+    line = key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    digest = hashlib.sha256(base64.b64decode(line.split()[1])).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def site_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """The private key of a site.
+
+    Raises:
+        UserError: the file has none.
     """
     try:
-        return load_ssh_public_key(public.read_bytes()).public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{public}: expected the public key of a site: {error}") from error
+        key = load_ssh_private_key(path.read_bytes(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise UserError(
+            f"{path}: expected this site's private key, found none ({error}); restore the file, or remove it and "
+            f"`{path.name}.pub`, run this again, and send the new `{path.name}.pub` to the coordinator."
+        ) from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise UserError(
+            f"{path}: expected the key that `brainfed join` made, found another kind; remove it and `{path.name}.pub`, "
+            f"run this again, and send the new `{path.name}.pub` to the coordinator."
+        )
+    return key
 
 
 def private_key(path: Path) -> ec.EllipticCurvePrivateKey:

@@ -10,6 +10,9 @@ from typing import Final
 CONNECTION: Final = "study"
 """Name of the only SuperLink in Flower's configuration."""
 
+LINE: Final = "%(asctime)s %(levelname)s %(message)s"
+"""Of the coordinator's log, which its terminal shows."""
+
 # Flower wants a name for `clientapp` too; a site (`node`) reads none.
 _APP: Final = """\
 [build-system]

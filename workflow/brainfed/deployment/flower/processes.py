@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from brainfed.deployment.flower.certificates import write_private
+from brainfed.deployment.flower.certificates import fingerprint, site_key, write_private
 from brainfed.deployment.flower.folder import CONNECTION, FlowerFolder
 from brainfed.deployment.flower.relay import PATIENCE_S
 from brainfed.runtime.errors import UserError
@@ -133,7 +133,9 @@ def together() -> Iterator[list[Running]]:
 def start_superlink(
     folder: FlowerFolder, sites: Sequence[str], host: str, port: int, database: Path | None = None
 ) -> Running:
-    """Start the coordinator's SuperLink: TLS, the study's sites, and our own processes. It is ready on return.
+    """Start the coordinator's SuperLink: TLS, the study's sites, and our own processes.
+
+    On return it is ready, and knows the sites' keys.
 
     Args:
         folder: with the certificate, its key, and the sites' public keys. The secret of our processes is made there.
@@ -159,6 +161,7 @@ def start_superlink(
         *(sys.executable, "-m", "brainfed.deployment.flower.superlink.server", "--host", host, "--port", str(port)),
         *("--certificate", str(folder.certificate), "--certificate-key", str(folder.certificate_key)),
         *("--secret", str(folder.control_secret), "--keys", *(str(folder.public_key(site)) for site in sites)),
+        *("--log", str(folder.log("coordinator"))),
         *(("--database", str(database)) if database else ()),
     ]
     # Asked to end while a run is followed, a SuperLink waits for the follower; nobody would be left to kill it.
@@ -171,36 +174,13 @@ def start_superlink(
     return superlink
 
 
-def register(folder: FlowerFolder, sites: Sequence[str]) -> None:
-    """Make the sites' public keys known to the SuperLink; a key that it knows already is passed over.
-
-    Raises:
-        UserError: the SuperLink refused a key.
-    """
-    asked = {
-        site: subprocess.Popen(
-            _flwr(folder, "supernode", "register", str(folder.public_key(site)), CONNECTION, "--name", site),
-            env=folder.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for site in sites
-    }
-    for site, process in asked.items():
-        said, _ = process.communicate()
-        if process.returncode != 0 and "already in use" not in said:
-            raise UserError(f"the SuperLink did not register {site}: {said.strip()}")
-
-
 def start_supernode(
     folder: FlowerFolder, site: str, superlink: str, socket_path: Path, patience_s: float = PATIENCE_S
 ) -> Running:
     """Start a site's SuperNode. It has connected on return.
 
     A SuperNode that was killed, or whose machine lost power, is held for connected for up to 60 s, in which Flower lets
-    no other in with its key. Flower refuses a key that the coordinator has not registered yet in the same words; both
-    are tried again for so long.
+    no other in with its key; it is tried again for so long.
 
     Args:
         folder: with the coordinator's certificate and the site's private key.
@@ -228,16 +208,17 @@ def start_supernode(
         except BaseException as error:
             stop([supernode])
             if isinstance(error, UserError) and _says(log, seen, b"404 Not Found"):
+                own = fingerprint(site_key(folder.private_key(site)).public_key())
                 raise UserError(
-                    f"the coordinator refuses {site}: its key is none of the study's, or the clocks of site and "
-                    f"coordinator differ by five minutes; send {folder.public_key(site)} to the coordinator again, or "
-                    "set both clocks by NTP"
+                    f"the coordinator refuses {site}: its key, {own}, is none of the study's, or the clocks of site "
+                    f"and coordinator differ by five minutes; send {folder.public_key(site)} to the coordinator again, "
+                    "or set both clocks by NTP"
                 ) from error
             if not isinstance(error, UserError) or not _says(log, seen, b"Failed to activate SuperNode"):
                 raise
             if time.monotonic() > deadline:
                 raise UserError(
-                    f"the coordinator does not let {site} in: its key is not registered, or {site} runs elsewhere"
+                    f"the coordinator does not let {site} in: {site} runs elsewhere; stop it there"
                 ) from error
             _logger.warning("the coordinator does not let %s in yet; a SuperNode that was killed is waited for", site)
             time.sleep(3)
@@ -245,7 +226,10 @@ def start_supernode(
 
 def start_run(folder: FlowerFolder) -> Running:
     """Start the study's run and follow it; the process ends with the run."""
-    command = _flwr(folder, "run", str(folder.app), CONNECTION, "--stream")
+    command = [
+        *(sys.executable, "-m", "brainfed.deployment.flower.superlink.program", str(folder.control_secret)),
+        *("flwr", "run", str(folder.app), CONNECTION, "--stream"),
+    ]
     return start("the study's run", command, folder.environment(), folder.log("run"))
 
 
@@ -254,18 +238,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _flwr(folder: FlowerFolder, *arguments: str) -> list[str]:
-    """Flower's command line, as one of the coordinator's own processes."""
-    return [
-        sys.executable,
-        "-m",
-        "brainfed.deployment.flower.superlink.program",
-        str(folder.control_secret),
-        "flwr",
-        *arguments,
-    ]
 
 
 def _says(log: Path, start: int, words: bytes) -> bool:

@@ -39,15 +39,20 @@ class Roll:
 
     Args:
         sites: code -> name.
-        keys: name -> public key, PEM, of the sites whose key is known; a node with another key cannot take the name.
+        keys: name -> public key, PEM, of the sites whose key is known: a node with this key is the site, whatever name
+            it gives.
     """
 
     def __init__(self, sites: Mapping[int, str], keys: Mapping[str, bytes] | None = None) -> None:
         self.sites, self._keys = dict(sites), dict(keys or {})
+        self._owners = {key.strip(): name for name, key in self._keys.items()}
         self._nodes: dict[int, int] = {}
 
     def enter(self, connection: Connection, reply: Packet, connected: Collection[int]) -> None:
         """Take down what a node answered to `introduce`.
+
+        A site whose key is known is taken down even if it refused or gave another name: so it can be asked again, and
+        its mistake is sent to it alone.
 
         Args:
             connection: of the node.
@@ -55,17 +60,18 @@ class Roll:
             connected: all nodes that are connected now.
 
         Raises:
-            UserError: the site refused, the name is none of the study's or another site's, or two nodes give it.
+            UserError: of a node whose key is not known: it refused, the name is none of the study's or another site's,
+                or two nodes give it.
         """
-        if reply.kind == REFUSED:
-            raise UserError(f"site {self.name_by_key(connection)!r}: {reply.about['sentence']}")
-        name = reply.about.get("site")
+        owner = self._owners.get(connection.key.strip())
+        if owner is None and reply.kind == REFUSED:
+            raise UserError(str(reply.about["sentence"]))
+        name = reply.about.get("site") if owner is None else owner
         codes = [code for code, known in self.sites.items() if known == name]
         if not codes:
             known_names = ", ".join(self.sites.values())
             raise UserError(f"a hospital calls itself {name!r}: expected one of the study's sites, {known_names}")
-        key = self._keys.get(str(name))
-        if key is not None and connection.key.strip() != key.strip():
+        if owner is None and str(name) in self._keys:
             raise UserError(
                 f"a hospital calls itself {name!r} but does not hold that site's key; check `study.site` there"
             )
@@ -76,8 +82,7 @@ class Roll:
 
     def name_by_key(self, connection: Connection) -> str:
         """The site whose key a node has, before it has said its name."""
-        held = (name for name, key in self._keys.items() if key.strip() == connection.key.strip())
-        return next(held, "that has not said its name")
+        return self._owners.get(connection.key.strip(), "that has not said its name")
 
     def node_of(self, code: int) -> int | None:
         """The node of a site, or None if it has not introduced itself."""

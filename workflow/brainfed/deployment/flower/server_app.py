@@ -12,7 +12,7 @@ from flwr.app.user_config import UserConfigValue
 from flwr.serverapp import Grid, ServerApp
 
 from brainfed.deployment.flower.certificates import private_key, public_pem
-from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.folder import LINE, FlowerFolder
 from brainfed.deployment.flower.hub import Hub
 from brainfed.deployment.flower.lifetime import die_with_parent
 from brainfed.deployment.flower.pauses import shorten_grid
@@ -37,7 +37,7 @@ def main(grid: Grid, context: Context) -> None:
     config = context.run_config
     folder = FlowerFolder(Path(str(config["folder"])))
     log = logging.FileHandler(folder.log("coordinator"), encoding="utf-8")
-    log.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.setFormatter(logging.Formatter(LINE))
     logger = logging.getLogger("brainfed")
     logger.addHandler(log)
     logger.setLevel(logging.INFO)

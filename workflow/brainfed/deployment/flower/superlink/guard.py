@@ -8,9 +8,12 @@ is for the keys of the study's sites, and all else is for the coordinator's own 
 import datetime
 import hmac
 from base64 import b64decode
-from collections.abc import Collection
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec
 from flwr.common.constant import SYSTEM_TIME_TOLERANCE, TIMESTAMP_HEADER, TIMESTAMP_TOLERANCE
 from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
 from flwr.supercore.primitives.asymmetric import bytes_to_public_key, verify_signature
@@ -30,6 +33,50 @@ _OLDEST_S: Final = TIMESTAMP_TOLERANCE + SYSTEM_TIME_TOLERANCE
 _REFUSAL: Final = b"not found\n"
 
 
+@dataclass(frozen=True)
+class _Signed:
+    """What a request shows of who sent it.
+
+    Attributes:
+        key: public key, PEM, as written; of anybody.
+        signature: of the time.
+        time: as written.
+        age: seconds since that time.
+    """
+
+    key: bytes
+    signature: bytes
+    time: bytes
+    age: float
+
+    @staticmethod
+    def of(scope: Scope) -> "_Signed | None":
+        """Of a request whose headers can be read."""
+        shown = [_only(scope, name) for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER)]
+        time = _only(scope, TIMESTAMP_HEADER) or b""
+        try:
+            key, signature = (b64decode(value or b"", validate=True) for value in shown)
+            moment = datetime.datetime.fromisoformat(time.decode("ascii"))
+            age = (datetime.datetime.now(datetime.UTC) - moment).total_seconds()
+        except (ValueError, TypeError):
+            return None
+        return _Signed(key, signature, time, age)
+
+    @property
+    def is_timely(self) -> bool:
+        """Whether Flower would take the time for its own."""
+        return -SYSTEM_TIME_TOLERANCE < self.age < _OLDEST_S
+
+    @property
+    def holds(self) -> bool:
+        """Whether the key is one of Flower's kind, and has signed the time, as Flower's SuperNode does."""
+        try:
+            key = bytes_to_public_key(self.key)
+        except (ValueError, UnsupportedAlgorithm):
+            return False
+        return isinstance(key, ec.EllipticCurvePublicKey) and verify_signature(key, self.time, self.signature)
+
+
 class Guard:
     """Passes on the requests of sites and of the coordinator's own processes, and refuses all others.
 
@@ -39,12 +86,19 @@ class Guard:
     Args:
         app: Flower's application.
         secret: of the coordinator's own processes.
-        keys: public keys of the study's sites, PEM.
+        sites: public key, PEM -> name, of the study's sites.
+        refused: called with the key of a site that is refused, the address that it asked from, and the seconds that its
+            clock is ahead.
     """
 
-    def __init__(self, app: ASGIApp, secret: str, keys: Collection[bytes]) -> None:
-        self._app, self._secret = app, secret.encode()
-        self._keys = {key: bytes_to_public_key(key) for key in keys}
+    def __init__(
+        self,
+        app: ASGIApp,
+        secret: str,
+        sites: Mapping[bytes, str],
+        refused: Callable[[bytes, str, float], None],
+    ) -> None:
+        self._app, self._secret, self._sites, self._refused = app, secret.encode(), sites, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; the server's own messages at start and end are passed on."""
@@ -63,31 +117,23 @@ class Guard:
 
     def _is_of_a_site(self, scope: Scope) -> bool:
         path = scope.get("path", "")
-        return (
-            scope["type"] == "http"
-            and scope["method"] == "POST"
-            and path in SITE_PATHS
-            and scope.get("raw_path") == path.encode()
-            and not scope.get("root_path")
-            and not scope.get("query_string")
-            and self._is_signed(scope)
-        )
-
-    def _is_signed(self, scope: Scope) -> bool:
-        """Whether the time of the request is signed by the key of a site, as Flower's SuperNode does."""
-        shown = [_only(scope, name) for name in (FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER)]
-        time = _only(scope, TIMESTAMP_HEADER)
-        try:
-            key, signature = (b64decode(value or b"", validate=True) for value in shown)
-            signed = datetime.datetime.fromisoformat((time or b"").decode("ascii"))
-            age = (datetime.datetime.now(datetime.UTC) - signed).total_seconds()
-        except (ValueError, TypeError):
+        signed = _Signed.of(scope)
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "POST"
+            or path not in SITE_PATHS
+            or scope.get("raw_path") != path.encode()
+            or scope.get("root_path")
+            or scope.get("query_string")
+            or signed is None
+            or not signed.holds
+        ):
             return False
-        return (
-            key in self._keys
-            and -SYSTEM_TIME_TOLERANCE < age < _OLDEST_S
-            and verify_signature(self._keys[key], time or b"", signature)
-        )
+        if signed.key in self._sites and signed.is_timely:
+            return True
+        host, _ = scope.get("client") or ("an unknown address", 0)
+        self._refused(signed.key, host, -signed.age)
+        return False
 
 
 def _only(scope: Scope, name: str) -> bytes | None:

@@ -5,31 +5,55 @@ variables say, and starts the study's ServerApp itself, in the place of `flower-
 """
 
 import argparse
+import logging
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from logging import getLogger
 from pathlib import Path
 from typing import Final
 
 import uvicorn
+from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID
+from flwr.proto.control_pb2 import RegisterNodeRequest
 from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from flwr.server.superlink.linkstate import LinkStateFactory
+from flwr.supercore.auth.typing import AccountInfo
 from flwr.supercore.constant import FLWR_IN_MEMORY_DB_NAME, TaskType
+from flwr.supercore.error import ApiErrorCode, FlowerError
 from flwr.supercore.http_logging import get_uvicorn_log_config
 from flwr.supercore.logger import console_handler
 from flwr.superlink.main import create_app
+from flwr.superlink.servicer.control import control_handlers
 from flwr.superlink.servicer.runtime import runtime_handlers
 
 from brainfed.deployment.flower.certificates import public_pem
+from brainfed.deployment.flower.folder import LINE
 from brainfed.deployment.flower.superlink.guard import Guard
+from brainfed.deployment.flower.superlink.refusals import Refusals
 
 _LOOK_S: Final = 0.2
 """Between two looks for a ServerApp to start."""
 _logger = getLogger(__name__)
+
+
+def register(states: LinkStateFactory, sites: Mapping[bytes, str]) -> None:
+    """Make the sites' keys known to Flower, as `flwr supernode register` does; a known key is passed over.
+
+    Args:
+        states: of the SuperLink.
+        sites: public key, PEM -> name.
+    """
+    account = AccountInfo(NOOP_FLWR_AID, NOOP_ACCOUNT_NAME)
+    for key, name in sites.items():
+        try:
+            control_handlers.register_node(RegisterNodeRequest(public_key=key, name=name), account, states.state())
+        except FlowerError as error:
+            if error.code != ApiErrorCode.PUBLIC_KEY_ALREADY_IN_USE:
+                raise
 
 
 def start_apps(states: LinkStateFactory, command: Sequence[str]) -> None:
@@ -54,10 +78,15 @@ def main() -> None:
     parser.add_argument("--certificate", type=Path, required=True, help="PEM")
     parser.add_argument("--certificate-key", type=Path, required=True, help="its private key, PEM")
     parser.add_argument("--secret", type=Path, required=True, help="file that the coordinator's processes can read")
-    parser.add_argument("--keys", type=Path, nargs="+", required=True, help="public keys of the study's sites")
+    parser.add_argument("--keys", type=Path, nargs="+", required=True, help="of the study's sites, each NAME.pub")
+    parser.add_argument("--log", type=Path, required=True, help="of what the coordinator's person should know")
     parser.add_argument("--database", default=FLWR_IN_MEMORY_DB_NAME, help="file of registered sites and runs")
     given = parser.parse_args()
     os.environ["FLWR_DATABASE"] = given.database
+    sites = {public_pem(path): path.stem for path in given.keys}
+    warnings = logging.FileHandler(given.log, encoding="utf-8")
+    warnings.setFormatter(logging.Formatter(LINE))
+    getLogger("brainfed").addHandler(warnings)
     app = create_app()
     app.state.enable_supernode_auth = True
     command = [
@@ -65,9 +94,10 @@ def main() -> None:
         *("--runtime-api-address", f"127.0.0.1:{given.port}", "--root-certificates", str(given.certificate)),
         *("--parent-pid", str(os.getpid())),
     ]
+    register(app.state.linkstate_factory, sites)
     threading.Thread(target=start_apps, args=(app.state.linkstate_factory, command), daemon=True).start()
     uvicorn.run(
-        Guard(app, given.secret.read_text(encoding="ascii"), [public_pem(key) for key in given.keys]),
+        Guard(app, given.secret.read_text(encoding="ascii"), sites, Refusals(sites)),
         host=given.host,
         port=given.port,
         ssl_certfile=given.certificate,

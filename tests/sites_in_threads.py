@@ -30,12 +30,20 @@ class Desks:
         names: code -> name.
         leaving: called with (code, request) before a request leaves; what it returns leaves in its place.
         noting: called with (code, packet) that a site writes down before it leaves.
+        introduction: code -> what the site says of itself.
 
     Attributes:
         away: code -> whether its desk does not answer now.
     """
 
-    def __init__(self, names=NAMES, leaving=lambda code, request: request, noting=lambda code, packet: None):
+    def __init__(
+        self,
+        names=NAMES,
+        leaving=lambda code, request: request,
+        noting=lambda code, packet: None,
+        introduction=lambda code: {"site": NAMES[code]},
+    ):
+        self._introduction = introduction
         self.desks, self.doors, self.sites = {}, {}, dict(names)
         self.leaving, self.noting, self.away = leaving, noting, lambda code: False
         for code in names:
@@ -44,7 +52,7 @@ class Desks:
     def open(self, code):
         """A new desk of a site, as of a process that has just started."""
         noted = partial(self.noting, code)
-        desk = Desk(lambda: {"site": NAMES[code]}, noted, f"secret-{code}", PATIENCE)
+        desk = Desk(lambda: self._introduction(code), noted, f"secret-{code}", PATIENCE)
         self.desks[code], self.doors[code] = desk, Outward(desk, 2, noted)
 
     def ask(self, requests, timeout):

@@ -14,6 +14,7 @@ from brainfed.configuration.planning.sweeps import expand
 from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.validation import mistakes, validate
+from brainfed.deployment.attendance.study_file import require_study_of
 from brainfed.runtime.errors import UserError
 
 PLACE = "config"
@@ -52,8 +53,16 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
         experiments, sentences = _experiments(project)
         usable = UsableConfig(project.cohorts, experiments, project.seed, _coordinates(content), project.study.ordered)
         if not sentences:
-            return usable, [*_idle_variants(project, experiments)]
+            return usable, [*_changed_study(path, project), *_idle_variants(project, experiments)]
     return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]
+
+
+def _changed_study(path: Path, project: ProjectSettings) -> Iterator[Finding]:
+    """What a site's config changes of the study that it extends."""
+    try:
+        require_study_of(path, make_plan(project))
+    except UserError as error:
+        yield Finding("stops", PLACE, str(error))
 
 
 def _idle_variants(project: ProjectSettings, experiments: Sequence[Experiment]) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
     if "extends" not in config:
         return own
     base: dict[str, Any] = {}
-    for path in _paths(config["extends"]):
+    for path in extends(config):
         if path.resolve() in above:
             raise UserError(f"config: `extends` leads from {path} back to itself; remove it in one of the files.")
         if not path.is_file():
@@ -47,7 +47,15 @@ def extended(config: Mapping[str, Any], above: tuple[Path, ...] = ()) -> dict[st
     return overlay(base, own)
 
 
-def _paths(named: Any) -> list[Path]:
+def extends(config: Mapping[str, Any]) -> list[Path]:
+    """The files that a config lies over, the last on top.
+
+    Raises:
+        UserError: `extends` names no path.
+    """
+    if "extends" not in config:
+        return []
+    named = config["extends"]
     each = named if isinstance(named, list) else [named]
     if not each or not all(isinstance(path, str) and path for path in each):
         raise UserError(f"config: `extends`: expected a path or a list of paths, found {named!r}; name another config.")

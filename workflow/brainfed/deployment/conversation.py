@@ -38,7 +38,7 @@ class Conversation:
         wait: seconds that the first of several requests waits for the last.
         kept: the coordinator's state, from which a killed one goes on; None: nothing is kept.
         compare: called with the codes of sites that were started, before their requests are answered. It gives those
-            that would compute the same, and raises `UserError` for one that would not; the others are asked again.
+            that would compute the same, and has refused those that would not; the others are asked again.
         clock: seconds.
     """
 
@@ -64,7 +64,7 @@ class Conversation:
         self._farewells: Counter[int] = Counter()
         self._saved = self._progress()
         if coordinator.rounds:
-            logger.info("goes on after %d steps", coordinator.rounds)
+            logger.info("goes on after %s", _steps(coordinator.rounds))
 
     def run(self) -> dict[int, Packet]:
         """Answer until all sites have left; their last words by code.
@@ -128,6 +128,8 @@ class Conversation:
             if code in heard or self._farewells[code] == FAREWELLS:
                 self.left[code] = self._leaving.pop(code)
                 self._answers.pop(code)
+                name = self._coordinator.names[code]
+                logger.info("site %s has left; waiting for %s", name, self._waited_for())
         if self._progress() != self._saved:
             self._save()
 
@@ -148,7 +150,7 @@ class Conversation:
             self._since = None
         elif self._progress() != self._saved:
             self._since = self._clock()
-        logger.info("%d steps; waiting for %s", self._coordinator.rounds, self._waited_for())
+        logger.info("%s; waiting for %s", _steps(self._coordinator.rounds), self._waited_for())
         if self._progress() != self._saved:
             self._save()
 
@@ -168,3 +170,7 @@ class Conversation:
         if self._kept is not None:
             self._kept.save(self._coordinator, self.left)
         self._saved = self._progress()
+
+
+def _steps(number: int) -> str:
+    return f"{number} step{'' if number == 1 else 's'}"

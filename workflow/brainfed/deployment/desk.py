@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from threading import Condition
 from typing import Any
 
+from brainfed.deployment.introduction import START
 from brainfed.federation.apart.exchange import ABSENT, ANSWER, HELD, INTRODUCE, LEAVE, REFUSED, WORKING
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import is_sum, seal
@@ -66,7 +67,7 @@ class Desk:
     def of_coordinator(self, question: Packet) -> Packet:
         """The next request, or that there is none yet; an answer that comes along is given to its job."""
         if question.kind == INTRODUCE:
-            return Packet(INTRODUCE, self._introduction())
+            return Packet(INTRODUCE, {**self._introduction(), START: self._session})
         with self._changed:
             if HELD in question.about and question.about[HELD] == self._named():
                 return Packet(WORKING)

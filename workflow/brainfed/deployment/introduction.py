@@ -13,6 +13,8 @@ from brainfed.configuration.planning.plan import Plan
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
 
+START = "start"
+"""Of what a site says: name of the start of its `brainfed join`."""
 COMPUTING = ("numpy", "scipy", "scikit-learn", "torch")
 """Packages whose version must be the same at all sites."""
 CODE = ("*.py", "*.smk", "Snakefile")
@@ -72,13 +74,14 @@ def introduction(plan: Plan, clock: float) -> dict[str, Any]:
 
 def study_digest(plan: Plan) -> str:
     """SHA-256 of everything that decides a result, as 64 hexadecimal characters."""
-    return hashlib.sha256(canonical_json([settings_of(plan), list(plan.project.study.ordered)]).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(settings_of(plan)).encode()).hexdigest()
 
 
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Dotted key -> value as JSON has it, of all settings that sites must share."""
     project = plan.project
     shared: dict[str, Any] = {"seed": project.seed, "protocol": project.protocol}
+    shared["study.sites"] = project.study.ordered
     shared |= {"study.noise": project.study.noise, "study.secure_sums": project.study.secure_sums}
     for name, cohort in project.cohorts.items():
         shared[f"cohorts.{name}"] = {key: value for key, value in _flat(asdict(cohort)) if not _a_sites_own(key)}
@@ -100,8 +103,13 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
         expected: the coordinator's.
 
     Raises:
-        UserError: a version or a setting differs; the first that does is named.
+        UserError: the name, a version or a setting differs; the first that does is named.
     """
+    if found.get("site") != name:
+        raise UserError(
+            f"site {name!r}, by its key: expected `study.site: {name}`, found {found.get('site')!r}; correct it in the "
+            "site's config, or put each site's own key under its name into `federation/keys` of the coordinator."
+        )
     for package, own in expected["versions"].items():
         if found.get("versions", {}).get(package) != own:
             remedy = "check out the same commit" if package == "brainfed" else "install its requirements.lock"
@@ -109,12 +117,26 @@ def check_introduction(name: str, found: Mapping[str, Any], expected: Mapping[st
                 f"site {name!r}: expected {package} {own}, as at the coordinator, found "
                 f"{found.get('versions', {}).get(package, 'none')}; {remedy}."
             )
-    for key in sorted(expected["settings"].keys() | found["settings"].keys()):
-        own, other = (held["settings"].get(key, "none") for held in (expected, found))
+    require_same_settings(f"site {name!r}", found["settings"], expected["settings"])
+
+
+def require_same_settings(where: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse settings that are not the study's.
+
+    Args:
+        where: whose they are.
+        found: `settings_of` its plan.
+        expected: those of the study.
+
+    Raises:
+        UserError: a setting differs; the first that does is named.
+    """
+    for key in sorted(expected.keys() | found.keys()):
+        own, other = (held.get(key, "none") for held in (expected, found))
         if own != other:
             raise UserError(
-                f"site {name!r}: expected {key}: {own}, as in the study, found {other}; let its config extend the "
-                "study's file, and set paths, names and codes of its own files alone."
+                f"{where}: expected {key}: {own}, as in the study, found {other}; let its config extend the study's "
+                "file, and set paths, names and codes of its own files alone."
             )
 
 

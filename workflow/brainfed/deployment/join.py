@@ -10,32 +10,33 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from threading import Event, Thread
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
+from brainfed.deployment.attendance.connection import Connection
+from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
+from brainfed.deployment.attendance.study_file import require_study_of
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.doorway import Answer, serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
-from brainfed.deployment.flower.certificates import make_key_pair, write_private
+from brainfed.deployment.flower.certificates import make_key_pair, require_certificate, site_key, write_private
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.outward import Outward
-from brainfed.deployment.flower.processes import Running, start_supernode, stop, together
-from brainfed.deployment.introduction import introduction
+from brainfed.deployment.flower.processes import together
+from brainfed.deployment.introduction import introduction, study_digest
 from brainfed.deployment.left_site import LeftSite
 from brainfed.deployment.places import FOLDER, StudyPlace
 from brainfed.deployment.site_scores import site_scores
 from brainfed.federation.apart.exchange import LEAVE, REFUSED
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.study_settings import StudySettings
 from brainfed.runtime.errors import UserError
 
 FAREWELL_S = 2.0
 """For the last reply to reach the coordinator before Flower ends."""
 ENDING_S = 60.0
 """For Snakemake to end its jobs."""
-AGAIN_S = 5.0
-"""Between two tries to reach a coordinator that does not answer yet."""
 
 
 def join(config: Path, cores: str, gpus: int = 0) -> None:
@@ -53,27 +54,46 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     study = place.plan.project.study
     if not study.site:
         raise UserError(f"{config}: expected `study.site`, the name of this site, found none; set it.")
+    require_study_of(config, place.plan)
     folder = FlowerFolder(FOLDER.resolve())
     folder.make()
     _require_keys(folder, study.site)
     layout = place.layout
+    files = joint_files(layout, place.cohort)
+    results = files or list(all_predictions(layout, place.cohort).values())
+    past = PastLeave(folder.root / LEFT, study_digest(place.plan), tuple(results))
+    if (left := past.time()) is not None:
+        _say_left(left, place)
+        return
+    past.remove()
     secret = folder.root / "secret"
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
-    run = _Snakemake(config, cores, gpus, desk.close)
+    run = _Snakemake(config, cores, gpus, desk)
     outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
     with _open(desk, outward) as (outer, inner), together() as running:
         run(["site"], {}, lambda: None)
-        files = joint_files(layout, place.cohort)
-        connect = _Connection(running, folder, study, outer, outward)
+        connect = Connection(running, folder, study, outer, outward, desk)
         connect()
         environment = {DESK: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
             print(f"job {number} of {len(files)} with the other sites: {file}", file=sys.stderr)
             run([file], environment, connect)
         _leave(desk, Packet(LEAVE, {"scores": _scores(all_predictions(layout, place.cohort))}), connect)
+        past.write()
         time.sleep(FAREWELL_S)
     print(f"{study.site} has left the study; all that left this site: {FOLDER / 'left-this-site.tsv'}", file=sys.stderr)
+
+
+def _say_left(when: datetime, place: StudyPlace) -> None:
+    project = place.plan.project
+    page = Path("results") / "reports" / f"{project.project}.html"
+    written = "" if page.exists() else f", which `snakemake --cores all --configfile {place.config}` writes"
+    print(
+        f"{project.study.site} has left this study already, on {when:%d %B %Y, %H:%M}; its report: {page}{written}. If "
+        f"the coordinator still waits for {project.study.site}, remove {FOLDER / LEFT} and run this again.",
+        file=sys.stderr,
+    )
 
 
 class _Snakemake:
@@ -83,11 +103,11 @@ class _Snakemake:
         config: the site's.
         cores: of a run.
         gpus: of a run.
-        release: called before jobs are interrupted: one that waits for the coordinator goes on to its end.
+        desk: of the jobs; it is closed before they are interrupted, so that one that waits goes on to its end.
     """
 
-    def __init__(self, config: Path, cores: str, gpus: int, release: Callable[[], None]) -> None:
-        self._release = release
+    def __init__(self, config: Path, cores: str, gpus: int, desk: Desk) -> None:
+        self._desk = desk
         self._options = ["--configfile", str(config), "--cores", cores]
         # Options that a command line gives replace all resources of the profile.
         self._options += ["--resources", f"gpu={gpus}"] if gpus else []
@@ -101,7 +121,7 @@ class _Snakemake:
             watch: called every second meanwhile.
 
         Raises:
-            UserError: Snakemake fails.
+            UserError: the coordinator refuses the site, or Snakemake fails.
         """
         command = [sys.executable, "-m", "snakemake", *files, *self._options]
         # A group of its own: Ctrl-C and SIGTERM reach us alone, and we end Snakemake and its jobs together.
@@ -110,11 +130,14 @@ class _Snakemake:
             while (code := self._ended(process)) is None:
                 watch()
         except BaseException:
-            self._release()
+            self._desk.close()
             self._end(process)
             raise
         if code:
-            raise UserError(f"Snakemake ended with code {code}; mend the cause above and run `brainfed join` again.")
+            raise UserError(
+                self._desk.refused
+                or f"Snakemake ended with code {code}; mend the cause above and run `brainfed join` again."
+            )
 
     @staticmethod
     def _end(process: "subprocess.Popen[bytes]") -> None:
@@ -139,43 +162,10 @@ class _Snakemake:
             return None
 
 
-class _Connection:
-    """The site's SuperNode, which is started anew when it ends, or when the coordinator has been silent.
-
-    A SuperNode whose coordinator was started again tries for minutes to deliver its reply to the earlier run.
-
-    Args:
-        running: processes that are stopped at the end.
-        folder: of Flower's files.
-        study: names and address.
-        socket: of the desk.
-        outward: hears the coordinator.
-    """
-
-    def __init__(
-        self, running: list[Running], folder: FlowerFolder, study: StudySettings, socket: Path, outward: Outward
-    ) -> None:
-        self._running, self._folder, self._study, self._socket, self._outward = running, folder, study, socket, outward
-
-    def __call__(self) -> None:
-        """Connect, if there is no connection; wait for a coordinator that does not answer yet."""
-        if self._running and self._outward.silent:
-            print("has heard nothing of the coordinator, connects anew", file=sys.stderr)
-            stop(self._running)
-        while not any(each.process.poll() is None for each in self._running):
-            self._running.clear()
-            try:
-                node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
-                self._running.append(node)
-                self._outward.connected()
-            except UserError as error:
-                print(f"waits for the coordinator at {self._study.address}: {error}", file=sys.stderr)
-                time.sleep(AGAIN_S)
-
-
 def _require_keys(folder: FlowerFolder, site: str) -> None:
     if not folder.private_key(site).exists():
         make_key_pair(folder.private_key(site), folder.public_key(site))
+    site_key(folder.private_key(site))
     secret = folder.root / "secret"
     if not secret.exists():
         write_private(secret, secrets.token_hex(32).encode())
@@ -190,6 +180,7 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
             f"{folder.public_key(site)} to the coordinator, put the certificate that you receive there, and run this "
             "again."
         )
+    require_certificate(folder.certificate)
 
 
 def _leave(desk: Desk, last: Packet, connect: Callable[[], None]) -> None:

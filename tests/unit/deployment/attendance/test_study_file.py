@@ -1,0 +1,72 @@
+"""A site's config that changes the study is refused where it is written."""
+
+import pytest
+import yaml
+
+from brainfed.checking.config import check_config
+from brainfed.configuration.loading import load_plan, read_config
+from brainfed.deployment.attendance.study_file import require_study_of
+from brainfed.deployment.introduction import settings_of
+from brainfed.runtime.errors import UserError
+from study_config import STUDY
+
+OWN = {"phenotype": "participants.csv", "series": "{subject}.csv"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    return tmp_path
+
+
+def site(folder, extends="study.yaml", name="site.yaml", **changes):
+    config = {"extends": extends, "cohorts": {"rest": OWN}, "study": {"site": "oslo"}} | changes
+    (folder / name).write_text(yaml.safe_dump(config))
+    return folder / name
+
+
+def require(path):
+    require_study_of(path, load_plan(read_config(path), [path]))
+
+
+def test_paths_and_the_name_are_a_sites_own(folder):
+    path = site(folder)
+    require(path)
+    assert check_config(path)[1] == []
+
+
+CHANGES = [
+    ({"seed": 8}, "seed: 20240101, as in the study, found 8"),
+    ({"study": {"site": "oslo", "sites": ["oslo", "berlin", "rome"]}}, r"study\.sites: \['berlin', 'oslo'\], as in"),
+    ({"study": {"site": "oslo", "noise": "study"}}, "study.noise: secret, as in the study, found study"),
+    ({"cohorts": {"rest": OWN | {"regions": 100}}}, r"cohorts\.rest\.regions: 200, as in the study, found 100"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), CHANGES)
+def test_a_change_of_the_study_is_refused_by_join_and_by_check(folder, changes, words):
+    path = site(folder, **changes)
+    with pytest.raises(UserError, match=rf"site\.yaml: site 'oslo': expected {words}"):
+        require(path)
+    (finding,) = check_config(path)[1]
+    assert finding.severity == "stops" and "as in the study, found" in finding.sentence
+
+
+@pytest.mark.parametrize("extends", ["middle.yaml", ["study.yaml", "middle.yaml"]])
+def test_the_study_is_the_nearest_file_that_is_no_sites(folder, extends):
+    site(folder, name="middle.yaml", seed=8)
+    path = site(folder, extends=extends, seed=8)
+    with pytest.raises(UserError, match="expected seed: 20240101"):
+        require(path)
+    (folder / "middle.yaml").write_text(yaml.safe_dump({"extends": "study.yaml", "seed": 8}))
+    require(path)
+
+
+def test_the_studys_own_file_and_a_config_that_extends_none_are_left_to_the_coordinator(folder):
+    require(folder / "study.yaml")
+    alone = yaml.safe_load(STUDY)
+    alone["study"]["site"] = "oslo"
+    (folder / "alone.yaml").write_text(yaml.safe_dump(alone | {"seed": 8}))
+    require(folder / "alone.yaml")
+    assert settings_of(load_plan(alone))["study.sites"] == ["berlin", "oslo"]

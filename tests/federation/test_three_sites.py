@@ -1,6 +1,7 @@
 """Methods at three sites apart, over a real SuperLink with TLS and known keys, against a simulation of the same."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,22 @@ def test_the_coordinator_learns_counts_and_measures_of_folds_and_no_score_of_a_p
             right = sum(row["counts"][code][code] for code in (0, 1))
             assert row["measures"]["accuracy"] == pytest.approx(right / len(own))
     assert not list((study.root / "coordinator").glob(f"results/{COHORT}/**/*.parquet"))
+
+
+def test_the_coordinator_says_who_comes_and_who_leaves(study):
+    said = study.log("coordinator").read_text()
+    for site in SITES:
+        assert f"site {site} is there" in said
+        assert f"site {site} has left; waiting for " in said
+    assert "INFO 1 step; waiting for east, north, south" in said
+
+
+def test_a_site_that_is_started_again_after_the_end_knows_that_it_has_left(study):
+    assert study.start("north").wait(60) == 0
+    assert re.search(
+        r"north has left this study already, on .*; its report: results/reports/across\.html, which",
+        study.log("north").read_text(),
+    )
 
 
 def scores(study, place, variant):

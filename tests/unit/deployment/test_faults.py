@@ -1,5 +1,6 @@
 """A site is late, leaves and comes back, or sends nonsense; a coordinator is killed."""
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from apart_sites import only_nodes
 from brainfed.deployment.conversation import Conversation
 from brainfed.federation.apart.coordinator import Coordinator
-from brainfed.federation.apart.exchange import REPLY
+from brainfed.federation.apart.exchange import REFUSED, REPLY
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.apart.session import Session
@@ -159,3 +160,48 @@ def test_a_round_that_a_site_sat_out_is_not_trained_by_it_when_it_comes_back():
     again = {code: session.answer(code, 0).about for code in NAMES}
     assert {code: about["trains"] for code, about in again.items()} == {code: code == drawn for code in NAMES}
     assert all(about["round"] == 0 for about in again.values())
+
+
+def test_a_site_that_comes_back_changed_is_absent_and_the_study_waits_for_it_alone():
+    """The others hear nothing of it; mended within `wait`, it takes part as if it had not been away."""
+    desks, refused = Desks(), []
+
+    def compare(codes):
+        wrong = [code for code in codes if code == 1 and not refused]
+        for code in wrong:
+            refused.append(code)
+            desks.ask({code: Packet(REFUSED, {"sentence": "site 'site-1': expected seed: 1"})}, 1.0)
+            sites[1].join(20)
+            desks.open(1)
+            mended = Site(desks, INPUTS, 1, ridge, only_nodes)
+            sites[1] = mended
+            mended.start()
+        return set(codes) - set(wrong)
+
+    sites = started(desks, ridge)
+    first = sites[1]
+    left = Conversation(desks, Coordinator(NAMES, 3), 20.0, None, compare).run()
+    assert sorted(left) == [0, 1, 2]
+    assert str(first.error) == "site 'site-1': expected seed: 1"
+    expected = ridge(INPUTS)
+    for code, outcome in ended(sites).items():
+        np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-12)
+
+
+def test_a_site_that_is_refused_and_not_mended_is_late_as_every_absent_site():
+    desks = Desks()
+    started(desks, ridge)
+    with pytest.raises(UserError, match=r"expected every site, .* found none of 'site-1' in time; start"):
+        Conversation(desks, Coordinator(NAMES, 2), 0.5, None, lambda codes: set(codes) - {1}).run()
+
+
+def test_the_log_names_each_site_that_leaves(caplog):
+    caplog.set_level(logging.INFO, "brainfed")
+    desks = Desks()
+    started(desks, ridge)
+    conversation(desks).run()
+    lines = [record.getMessage() for record in caplog.records]
+    found = [line for line in lines if "has left" in line]
+    assert sorted(line.split(";")[0] for line in found) == [f"site site-{code} has left" for code in NAMES]
+    assert found[-1].endswith("has left; waiting for nobody")
+    assert lines[0] == "1 step; waiting for site-0, site-1, site-2"

@@ -32,7 +32,10 @@ class StudySettings:
         minimum=FEWEST,
     )
     wait: float = setting(
-        3600.0, "Seconds that the coordinator waits for the slowest site, after the first site has answered.", minimum=0
+        3600.0,
+        "Seconds that a step waits for the slowest site, after the first site has answered. Before the first step the "
+        "coordinator waits for all sites without end.",
+        minimum=0,
     )
     secure_sums: bool = setting(
         True,

@@ -1,0 +1,95 @@
+"""What `brainfed coordinate` and `brainfed join` refuse, or know, before they start anything."""
+
+import shutil
+
+import pytest
+import yaml
+
+pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
+
+from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
+from brainfed.deployment import coordinate as leading
+from brainfed.deployment import join as joining
+from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
+from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
+from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.introduction import study_digest
+from brainfed.deployment.places import StudyPlace
+from brainfed.runtime.errors import UserError
+from federation.three_sites import COHORT, COHORT_OF_ALL, SITES, STUDY, write_data
+
+ADDRESS = "127.0.0.1:9092"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of a study, whose processes must not start."""
+    monkeypatch.chdir(tmp_path)
+    study = STUDY | {"cohorts": {COHORT: COHORT_OF_ALL}, "study": {"sites": list(SITES), "address": ADDRESS}}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    for module in (leading, joining):
+        monkeypatch.setattr(module, "together", lambda: pytest.fail("something was started"))
+    return tmp_path
+
+
+@pytest.fixture
+def keys(folder):
+    flower = FlowerFolder(folder / "federation")
+    flower.make()
+    for site in SITES:
+        make_key_pair(flower.private_key(site), flower.public_key(site))
+    return flower
+
+
+def test_a_private_key_or_one_key_of_two_sites_ends_the_coordinator_before_it_starts(keys, folder):
+    good = keys.public_key("south").read_bytes()
+    shutil.copy(keys.private_key("north"), keys.public_key("south"))
+    with pytest.raises(UserError, match=r"south\.pub: expected the public key of site 'south', found a private key"):
+        leading.coordinate(folder / "study.yaml")
+    shutil.copy(keys.public_key("north"), keys.public_key("south"))
+    with pytest.raises(UserError, match="a key of site 'south' alone, found that of site 'north' too"):
+        leading.coordinate(folder / "study.yaml")
+    keys.public_key("south").write_bytes(good)
+    with pytest.raises(pytest.fail.Exception, match="something was started"):
+        leading.coordinate(folder / "study.yaml")
+
+
+@pytest.fixture
+def site(keys, folder):
+    write_data(folder, ["north"])
+    make_certificate(keys.certificate, keys.certificate_key, ["127.0.0.1"])
+    own = {"phenotype": "resources/participants.csv", "series": "resources/series/{file}.1D"}
+    config = {"extends": "study.yaml", "cohorts": {COHORT: own}, "study": {"site": "north"}}
+    (folder / "site.yaml").write_text(yaml.safe_dump(config))
+    return folder / "site.yaml"
+
+
+def test_a_site_refuses_a_certificate_that_is_none(site, keys):
+    keys.certificate.write_text("hello")
+    with pytest.raises(UserError, match=r"certificate\.pem: expected the coordinator's certificate, found none"):
+        joining.join(site, "1")
+
+
+def test_a_site_that_changes_the_study_is_refused_at_once(site):
+    site.write_text(yaml.safe_dump(yaml.safe_load(site.read_text()) | {"seed": 8}))
+    with pytest.raises(UserError, match=r"site\.yaml: site 'north': expected seed: .*, as in the study, found 8"):
+        joining.join(site, "1")
+
+
+def test_a_site_that_has_left_ends_well_and_one_whose_results_changed_goes_on(site, folder, capsys):
+    place = StudyPlace.of(site)
+    files = joint_files(place.layout, COHORT)
+    assert files
+    for file in {*files, *all_predictions(place.layout, COHORT).values()}:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(file.encode())
+    note = folder / "federation" / LEFT
+    PastLeave(note, study_digest(place.plan), tuple(files)).write()
+    joining.join(site, "1")
+    said = capsys.readouterr().err
+    assert said.startswith("north has left this study already, on ")
+    assert "its report: results/reports/across.html, which `snakemake --cores all --configfile" in said
+    (folder / files[0]).write_bytes(b"other")
+    with pytest.raises(pytest.fail.Exception, match="something was started"):
+        joining.join(site, "1")
+    assert not note.exists()

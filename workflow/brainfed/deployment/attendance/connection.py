@@ -64,6 +64,7 @@ class Connection:
                 node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
                 self._running.append(node)
                 self._outward.connected()
+                self._said = ""
             except UserError as error:
                 self._say(f"waits for the coordinator at {self._study.address}: {error}")
                 time.sleep(AGAIN_S)

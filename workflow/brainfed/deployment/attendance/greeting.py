@@ -19,6 +19,8 @@ SKEW_S = 60.0
 """Difference of clocks that is refused: Flower drops messages that seem to come from the past or the future."""
 HERE_S = 60.0
 """After its last word, a site counts as gone."""
+FRESH_S = 20.0
+"""After its last word, a site is asked again."""
 PAUSE_S = 1.0
 """Between two questions to sites that answer at once."""
 AGAIN_S = 600.0
@@ -98,7 +100,8 @@ def greet(
     here: set[int] = set()
     said = clock()
     while len(here) < len(names):
-        heard |= dict.fromkeys(compare(list(names)), clock())
+        asked = [code for code in names if code not in heard or clock() - heard[code] > FRESH_S]
+        heard |= dict.fromkeys(compare(asked), clock())
         now = {code for code, moment in heard.items() if clock() - moment < HERE_S}
         absent = ", ".join(name for code, name in names.items() if code not in now)
         waits = f"waits for {absent}" if absent else "all sites are there"

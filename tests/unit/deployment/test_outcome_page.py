@@ -39,14 +39,16 @@ def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, c
     """Flower is left out: the study's run is a function that writes what the sites sent."""
     pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
     from brainfed.deployment import coordinate as module
+    from brainfed.deployment.flower.certificates import make_key_pair
 
     monkeypatch.chdir(tmp_path)
     place = write_study(tmp_path, folds=2, repeats=1)
     rows, _ = sent(tmp_path, folds=2, repeats=1)
     federation = tmp_path / "federation"
     (federation / "keys").mkdir(parents=True)
-    for name in ("certificate.pem", *(f"keys/{site}.pub" for site in SITES)):
-        (federation / name).write_text("")
+    (federation / "certificate.pem").write_text("")
+    for site in SITES:
+        make_key_pair(tmp_path / "private" / site, federation / "keys" / f"{site}.pub")
     (federation / "outcome.html").write_text("of an earlier end")
 
     def ends(*_):
@@ -55,7 +57,7 @@ def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, c
 
     run = SimpleNamespace(process=SimpleNamespace(poll=None))
     for name, stub in {
-        "start_superlink": lambda *_: None, "register": lambda *_: None, "start_run": lambda *_: run,
+        "start_superlink": lambda *_: None, "start_run": lambda *_: run,
         "together": lambda: nullcontext([]), "_follow": ends,
     }.items():  # fmt: skip
         monkeypatch.setattr(module, name, stub)

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: pip install flwr==1.41.0")
 
 from awaited import until_true
-from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
+from brainfed.deployment.flower.certificates import fingerprint, make_certificate, make_key_pair, site_key
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.processes import (
     Running,
@@ -179,11 +179,14 @@ def test_a_site_reaches_only_what_sites_need_and_a_stranger_not_even_that(study,
     assert [port.post(path, headers=signed(north)).status_code for path in others] == [404] * 4
 
 
-def test_a_site_with_an_unknown_key_is_refused_with_the_reason(study):
+def test_a_site_with_an_unknown_key_is_refused_with_the_reason_on_both_sides(study):
     folder = FlowerFolder(study["root"])
     make_key_pair(folder.private_key("far"), folder.public_key("far"))
     with pytest.raises(UserError, match=r"the coordinator refuses far: its key, SHA256:\S{43}, is none of the study's"):
         start_supernode(folder, "far", study["address"], study["root"] / "far" / "socket")
+    own = fingerprint(site_key(folder.private_key("far")).public_key())
+    (line,) = [line for line in folder.log("coordinator").read_text().splitlines() if own in line]
+    assert "WARNING a site at 127.0.0.1 is refused: expected a key of the study's sites, found" in line
 
 
 def test_the_coordinators_own_processes_show_a_secret(study, port):

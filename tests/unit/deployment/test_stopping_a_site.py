@@ -1,6 +1,7 @@
 """`brainfed join` is stopped: Snakemake and its jobs end with it, also those that do not heed an interrupt."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,10 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.deployment import join
+from brainfed.deployment.desk import Desk
+from brainfed.federation.apart.exchange import REFUSED
+from brainfed.federation.apart.packet import Packet
+from brainfed.runtime.errors import UserError
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
@@ -42,3 +47,14 @@ def test_a_second_interrupt_kills_at_once(stubborn):
         join._Snakemake._end(stubborn)
     assert stubborn.returncode == -signal.SIGKILL
     assert time.monotonic() - begin < 10
+
+
+def test_a_run_that_fails_because_the_coordinator_refused_the_site_ends_with_its_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(join.sys, "executable", shutil.which("false"))
+    desk = Desk(dict, lambda request: None, "secret")
+    run = join._Snakemake(tmp_path / "site.yaml", "1", 0, desk)
+    with pytest.raises(UserError, match="Snakemake ended with code 1; mend the cause above"):
+        run(["file"], {}, lambda: None)
+    desk.of_coordinator(Packet(REFUSED, {"sentence": "set both by NTP."}))
+    with pytest.raises(UserError, match=r"^set both by NTP\.$"):
+        run(["file"], {}, lambda: None)

@@ -152,7 +152,7 @@ def stacked(inputs):
     settings = FedGCNSettings(rounds=ROUNDS, local_epochs=2, hidden=(6, 3), learning_rate=0.01)
     module = GCN(inputs.features[0].shape[1], settings.hidden, 2)
     task = Training(module, inputs, settings, Run(), "federated", FEDGCN.shared_tensors, normalised)
-    return StackedClients(task.network((0, 1)), settings, task.shares), task.axes
+    return StackedClients(task.network((0, 1), Ledger({})), settings, task.shares), task.axes
 
 
 @pytest.mark.parametrize("receivers", [(0, 1), ()], ids=str)

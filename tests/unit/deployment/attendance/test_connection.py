@@ -77,7 +77,7 @@ class StopError(Exception):
 
 def connect(tmp_path, port, desk):
     study = StudySettings(("oslo", "rome"), "oslo", f"127.0.0.1:{port}")
-    Connection([], FlowerFolder(tmp_path), study, tmp_path / "socket", Outward(desk, 2), desk)()
+    Connection([], FlowerFolder(tmp_path), study, tmp_path / "socket", Outward(desk, 2, lambda packet: None), desk)()
 
 
 def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(

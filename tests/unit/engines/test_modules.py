@@ -77,7 +77,9 @@ def test_it_gives_the_stacked_engines_numbers(graph, options):
     settings = FederationSettings(**SCHEDULE, **options)
     run = Run(precision="float64")
     task = Training(deepcopy(module), inputs, settings, run, "federated", {}, normalised if graph else None)
-    expected = train(StackedClients(task.network(FOLDS), settings, shares), settings, inputs.streams, shares)
+    expected = train(
+        StackedClients(task.network(FOLDS, Ledger({})), settings, shares), settings, inputs.streams, shares
+    )
     found = clients_of(inputs, lambda _: module, settings, shares, symmetric if graph else None)
     train(found, settings, inputs.streams, shares)
     np.testing.assert_allclose(found.curves.losses, expected.curves.losses, atol=1e-8, rtol=0)

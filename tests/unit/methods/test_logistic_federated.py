@@ -114,7 +114,8 @@ def test_gradients_cross_and_no_subject_does():
     assert not any("subjects" in str(row["axes"]) for row in outcome.crossings)
     assert rows["weight-gradient", "upload"]["institutions"] == "1 2"
     assert rows["weight-gradient", "upload"]["tensors"] == 2 * rows["weight-gradient", "upload"]["rounds"]
-    assert rows["feature-mean", "download"]["institutions"] == "0"
+    assert rows["feature-mean", "upload"]["institutions"] == "1 2"
+    assert rows["feature-mean", "download"]["institutions"] == "0 1 2"
     assert rows["inner-validation-loss", "upload"]["shape"] == "5"
 
 

@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from brainfed.engines.stacked import side_by_side
 from brainfed.engines.stacked.stacks import normalised
 from brainfed.engines.stacked.training import Training, train_stacked
+from brainfed.federation.ledger import Ledger
 from brainfed.federation.pace import Pace
 from brainfed.graphs.graph import Graph
 from brainfed.methods.gcn.fedgcn import METHOD, FedGCNSettings
@@ -179,7 +180,9 @@ def test_an_unseen_site_is_scored_by_the_other_sites_models_with_their_skips():
 def test_a_training_step_stays_on_its_device(protocol):
     inputs = method_inputs(40, 12, institutions=2, folds=2, protocol=protocol)
     module = GCN(12, (8, 4), 2, skip=True)
-    network = Training(module, inputs, SETTINGS, Run(device="meta"), "federated", {}, normalised).network((0, 1))
+    network = Training(module, inputs, SETTINGS, Run(device="meta"), "federated", {}, normalised).network(
+        (0, 1), Ledger({})
+    )
     losses = network.training_step(network.stack.labels, torch.ones(2, dtype=torch.bool))
     assert losses.device == network.first["weight_skip"].weight.grad.device == torch.device("meta")
     assert network.probabilities().shape == (*network.stack.labels.shape, 2)

@@ -112,3 +112,9 @@ def test_features_from_a_mean_over_all_sites_are_no_work_of_one():
     said = "Tangent features start from a mean over all sites, also those of local methods."
     assert said in study_sentences(SHARED, [shared, TANGENT], "subjects")
     assert said not in study_sentences(SHARED, [LOCAL, TANGENT], "subjects")
+
+
+def test_a_site_that_is_left_out_says_who_trained_its_models():
+    assert study_sentences(SHARED, [TANGENT, MLP], "subjects", unseen=True)[1].endswith(
+        f"trained between {' and '.join(SHARED.others)} to be tested at {SHARED.site}, without any subjects of it."
+    )

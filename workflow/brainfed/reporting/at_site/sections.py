@@ -21,17 +21,18 @@ def at_a_site(section: ExperimentSection, cohort: CohortOutline, study: SharedSt
     """The section with the sentences on the study; as it is where all institutions are in one place."""
     if study is None:
         return section
-    said = study_sentences(study, section.outline.variants, cohort.words.subjects)
+    unseen = section.outline.split["validation"] == "leave_one_site_out"
+    said = study_sentences(study, section.outline.variants, cohort.words.subjects, unseen=unseen)
     _, _, design = section.setting.partition("; ")
     setting = f"1 institution of a study between {len(study.sites)} sites; {design}"
     if section.first is None:
         return replace(section, setting=setting, sentences=[*said, *section.sentences])
-    return replace(section, setting=setting, first=_first(section.first, cohort, study, said))
+    return replace(section, setting=setting, first=_first(section.first, cohort, study, said, unseen))
 
 
-def _first(first: FirstScreen, cohort: CohortOutline, study: SharedStudy, said: list[str]) -> FirstScreen:
+def _first(first: FirstScreen, cohort: CohortOutline, study: SharedStudy, said: list[str], unseen: bool) -> FirstScreen:
     return FirstScreen(
-        question(cohort.words, cohort.kind, len(study.sites), unseen=False),
+        question(cohort.words, cohort.kind, len(study.sites), unseen=unseen),
         f"{first.answer} These are scores at {study.site}.",
         (Fact("Which sites", " ".join(said)), *first.facts),
     )

@@ -10,18 +10,28 @@ OF_ALL_SITES = ("all", "training")
 """References of tangent features that are means over all sites."""
 
 
-def study_sentences(study: SharedStudy, variants: Sequence[ShownVariant], subjects: str) -> list[str]:
+def study_sentences(
+    study: SharedStudy, variants: Sequence[ShownVariant], subjects: str, *, unseen: bool = False
+) -> list[str]:
     """Which sites trained together, which models they trained, and whose scores these are.
 
     Args:
         study: the study, and its site.
         variants: of an experiment.
         subjects: what the cohort consists of.
+        unseen: whether each site is left out in turn.
     """
     shown = [variant for variant in variants if not variant.is_control]
     together = [variant for variant in shown if variant.topology == "federated"]
     alone = [variant for variant in shown if variant.trains_alone]
     site, sites = study.site, listed(study.sites, "and")
+    if unseen:
+        return [
+            f"The sites {sites} took part in one study, and each was left out in turn.",
+            f"{_models(together)} trained between {listed(study.others, 'and')} to be tested at {site}, without any "
+            f"{subjects} of it.",
+            f"All scores here are those of {subjects} of {site}.",
+        ]
     if together:
         said = [
             f"The sites {sites} trained together.",

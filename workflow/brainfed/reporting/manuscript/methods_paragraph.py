@@ -32,7 +32,11 @@ def methods_paragraph(
         versions: package -> version of the software.
         study: the study between sites that the report belongs to; None where all institutions are in one place.
     """
-    between = study_sentences(study, experiment.outline.variants, cohort.subjects) if study is not None else []
+    between: list[str] = []
+    if study is not None:
+        outline = experiment.outline
+        unseen = outline.split["validation"] == "leave_one_site_out"
+        between = study_sentences(study, outline.variants, cohort.subjects, unseen=unseen)
     means = "" if study is not None else "institutions and "
     return " ".join(
         [

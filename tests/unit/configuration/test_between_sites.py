@@ -48,7 +48,15 @@ def test_a_study_that_cannot_be_is_refused(study, sentence):
         ),
         (
             {**methods("fedmlp", "fedtangent"), "split": {"validation": "leave_one_site_out"}},
-            r"split\.validation: expected more than 2 sites \(study\.least\) to leave one out.* found 2",
+            r"split\.validation: expected study\.secure_sums: false to leave sites out in turn, found true",
+        ),
+        (
+            {
+                **methods("fedmlp", "fedtangent"),
+                "split": {"validation": "leave_one_site_out"},
+                "study": {"secure_sums": False},
+            },
+            r"split\.validation: expected more than 2 sites \(study\.least\), .* found 2",
         ),
         ({"features": {"harmonise": "combat"}}, r"harmonise: none between sites that are apart, found combat"),
         ({**methods("ridge-local", "fedgcn"), "graph": {"scope": "global"}}, "scope: local between sites"),
@@ -76,9 +84,6 @@ def test_a_round_of_fewer_sites_than_a_sum_needs_is_refused():
 
 
 def test_sites_are_left_out_in_turn_where_enough_are_left():
-    three = {"sites": ["oslo", "berlin", "york"]}
+    three = {"sites": ["oslo", "berlin", "york"], "secure_sums": False}
     changes = {**methods("fedmlp", "fedtangent"), "split": {"validation": "leave_one_site_out"}, "study": three}
     assert planned(changes).experiments["methods"].regime.unseen
-    few = {**changes, **methods("fedmlp", "few"), "variants": {"few": {"method": "fedmlp", "fraction": 0.7}}}
-    with pytest.raises(UserError, match=r"few\.fraction to draw at least 3 of 3 sites .* which draws 2"):
-        planned(few)

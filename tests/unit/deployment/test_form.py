@@ -49,6 +49,16 @@ def test_an_introduction_needs_every_word(word):
         require_introduction(1, Packet(INTRODUCE, INTRODUCTION | {word: None}), "site-1")
 
 
+ROW = {"variant": "ridge", "repeat": 0, "fold": 1, "subjects": 9, "counts": [[4, 1], [1, 3]], "measures": {"auc": None}}
+
+
+@pytest.mark.parametrize("scores", ["oops", ["oops"], [{}], *([{**ROW, word: None}] for word in ROW)])
+def test_last_words_have_rows_of_counts_and_measures(scores):
+    require_request(1, Packet(LEAVE, {"request": "a-1", "scores": [ROW]}), "site-1")
+    with pytest.raises(SiteError, match="site 'site-1': expected scores as rows of counts and measures"):
+        require_request(1, Packet(LEAVE, {"request": "a-1", "scores": scores}), "site-1")
+
+
 @pytest.mark.parametrize("kind", [INTRODUCE, "", "secure-keys"])
 def test_a_request_of_another_kind_is_refused(kind):
     with pytest.raises(SiteError, match=rf"site 'site-1': expected a request of one of .* the kind '{kind}'"):

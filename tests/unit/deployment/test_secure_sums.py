@@ -156,7 +156,7 @@ def test_a_site_that_stays_away_from_a_sum_is_named():
     def leaving(code, request):
         return Packet("absent") if code == 1 and request.kind == MASKED else request
 
-    with pytest.raises(UserError, match=r"expected 'site-1' while numbers are added up unseen, found them gone"):
+    with pytest.raises(UserError, match=r"of every site to add up unseen, found none of 'site-1'; start"):
         studied(ridge, Desks(leaving=leaving), wait=1.0)
 
 

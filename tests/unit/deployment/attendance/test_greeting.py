@@ -11,8 +11,9 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.deployment.attendance.greeting import AGAIN_S, FRESH_S, HERE_S, Comparison, greet
 from brainfed.deployment.introduction import introduction
-from brainfed.federation.apart.exchange import INTRODUCE, LEAVE
+from brainfed.federation.apart.exchange import INTRODUCE, LEAVE, REFUSED
 from brainfed.federation.apart.packet import Packet
+from brainfed.federation.apart.site_error import SiteError
 from sites_in_threads import Desks
 from study_config import planned
 
@@ -107,7 +108,7 @@ def greeted(answers, step, lines):
 
 def test_a_greeting_waits_without_end_and_names_who_is_absent_when_it_changes_and_now_and_then(lines):
     many = int(AGAIN_S / 10) + 1
-    found = greeted([[]] * many + [[1]] + [[1]] * many + [[0, 1]], 10.0, lines)
+    found = greeted([[]] * many + [[1]] + [[1]] * many + [[0, 1], [0, 1]], 10.0, lines)
     assert found == [
         "waits for berlin, oslo: ask them to run `brainfed join`",
         "site oslo is there; waits for berlin",
@@ -117,7 +118,7 @@ def test_a_greeting_waits_without_end_and_names_who_is_absent_when_it_changes_an
 
 
 def test_a_site_that_is_gone_before_the_others_come_is_waited_for_again(lines):
-    found = greeted([[1], *([[]] * int(HERE_S / 20)), [0], [1]], 20.0, lines)
+    found = greeted([[1], *([[]] * int(HERE_S / 20)), [0], [1], [0, 1]], 20.0, lines)
     assert found == [
         "site oslo is there; waits for berlin",
         "site oslo is gone; waits for berlin, oslo",
@@ -127,7 +128,45 @@ def test_a_site_that_is_gone_before_the_others_come_is_waited_for_again(lines):
 
 
 def test_a_site_that_misses_one_question_is_still_there(lines):
-    assert greeted([[1], [], [0]], 10.0, lines)[-1] == "site berlin is there; all sites are there"
+    assert greeted([[1], [], [0], [0, 1]], 10.0, lines)[-1] == "site berlin is there; all sites are there"
+
+
+def test_a_site_that_is_refused_when_the_last_one_comes_is_waited_for(lines):
+    """It was there a moment ago, and was started again with other settings."""
+    assert greeted([[1], [0], [0], [1], [0, 1]], 10.0, lines)[1:] == [
+        "site berlin is there; all sites are there",
+        "site oslo is there; all sites are there",
+    ]
+
+
+class Broken:
+    """A hub to two sites of which one sends what no one can read, and answers nothing else."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, requests, timeout):
+        self.asked.append({code: packet.kind for code, packet in requests.items()})
+        if 1 in requests:
+            raise SiteError(1, "site 'oslo': expected a packet, found 11 bytes.")
+        return {0: Packet(INTRODUCE, site("berlin")())}
+
+
+def test_a_site_that_cannot_be_read_is_refused_alone(lines):
+    hub = Broken()
+    compare = Comparison(hub, NAMES, introduction(planned(), 0.0))
+    assert compare([0, 1]) == compare([0, 1]) == {0}
+    assert lines() == ["site 'oslo': expected a packet, found 11 bytes."]
+    assert {1: REFUSED} in hub.asked
+
+
+def test_a_clock_that_is_no_number_is_refused(lines):
+    class Timeless:
+        def ask(self, requests, timeout):
+            return dict.fromkeys(requests, Packet(INTRODUCE, site("berlin", float("nan"))()))
+
+    assert Comparison(Timeless(), NAMES, introduction(planned(), 0.0))([0]) == set()
+    assert "expected a clock within 60 s" in lines()[0]
 
 
 def test_a_site_that_is_there_is_asked_now_and_then_for_one_that_hears_nothing_connects_anew():
@@ -141,4 +180,4 @@ def test_a_site_that_is_there_is_asked_now_and_then_for_one_that_hears_nothing_c
     greet(compare, NAMES, lambda: now[0], lambda seconds: None)
     assert all(0 in codes for _, codes in asked)
     times = [moment for moment, codes in asked if 1 in codes]
-    assert {later - earlier for earlier, later in pairwise(times)} == {FRESH_S + 10.0}
+    assert {later - earlier for earlier, later in pairwise(times[:-1])} == {FRESH_S + 10.0}

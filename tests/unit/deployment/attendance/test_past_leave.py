@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from brainfed.deployment.attendance.past_leave import PastLeave
 
 
@@ -38,4 +40,11 @@ def test_other_results_or_fewer_were_not_left_with(tmp_path):
     one.write_bytes(bytes([0]))
     assert past.time() is not None
     two.unlink()
+    assert past.time() is None
+
+
+@pytest.mark.parametrize("note", ["", "[]", '{"study": "a"}'])
+def test_a_damaged_note_is_none(tmp_path, note):
+    past, _ = left(tmp_path)
+    past.path.write_text(note)
     assert past.time() is None

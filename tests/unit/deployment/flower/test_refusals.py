@@ -45,7 +45,15 @@ def test_one_key_is_reported_now_and_then_and_a_flood_of_keys_not_at_all(lines):
     assert len(lines()) == 2
     for _ in range(2 * MOST):
         refused(public_key_to_bytes(generate_key_pairs()[1]), "10.1.2.3", 0.0)
-    assert len(lines()) == 1 + MOST
+    assert len(lines()) == 2 + MOST
+
+
+def test_a_flood_of_keys_does_not_hide_a_site_of_the_study(lines):
+    refused = Refusals({SITE: "oslo"})
+    for _ in range(2 * MOST):
+        refused(public_key_to_bytes(generate_key_pairs()[1]), "10.1.2.3", 0.0)
+    refused(SITE, "10.1.2.4", 400.0)
+    assert lines()[-1].startswith("site oslo is refused")
 
 
 def test_a_fingerprint_is_that_of_ssh_keygen():

@@ -123,6 +123,20 @@ def test_a_site_is_left_out_in_every_fold(name):
     assert compared.ledgers[0] == compared.ledgers[1]
 
 
+def test_sums_of_the_folds_show_the_numbers_of_a_site_that_is_left_out():
+    """The reason that a study which leaves sites out has no masks (`configuration.planning.between_sites`)."""
+    train, settings = NODES["fedmlp"]
+    inputs = method_inputs(62, 30, institutions=4, split="leave-one-site-out")
+    _, threads = trained_apart(lambda held: train(held, settings, Run()), inputs, only_nodes)
+    means = [
+        next(each for each in asked if each.kind == TOTAL).tensors["feature-mean"] for asked in threads.asked.values()
+    ]
+    sums = np.sum(means, axis=0)
+    for code in range(4):
+        own = inputs.features[0][inputs.members(code)].mean(axis=0, dtype=np.float64)
+        np.testing.assert_allclose(sums.sum(axis=0) / 3 - sums[code], own, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", GRAPHS)
 def test_clusters_of_sites(name):
     compared = Compared.of(lambda held: train_gcfl(held, GRAPHS[name], Run()), graph_inputs(folds=3), only_graphs)

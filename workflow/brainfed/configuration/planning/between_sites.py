@@ -46,7 +46,7 @@ def check_between_sites(project: ProjectSettings, experiments: Iterable[Experime
             )
         for variant in experiment.variants:
             _check_variant(where, variant)
-            _check_draws(where, variant, project.study, absent=int(experiment.regime.unseen))
+            _check_draws(where, variant, project.study)
             first = regimes.setdefault(variant.name, experiment)
             if first.regime.name != experiment.regime.name:
                 raise UserError(
@@ -76,7 +76,11 @@ def _check_variant(where: str, variant: Variant) -> None:
 
 
 def _check_left_out(where: str, variants: Iterable[Variant], study: StudySettings) -> None:
-    """Refuse methods whose own networks of other sites would score the site that is left out, and sums of few sites."""
+    """Refuse methods whose own networks of other sites would score the site that is left out, and masks without use.
+
+    A site gives the same numbers in all folds in which it trains. The sums of all folds, each without one site, then
+    show the numbers of every single site: the sum over folds, divided by the number of the others, less one fold's sum.
+    """
     for variant in variants:
         if not variant.method.leaves_out:
             possible = ", ".join(sorted(name for name, each in METHODS.items() if each.leaves_out))
@@ -85,25 +89,28 @@ def _check_left_out(where: str, variants: Iterable[Variant], study: StudySetting
                 f"({possible}), found {variant.name!r} of method {variant.method.name!r}; leave it out, or use "
                 "split.validation: folds."
             )
+    if study.secure_sums:
+        raise UserError(
+            f"{where}.split.validation: expected study.secure_sums: false to leave sites out in turn, found true: sums "
+            "that lack another site in every fold show the numbers of every single one, so a mask would hide nothing; "
+            "set it if the sites agree that the coordinator sees their models and sums, or use folds."
+        )
     if len(study.sites) - 1 < study.least:
         raise UserError(
-            f"{where}.split.validation: expected more than {study.least} sites (study.least) to leave one out, as a "
-            f"sum then holds the numbers of all others, found {len(study.sites)}; use folds."
+            f"{where}.split.validation: expected more than {study.least} sites (study.least), as the others train "
+            f"where one is left out, found {len(study.sites)}; use folds."
         )
 
 
-def _check_draws(where: str, variant: Variant, study: StudySettings, absent: int) -> None:
-    """Refuse rounds of so few sites that their sum would be nearly each site's own numbers.
-
-    `absent`: how many of the drawn sites may train nothing, as they are left out.
-    """
+def _check_draws(where: str, variant: Variant, study: StudySettings) -> None:
+    """Refuse rounds of so few sites that their sum would be nearly each site's own numbers."""
     inpainting = variant.stage("inpainting")
     held = {"": variant.settings, "inpainting.": inpainting.values if inpainting is not None else {}}
     for key, settings in held.items():
         drawn = max(round(settings.get("fraction", 1.0) * len(study.sites)), 1)
-        if study.secure_sums and drawn - absent < study.least:
+        if study.secure_sums and drawn < study.least:
             raise UserError(
-                f"{where}: expected variants.{variant.name}.{key}fraction to draw at least {study.least + absent} of "
+                f"{where}: expected variants.{variant.name}.{key}fraction to draw at least {study.least} of "
                 f"{len(study.sites)} sites (study.least), as their numbers are added up unseen, found "
                 f"{settings['fraction']:g}, which draws {drawn}; raise it, or set study.secure_sums: false."
             )

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from logging import getLogger
 from typing import Any
 
@@ -44,12 +45,8 @@ class Comparison:
 
     def __call__(self, codes: Iterable[int]) -> set[int]:
         """Those of the sites that answered in time and would compute what the study does."""
-        replies: dict[int, Packet] = {}
-        try:
-            replies = self._hub.ask({code: Packet(INTRODUCE) for code in codes}, GREETING_S)
-            sentences = {code: self._mistake(code, reply) for code, reply in replies.items()}
-        except SiteError as error:
-            sentences = {error.code: str(error)}
+        replies, sentences = self._heard(codes)
+        sentences |= {code: self._mistake(code, reply) for code, reply in replies.items()}
         refusals = {code: Packet(REFUSED, {"sentence": sentence}) for code, sentence in sentences.items() if sentence}
         for code, refusal in refusals.items():
             # A site hears its refusal within seconds, and may be asked again before it has ended.
@@ -58,9 +55,21 @@ class Comparison:
             if self._refused.get(code) != start:
                 logger.warning("%s", refusal.about["sentence"])
             self._refused[code] = start
-        if refusals:
-            self._hub.ask(refusals, GREETING_S)
+            # One that cannot be read does not answer its refusal either.
+            with suppress(SiteError):
+                self._hub.ask({code: refusal}, GREETING_S)
         return replies.keys() - refusals.keys()
+
+    def _heard(self, codes: Iterable[int]) -> tuple[dict[int, Packet], dict[int, str]]:
+        """Introductions of the sites that answered, and sentences on those whose answer cannot be read."""
+        asked, broken = set(codes), dict[int, str]()
+        while asked:
+            try:
+                return self._hub.ask({code: Packet(INTRODUCE) for code in sorted(asked)}, GREETING_S), broken
+            except SiteError as error:
+                broken[error.code] = str(error)
+                asked.discard(error.code)
+        return {}, broken
 
     def _mistake(self, code: int, reply: Packet) -> str:
         name = self._names[code]
@@ -72,7 +81,7 @@ class Comparison:
         except UserError as error:
             return str(error)
         skew = float(reply.about["clock"]) - time.time()
-        if abs(skew) > SKEW_S:
+        if not abs(skew) <= SKEW_S:
             return (
                 f"site {name!r}: expected a clock within {SKEW_S:g} s of the coordinator's, found one that is "
                 f"{abs(skew):.0f} s {'ahead' if skew > 0 else 'behind'}; set both by NTP."
@@ -116,3 +125,7 @@ def greet(
         here = now
         if absent:
             sleep(PAUSE_S)
+        else:
+            # One of them may have been refused since it was heard.
+            heard = dict.fromkeys(compare(list(names)), clock())
+            here = set(heard)

@@ -35,13 +35,16 @@ class PastLeave:
         write_text(self.path, json.dumps(note, indent=1) + "\n")
 
     def time(self) -> datetime | None:
-        """When the site left this study with the results that it has now; None: it did not."""
+        """When the site left this study with the results that it has now; None: it did not, or the note is damaged."""
         if not self.path.exists() or not all(Path(file).exists() for file in self.files):
             return None
-        note = json.loads(self.path.read_text(encoding="utf-8"))
-        if (note["study"], note["results"]) != (self.study, self._digests()):
+        try:
+            note = json.loads(self.path.read_text(encoding="utf-8"))
+            if (note["study"], note["results"]) != (self.study, self._digests()):
+                return None
+            return datetime.fromisoformat(note["time"])
+        except (ValueError, LookupError, TypeError):
             return None
-        return datetime.fromisoformat(note["time"])
 
     def remove(self) -> None:
         """Forget a leave: the study begins anew."""

@@ -179,6 +179,7 @@ class Hub:
             if packet.kind == REFUSED and not isinstance(packet.about.get("sentence"), str):
                 raise BrokenPacketError("expected a refusal with its sentence, found none.")
         except BrokenPacketError as error:
+            code = self._roll.enter_by_key(each.connection) if each.code is None else each.code
             sentence = f"site {name!r}: {error}"
-            raise (UserError(sentence) if each.code is None else SiteError(each.code, sentence)) from error
+            raise (UserError(sentence) if code is None else SiteError(code, sentence)) from error
         return packet

@@ -7,6 +7,7 @@ and shares of secure sums, and numbers that are masked once more.
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.hub import SLOWEST
@@ -49,6 +50,7 @@ class Outward:
         self._answer = Summand(self._addends, self._of_coordinator, fewest, Unmasked(unmasked))
         self._sealed: Packet | None = None
         self._tried = ""
+        self._introduced: dict[str, Any] = {}
         self.connected()
 
     def __call__(self, request: Packet) -> Packet:
@@ -63,7 +65,7 @@ class Outward:
         except UserError as error:
             self._note(Packet(REFUSED, {"sentence": str(error)}))
             raise
-        if reply.kind in NOTED:
+        if reply.kind in NOTED and not self._is_known(reply):
             self._note(reply)
         self._silent = self._clock() + SILENCE_S + reply.size / SLOWEST
         return reply
@@ -96,6 +98,14 @@ class Outward:
             self._leaving(Packet(found.kind, said, found.tensors))
         self._tried = str(named)
         return Packet(found.kind, sealed.about, found.tensors)
+
+    def _is_known(self, reply: Packet) -> bool:
+        """Whether an introduction differs from the last one in the clock alone: it is asked for all the time."""
+        if reply.kind != INTRODUCE:
+            return False
+        said = {name: word for name, word in reply.about.items() if name != "clock"}
+        known, self._introduced = said == self._introduced, said
+        return known
 
     def _note(self, reply: Packet) -> None:
         """Note the words of a reply; masked numbers are noted as those of a request."""

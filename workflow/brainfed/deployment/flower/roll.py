@@ -80,6 +80,14 @@ class Roll:
             raise UserError(f"two hospitals call themselves {name!r}: stop one of them, or correct `study.site` there")
         self._nodes[codes[0]] = connection.node
 
+    def enter_by_key(self, connection: Connection) -> int | None:
+        """Take down a node that cannot be understood as the site of its key; its code, None of an unknown key."""
+        owner = self._owners.get(connection.key.strip())
+        code = next((code for code, known in self.sites.items() if known == owner), None)
+        if code is not None:
+            self._nodes[code] = connection.node
+        return code
+
     def name_by_key(self, connection: Connection) -> str:
         """The site whose key a node has, before it has said its name."""
         return self._owners.get(connection.key.strip(), "that has not said its name")

@@ -88,7 +88,7 @@ class Coordinator:
             return answered | (self._together(waiting, late) if complete else self._without_some(waiting))
         except LostSitesError as error:
             self.lost = error.codes
-            self._wait_for(error.codes, next(iter(waiting.values())), late)
+            self._wait_for(error.codes, waiting, late)
             return answered
 
     def leave(self, code: int) -> None:
@@ -235,12 +235,18 @@ class Coordinator:
             )
         return self._end_round(first.about["key"], session, requests, late=True)
 
-    def _wait_for(self, lost: Collection[int], first: Packet, late: bool) -> None:
+    def _wait_for(self, lost: Collection[int], waiting: Mapping[int, Packet], late: bool) -> None:
         """Let the sites come back that were lost in a secure sum, until it is late."""
-        names = ", ".join(repr(self.names[code]) for code in sorted(lost))
+        first = next(iter(waiting.values()))
+        key = first.about["key"]
         if late:
+            session = self.steps.session(key) if first.kind == REPLY else None
+            needed = "every site" if session is None or session.needs_all else f"at least {self.least} sites"
+            absent = {code for code in self.names if code not in waiting}
+            names = ", ".join(repr(self.names[code]) for code in sorted({*lost, *absent}))
             raise UserError(
-                f"{first.about['key']}: expected {names} while numbers are added up unseen, found them gone; start the "
-                "coordinator again when they are back, it goes on from here."
+                f"{key}: expected numbers of {needed} to add up unseen, found none of {names}; start the coordinator "
+                "again when they are back, it goes on from here."
             )
-        logger.warning("%s: %s went away while numbers were added up, tries again", first.about["key"], names)
+        names = ", ".join(repr(self.names[code]) for code in sorted(lost))
+        logger.warning("%s: %s went away while numbers were added up, tries again", key, names)

@@ -24,6 +24,15 @@ _REQUESTS: Final[Mapping[str, Words]] = {
     LEAVE: _NAMED,
 }
 """Kind of a request -> its words, and their types."""
+_SCORES: Final[Words] = {
+    "variant": str,
+    "repeat": int,
+    "fold": int,
+    "subjects": int,
+    "counts": list,
+    "measures": dict,
+}
+"""Of a row of scores."""
 _OPEN_REPLY: Final[Words] = {"samples": list, "plain": list}
 """Of a reply whose numbers are not masked, besides."""
 
@@ -51,6 +60,8 @@ def require_request(code: int, said: Packet, name: str) -> None:
     if said.kind not in _REQUESTS:
         raise _other(code, name, f"a request of one of the kinds {', '.join(_REQUESTS)}", f"the kind {said.kind!r}")
     _require_words(code, said, name, _REQUESTS[said.kind])
+    if said.kind == LEAVE and not _are_scores(said.about.get("scores", [])):
+        raise _other(code, name, "scores as rows of counts and measures", "others")
     if is_sum(said):
         if said.tensors or not _is_sealed(said.about):
             raise _other(code, name, "types, shapes, bounds and a fingerprint of numbers to add up", _NONE)
@@ -64,6 +75,12 @@ def _require_words(code: int, said: Packet, name: str, words: Words) -> None:
     for word, kind in words.items():
         if not isinstance(said.about.get(word), kind):
             raise _other(code, name, f"the word {word!r} in a packet of kind {said.kind!r}", _NONE)
+
+
+def _are_scores(rows: Any) -> bool:
+    return isinstance(rows, list) and all(
+        isinstance(row, dict) and all(isinstance(row.get(word), kind) for word, kind in _SCORES.items()) for row in rows
+    )
 
 
 def _is_sealed(words: Mapping[str, Any]) -> bool:

@@ -39,7 +39,8 @@ class Refusals:
         """
         now = self._clock()
         self._said = {each: said for each, said in self._said.items() if now - said < AGAIN_S}
-        if key in self._said or len(self._said) == MOST:
+        strangers = sum(each not in self._sites for each in self._said)
+        if key in self._said or (key not in self._sites and strangers >= MOST):
             return
         self._said[key] = now
         if key in self._sites:

@@ -4,12 +4,11 @@ import json
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from federation.three_sites import SITES, VARIANTS, Study, predictions_of, result
+from federation.three_sites import SITES, VARIANTS, Study, added, crossings, predictions_of, scores
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("BRAINFED_METHODS") != "all", reason="takes three minutes: set BRAINFED_METHODS=all"
@@ -58,21 +57,3 @@ def test_the_coordinator_has_a_fold_of_each_site(study):
         assert {row["fold"] for row in outcome["scores"][site]} == {code}
     page = (study.root / "coordinator" / "federation" / "outcome.html").read_text(encoding="utf-8")
     assert f"Nothing: all {len(SITES)} folds of sites have a row" in page
-
-
-def scores(study, place, variant):
-    return pd.read_parquet(result(study.root / place, variant)).set_index("subject").sort_index()
-
-
-def crossings(study, place, variant):
-    return json.loads(result(study.root / place, variant, "cost.json").read_text())["crossings"]
-
-
-def added(rows):
-    """(stage, name, direction) -> tensors and bytes."""
-    sums = {}
-    for row in rows:
-        held = sums.setdefault((row["stage"], row["name"], row["direction"]), [0, 0])
-        held[0] += row["tensors"]
-        held[1] += row["bytes"]
-    return sums

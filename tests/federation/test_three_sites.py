@@ -9,7 +9,17 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from federation.three_sites import COHORT, METHODS, SITES, Study, predictions_of, result
+from federation.three_sites import (
+    COHORT,
+    METHODS,
+    SITES,
+    Study,
+    added,
+    crossings,
+    predictions_of,
+    result,
+    scores,
+)
 
 TOLERANCE = 1e-6
 WORDS = {"samples", "plain", "bounds", "fingerprint"}
@@ -119,21 +129,3 @@ def test_a_site_that_is_started_again_after_the_end_knows_that_it_has_left(study
         r"north has left this study already, on .*; its report: results/reports/across\.html, which",
         study.log("north").read_text(),
     )
-
-
-def scores(study, place, variant):
-    return pd.read_parquet(result(study.root / place, variant)).set_index("subject").sort_index()
-
-
-def crossings(study, place, variant):
-    return json.loads(result(study.root / place, variant, "cost.json").read_text())["crossings"]
-
-
-def added(rows):
-    """(stage, name, direction) -> tensors and bytes."""
-    sums = {}
-    for row in rows:
-        held = sums.setdefault((row["stage"], row["name"], row["direction"]), [0, 0])
-        held[0] += row["tensors"]
-        held[1] += row["bytes"]
-    return sums

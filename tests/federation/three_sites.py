@@ -1,6 +1,7 @@
 """A study of three sites on one machine: a folder a site with its own subjects, one of the coordinator."""
 
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from brainfed.configuration.loading import load_plan, read_config
@@ -216,3 +218,23 @@ def result(folder, variant, name="predictions.parquet"):
     """A result file of a variant."""
     (found,) = Path(folder).glob(f"results/{COHORT}/methods/*/{variant}/repeat-0/{name}")
     return found
+
+
+def scores(study, place, variant):
+    """The predictions of a variant in a folder of the study, by subject."""
+    return pd.read_parquet(result(study.root / place, variant)).set_index("subject").sort_index()
+
+
+def crossings(study, place, variant):
+    """The ledger of a variant in a folder of the study."""
+    return json.loads(result(study.root / place, variant, "cost.json").read_text())["crossings"]
+
+
+def added(rows):
+    """(stage, name, direction) -> tensors and bytes."""
+    sums = {}
+    for row in rows:
+        held = sums.setdefault((row["stage"], row["name"], row["direction"]), [0, 0])
+        held[0] += row["tensors"]
+        held[1] += row["bytes"]
+    return sums

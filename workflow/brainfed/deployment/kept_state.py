@@ -1,6 +1,6 @@
 """The coordinator's state on the disk: a file a training or sum, rewritten when it has changed, and an index.
 
-What is over leaves the coordinator's memory once it is here.
+Trainings and sums that are over leave the coordinator's memory once they are here.
 
 The index is written last. A file that is newer than the index does no harm: no site had the answer yet, and each asks
 again.

@@ -55,8 +55,8 @@ class Method:
         gpu: whether a GPU helps.
         between_sites: of a federated method that real sites can train, its settings that have fewer values there than
             in a simulation, name -> values; None: it runs in a simulation alone.
-        leaves_out: of such a method, whether real sites can be left out in turn: what the sites share scores the
-            subjects of one that trained nothing.
+        leaves_out: of such a method, whether real sites can be left out in turn: the shared model scores the subjects
+            of one that trained nothing.
         shared_tensors: every kind of tensor that may leave an institution: name -> its axes. An axis called
             `subjects` flags the method in the report.
         variants: shipped variants, name -> settings that differ from the defaults.

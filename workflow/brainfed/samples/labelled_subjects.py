@@ -87,9 +87,11 @@ class LabelledSubjects:
     @property
     def unseen(self) -> NDArray[np.bool_]:
         """(M, F) whether an institution has subjects here and trains nothing in the fold: it is left out."""
-        here = np.arange(len(self.institutions))[:, None] == self.institution
-        trains = here @ (self.labels >= 0).T
-        return np.asarray(here.any(axis=1)[:, None] & ~trains)
+        unseen = np.zeros((len(self.institutions), self.folds), dtype=np.bool_)
+        unseen[self.institution] = True
+        for fold in range(self.folds):
+            unseen[self.institution[self.training(fold)], fold] = False
+        return unseen
 
     def members(self, institution: int) -> IntArray:
         """Positions of an institution's subjects."""

@@ -1,4 +1,4 @@
-"""A site's config beside the study's file that it extends: what the coordinator would refuse is refused at home."""
+"""A site's config beside the study's file that it extends: a change of the study is refused at home already."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,10 +1,10 @@
 """The coordinator's signature on its requests: a site answers nobody else, whoever may use Flower to ask it.
 
 The key is that of the coordinator's certificate, which each site has. A signature holds for the bytes of the request,
-for the sites that it is meant for, and once: a site keeps the time of the last one on its disk. Whoever has recorded
-a request, as each site has those that are signed for all, could otherwise have it answered again by a process that has
-just started: a refusal would end the site's job, the keys of a secure sum would put an end to the sum under way. It
-would learn no number of a sum, as each has keys of its own.
+for the sites that it is meant for, and once: a site keeps the time of the last one on its disk. Each site has requests
+that are signed for all. Without this time it could have one answered again by a process that has just started: a
+refusal would end the other site's job, the keys of a secure sum would end the sum under way. It would learn no number
+of a sum, as each has keys of its own.
 """
 
 import hashlib

@@ -50,5 +50,6 @@ def record_moments(inputs: MethodInputs, fold: int, ledger: Ledger, sizes: dict[
     """
     vector = ((inputs.features[0].shape[1],), MOMENT_BYTES)
     content = {MEAN: vector, SD: vector, CONSTANT: vector, HELPING: ((), MOMENT_BYTES)}
-    record_uploads(ledger, {code: size for code, size in sizes.items() if not inputs.unseen[code, fold]}, content)
+    unseen = inputs.unseen[:, fold]
+    record_uploads(ledger, {code: size for code, size in sizes.items() if not unseen[code]}, content)
     record_downloads(ledger, sizes, content)

@@ -1,7 +1,7 @@
 """The coordinator: it waits until all institutions ask the same, and answers.
 
 It needs no data, no networks and no code of a method. All that it keeps is in `index` and its steps, so that one
-that was killed goes on; what an institution asks a second time has the same answer.
+that was killed goes on; a request that comes a second time has the same answer.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -49,7 +49,7 @@ class Coordinator:
         steps: its trainings and sums.
         numbers: key -> largest number of all institutions.
         rounds: number of rounds and sums that have ended.
-        lost: sites that went away in the last secure sum; what they had asked says nothing of what they ask now.
+        lost: sites that went away in the last secure sum; they may ask something else by now.
     """
 
     def __init__(self, names: Mapping[int, str], least: int | None = None, secure: SecureSums | None = None) -> None:
@@ -221,8 +221,8 @@ class Coordinator:
         """
         first = next(iter(requests.values()))
         absent = ", ".join(map(repr, self.missing(requests)))
-        session = self.steps.session(first.about["key"]) if first.kind == REPLY else None
-        if session is None or session.needs_all:
+        session = self._sparing(first)
+        if session is None:
             raise UserError(
                 f"{first.about['key']}: expected every site, as this step adds up numbers of all, found none of "
                 f"{absent} in time; start the coordinator again when they are back, it goes on from here."
@@ -235,13 +235,17 @@ class Coordinator:
             )
         return self._end_round(first.about["key"], session, requests, late=True)
 
+    def _sparing(self, first: Packet) -> Session | None:
+        """The training whose round can do without some institutions; None: this step needs all."""
+        session = self.steps.session(first.about["key"]) if first.kind == REPLY else None
+        return None if session is None or session.needs_all else session
+
     def _wait_for(self, lost: Collection[int], waiting: Mapping[int, Packet], late: bool) -> None:
         """Let the sites come back that were lost in a secure sum, until it is late."""
         first = next(iter(waiting.values()))
         key = first.about["key"]
         if late:
-            session = self.steps.session(key) if first.kind == REPLY else None
-            needed = "every site" if session is None or session.needs_all else f"at least {self.least} sites"
+            needed = "every site" if self._sparing(first) is None else f"at least {self.least} sites"
             absent = {code for code in self.names if code not in waiting}
             names = ", ".join(repr(self.names[code]) for code in sorted({*lost, *absent}))
             raise UserError(

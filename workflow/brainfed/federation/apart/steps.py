@@ -25,7 +25,7 @@ class Total:
 
 
 class Steps:
-    """All trainings and sums. What is over stays in memory until `put_away`; a site that is late has it read again."""
+    """All trainings and sums. Those that are over stay in memory until `put_away`; a late site has them read again."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}

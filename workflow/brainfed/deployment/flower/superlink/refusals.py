@@ -1,4 +1,4 @@
-"""What the coordinator's person hears of sites that the guard refuses: one line a key, now and then."""
+"""Lines for the coordinator's person about sites that the guard refuses: one a key, now and then."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from brainfed.deployment.flower.certificates import fingerprint
 AGAIN_S: Final = 600.0
 """Between two lines about one key."""
 MOST: Final = 20
-"""Keys in that time; a stranger makes as many as he likes."""
+"""Unknown keys that are named in that time: anybody can make any number."""
 
 logger = getLogger(__name__)
 

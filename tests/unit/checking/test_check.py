@@ -128,6 +128,7 @@ def test_a_split_with_one_test_set_is_drawn_as_the_workflow_will(tmp_path):
     assert "7 institutions x 2 parts, one that trains and one that is tested, need at least 14" in found.sentence
 
 
+STUDY_OF_B = {"sites": ["a", "b"], "site": "b", "address": "hub.example.org:9092"}
 STUDY = {"sites": ["oslo", "berlin"], "address": "hub.example.org:9092"}
 BETWEEN_SITES = {
     "project": "study",
@@ -155,6 +156,24 @@ def test_a_site_s_config_needs_its_paths(tmp_path):
     listed = check_project(config)
     assert {one.severity for one in listed} == {"stops"}
     assert any("needs `phenotype`" in one.sentence for one in listed)
+
+
+def test_a_table_with_subjects_of_another_site_is_found(tmp_path):
+    cohort = series_cohort(tmp_path)
+    config = edit(
+        cohort.configure(),
+        split={"institutions": "sites", "folds": 2, "repeats": 1},
+        graph={"scope": "local"},
+        experiments={"methods": {"variants": ["ridge-local"], "reference": "ridge-local"}},
+        study={"sites": ["a", "b"], "site": "a", "address": "hub.example.org:9092"},
+    )
+    (found,) = [one for one in check_project(config) if one.severity == "stops"]
+    assert "site 'a': expected subjects of the site of this name alone, found those of 'a', 'b'" in found.sentence
+    header, *rows = cohort.table.read_text().splitlines()
+    cohort.table.write_text("\n".join([header, *(row.replace(",b,", ",a,") for row in rows)]) + "\n")
+    assert not [one for one in check_project(config) if one.severity == "stops"]
+    (found,) = [one for one in check_project(edit(config, study=STUDY_OF_B)) if one.severity == "stops"]
+    assert "site 'b': expected subjects of the site of this name alone, found those of 'a'; " in found.sentence
 
 
 def test_a_full_disk_is_found(tmp_path, monkeypatch):

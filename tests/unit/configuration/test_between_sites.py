@@ -22,6 +22,7 @@ def test_sites_have_the_order_of_their_names():
         ({"sites": ["oslo", "../x"]}, "expected names of letters"),
         ({"site": "madrid"}, "expected one of oslo, berlin, found madrid"),
         ({"address": "hub.example.org"}, "expected the coordinator's name and port"),
+        ({"address": "https://hub.example.org:9092"}, "expected the coordinator's name and port"),
         ({"address": "hub.example.org:99999"}, "expected the coordinator's name and port"),
         ({"least": 3}, "expected at most 2, the number of sites, found 3"),
         ({"sites": [], "site": "oslo"}, "expected the names of all sites beside site: oslo"),

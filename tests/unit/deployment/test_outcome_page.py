@@ -39,14 +39,14 @@ def test_a_study_that_ends_leaves_the_page_and_names_it(tmp_path, monkeypatch, c
     """Flower is left out: the study's run is a function that writes what the sites sent."""
     pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
     from brainfed.deployment import coordinate as module
-    from brainfed.deployment.flower.certificates import make_key_pair
+    from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
 
     monkeypatch.chdir(tmp_path)
     place = write_study(tmp_path, folds=2, repeats=1)
     rows, _ = sent(tmp_path, folds=2, repeats=1)
     federation = tmp_path / "federation"
     (federation / "keys").mkdir(parents=True)
-    (federation / "certificate.pem").write_text("")
+    make_certificate(federation / "certificate.pem", federation / "certificate-key.pem", ["hub.example.org"])
     for site in SITES:
         make_key_pair(tmp_path / "private" / site, federation / "keys" / f"{site}.pub")
     (federation / "outcome.html").write_text("of an earlier end")

@@ -30,6 +30,7 @@ class UsableConfig:
         seed: of every random stream.
         coordinates: whether it is the coordinator's of a study between sites, whose data are at the sites.
         sites: of a study between sites, in order.
+        site: the one whose config it is; empty: none.
     """
 
     cohorts: Mapping[str, CohortSettings]
@@ -37,6 +38,7 @@ class UsableConfig:
     seed: int
     coordinates: bool = False
     sites: tuple[str, ...] = ()
+    site: str = ""
 
 
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
@@ -51,7 +53,10 @@ def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     else:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
-        usable = UsableConfig(project.cohorts, experiments, project.seed, _coordinates(content), project.study.ordered)
+        study = project.study
+        usable = UsableConfig(
+            project.cohorts, experiments, project.seed, _coordinates(content), study.ordered, study.site
+        )
         if not sentences:
             return usable, [*_changed_study(path, project), *_idle_variants(project, experiments)]
     return usable, [Finding("stops", PLACE, sentence) for sentence in sentences]

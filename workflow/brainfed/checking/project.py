@@ -7,14 +7,16 @@ from brainfed.checking.cohort import check_cohort
 from brainfed.checking.config import check_config
 from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.finding import Finding, gathered
+from brainfed.checking.people import Checked
 from brainfed.checking.split import check_harmonisation, check_public, check_sites_left_out, check_splits
 from brainfed.configuration.planning.experiments import Experiment
+from brainfed.deployment.attendance.own_subjects import require_own
 from brainfed.graphs.connectome.settings import require_connections
 from brainfed.runtime.errors import UserError
 
 AT_THE_SITES = (
     "This is the coordinator's config of a study between sites: paths and files of the cohort are the sites' own; each "
-    "site checks them in its own config, which sets `study.site`."
+    "site checks them in its own config. If this is a site's config, set `study.site`."
 )
 
 
@@ -34,7 +36,9 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         found += checked.findings
         experiments = [experiment for experiment in usable.experiments if name in experiment.cohorts]
         place = f"cohort {name}: institutions and folds"
-        if checked.people:
+        foreign = list(check_own(checked, usable.site, place))
+        found += foreign
+        if checked.people and not foreign:
             found += check_splits(
                 checked, experiments, usable.seed, place, settings.classes, settings.target, usable.sites
             )
@@ -44,6 +48,16 @@ def check_project(config: Path, results: Path = Path("results")) -> list[Finding
         found += check_connectomes(checked.regions, experiments, f"cohort {name}: connectomes")
         needed[name] = needed_bytes(checked, experiments)
     return [*findings, *gathered(found), *check_disk(needed, results, "disk")]
+
+
+def check_own(checked: Checked, site: str, place: str) -> Iterator[Finding]:
+    """Subjects of other sites in the table of one site of a study."""
+    if not site or not checked.people:
+        return
+    try:
+        require_own(sorted({person.site for person in checked.people}), site)
+    except UserError as error:
+        yield Finding("stops", place, str(error))
 
 
 def check_connectomes(regions: int, experiments: Sequence[Experiment], place: str) -> Iterator[Finding]:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from brainfed.deployment.attendance.own_subjects import require_own
 from brainfed.federation.link import Link
-from brainfed.runtime.errors import UserError
 
 Samples = TypeVar("Samples")
 """`LabelledSubjects`, or `InpaintingInputs`; not imported, as each method's code would hold both."""
@@ -31,12 +31,7 @@ def at_home(given: Samples, sites: Sequence[str], site: str, link: Link, secret:
         UserError: the samples have subjects of another institution.
     """
     samples: Any = given
-    if samples.institutions != (site,):
-        raise UserError(
-            f"site {site!r}: expected subjects of the site of this name alone, found those of "
-            f"{', '.join(map(repr, samples.institutions[:3]))}; give the site one name in the table "
-            "(`codes.site` renames it) and in `study`."
-        )
+    require_own(samples.institutions, site)
     placed: Samples = replace(
         samples,
         institutions=tuple(sites),

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from brainfed.deployment.flower.certificates import make_certificate, require_public_keys
+from brainfed.deployment.flower.certificates import require_public_keys
 from brainfed.deployment.flower.folder import FlowerFolder
+from brainfed.deployment.flower.own_certificate import make_or_check
 from brainfed.deployment.flower.processes import start_run, start_superlink, together
 from brainfed.deployment.introduction import study_digest
 from brainfed.deployment.outcome_page import write_outcome_page
@@ -27,11 +28,12 @@ def coordinate(config: Path) -> None:
     place = StudyPlace.of(config)
     study, folder = place.plan.project.study, FlowerFolder(FOLDER.resolve())
     if study.site:
-        raise UserError(f"{config}: expected the study's own file, found the config of site {study.site!r}.")
+        raise UserError(
+            f"{config}: expected the study's own file, found the config of site {study.site!r}; name that file, or run "
+            "`brainfed join` with this one."
+        )
     folder.make()
-    if not folder.certificate.exists():
-        make_certificate(folder.certificate, folder.certificate_key, [place.host])
-        print(f"made {folder.certificate}: send it to every site", file=sys.stderr)
+    make_or_check(folder.certificate, folder.certificate_key, place.host)
     missing = [name for name in study.ordered if not folder.public_key(name).exists()]
     if missing:
         raise UserError(

@@ -53,7 +53,10 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     place = StudyPlace.of(config)
     study = place.plan.project.study
     if not study.site:
-        raise UserError(f"{config}: expected `study.site`, the name of this site, found none; set it.")
+        raise UserError(
+            f"{config}: expected `study.site`, the name of this site, found none; set it in a config of your own that "
+            "extends the study's file."
+        )
     require_study_of(config, place.plan)
     folder = FlowerFolder(FOLDER.resolve())
     folder.make()

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.deployment.attendance import connection
-from brainfed.deployment.attendance.connection import Connection, require_fitting
+from brainfed.deployment.attendance.connection import Connection, unreached_for
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.certificates import make_certificate
 from brainfed.deployment.flower.folder import FlowerFolder
@@ -56,19 +56,19 @@ def foreign(tmp_path):
 
 
 def test_a_foreign_certificate_does_not_fit_and_the_coordinators_does(coordinator, foreign, tmp_path):
-    require_fitting(tmp_path / "shown.pem", f"127.0.0.1:{coordinator}")
+    assert unreached_for(tmp_path / "shown.pem", f"127.0.0.1:{coordinator}") == ""
     with pytest.raises(UserError, match=r"certificate\.pem does not fit .* ask the coordinator for its `federation/"):
-        require_fitting(foreign, f"127.0.0.1:{coordinator}")
+        unreached_for(foreign, f"127.0.0.1:{coordinator}")
 
 
 def test_a_certificate_for_another_name_does_not_fit(coordinator, tmp_path):
     with pytest.raises(UserError, match=r"does not fit .*127\.0\.0\.2"):
-        require_fitting(tmp_path / "shown.pem", f"127.0.0.2:{coordinator}")
+        unreached_for(tmp_path / "shown.pem", f"127.0.0.2:{coordinator}")
 
 
-def test_a_coordinator_who_does_not_answer_is_left_to_the_supernode(foreign):
-    require_fitting(foreign, f"127.0.0.1:{free_port()}")
-    require_fitting(foreign, "no-such-host.invalid:9092")
+def test_a_coordinator_who_does_not_answer_is_named_with_the_cause(foreign):
+    assert "found that it does not (Connection refused)" in unreached_for(foreign, f"127.0.0.1:{free_port()}")
+    assert "ask whether `brainfed coordinate` runs there" in unreached_for(foreign, "no-such-host.invalid:9092")
 
 
 class StopError(Exception):
@@ -95,6 +95,39 @@ def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(
         connect(tmp_path, coordinator, Desk(dict, lambda request: None, "secret"))
     said = capsys.readouterr().err
     assert said.count(f"waits for the coordinator at 127.0.0.1:{coordinator}: {foreign} does not fit") == 1
+
+
+def test_a_site_says_at_once_that_nobody_answers_and_tries_all_the_same(foreign, tmp_path, monkeypatch, capsys):
+    tried = []
+
+    def start(*given):
+        tried.append(given)
+        raise UserError("SuperNode of oslo is not ready after 60 s")
+
+    def sleep(seconds):
+        if len(tried) == 3:
+            raise StopError
+
+    monkeypatch.setattr(connection, "start_supernode", start)
+    monkeypatch.setattr(connection.time, "sleep", sleep)
+    with pytest.raises(StopError):
+        connect(tmp_path, free_port(), Desk(dict, lambda request: None, "secret"))
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "found that it does not (Connection refused)" in said and "is not ready" not in said
+
+
+def test_a_site_says_when_it_is_connected(coordinator, tmp_path, monkeypatch, capsys):
+    class Process:
+        def poll(self):
+            return None
+
+    class Node:
+        process = Process()
+
+    (tmp_path / "certificate.pem").write_bytes((tmp_path / "shown.pem").read_bytes())
+    monkeypatch.setattr(connection, "start_supernode", lambda *given: Node())
+    connect(tmp_path, coordinator, Desk(dict, lambda request: None, "secret"))
+    assert capsys.readouterr().err == f"connected to the coordinator at 127.0.0.1:{coordinator}\n"
 
 
 def test_a_site_that_is_refused_connects_no_more(tmp_path):

@@ -49,6 +49,8 @@ class Connection:
     def __call__(self) -> None:
         """Connect, if there is no connection; wait for a coordinator that does not answer yet.
 
+        The SuperNode is tried where nobody answers, too: a proxy may lead there.
+
         Raises:
             UserError: the coordinator has refused this site.
         """
@@ -59,14 +61,19 @@ class Connection:
             stop(self._running)
         while not any(each.process.poll() is None for each in self._running):
             self._running.clear()
+            unreached = ""
             try:
-                require_fitting(self._folder.certificate, self._study.address)
+                unreached = unreached_for(self._folder.certificate, self._study.address)
+                if unreached:
+                    self._say(f"waits for the coordinator at {self._study.address}: {unreached}")
                 node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
                 self._running.append(node)
                 self._outward.connected()
+                self._say(f"connected to the coordinator at {self._study.address}")
                 self._said = ""
             except UserError as error:
-                self._say(f"waits for the coordinator at {self._study.address}: {error}")
+                if not unreached:
+                    self._say(f"waits for the coordinator at {self._study.address}: {error}")
                 time.sleep(AGAIN_S)
 
     def _say(self, sentence: str) -> None:
@@ -76,15 +83,15 @@ class Connection:
         self._said = sentence
 
 
-def require_fitting(certificate: Path, address: str) -> None:
-    """Refuse a certificate that is not that of the coordinator who answers; one who does not answer fits.
+def unreached_for(certificate: Path, address: str) -> str:
+    """Why nobody answers at an address; empty: the coordinator does, and shows the certificate that the site has.
 
     Args:
         certificate: the site's copy.
         address: of the coordinator, host:port.
 
     Raises:
-        UserError: says what differs.
+        UserError: another certificate is shown there.
     """
     host, _, port = address.rpartition(":")
     trust = ssl.create_default_context(cafile=str(certificate))
@@ -96,6 +103,9 @@ def require_fitting(certificate: Path, address: str) -> None:
             f"{certificate} does not fit the certificate that is shown there ({error.verify_message}); ask the "
             "coordinator for its `federation/certificate.pem`, and put it in the place of this file"
         ) from error
-    except OSError:
-        # Nobody answers there, or a proxy alone leads there: the SuperNode finds out.
-        return
+    except OSError as error:
+        return (
+            f"expected it to answer, found that it does not ({error.strerror or error}); ask whether `brainfed "
+            "coordinate` runs there and a firewall lets you through; this goes on trying"
+        )
+    return ""

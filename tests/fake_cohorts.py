@@ -9,7 +9,6 @@ import numpy as np
 
 from bids_dataset import AFFINE, SHAPE, Derivative, confounds, write_atlas
 from brainfed.cohort.settings.cohort import CohortSettings
-from brainfed.cohort.settings.splits import SplitSettings
 from brainfed.cohort.sources.path_patterns import filled
 from brainfed.configuration.project import ProjectSettings
 from freesurfer_project import REGIONS, write_table
@@ -32,7 +31,7 @@ def write_cohorts(folder: Path, project: ProjectSettings, subjects: int) -> None
         elif cohort.source == "bids":
             _write_derivative(folder, cohort, subjects)
         elif cohort.source in ("timeseries", "nifti"):
-            _write_subjects(folder, name, cohort, project.split, subjects)
+            _write_subjects(folder, name, cohort, _sites(cohort, project), subjects)
         else:
             assert cohort.source == "simulate", f"tests/fake_cohorts.py makes up no files for source {cohort.source}"
 
@@ -65,10 +64,10 @@ def _write_parcellation(folder: Path, cohort: CohortSettings) -> None:
             (folder / path).write_bytes(Path(written[key]).read_bytes())
 
 
-def _write_subjects(folder: Path, name: str, cohort: CohortSettings, split: SplitSettings, subjects: int) -> None:
+def _write_subjects(folder: Path, name: str, cohort: CohortSettings, sites: Sequence[str], subjects: int) -> None:
     """The tables of subjects, a file of each, and a table of thickness where the cohort has one."""
     ids = [f"{number:06d}" for number in range(subjects)]
-    people = [_person(subject, number, cohort, _sites(cohort, split)) for number, subject in enumerate(ids)]
+    people = [_person(subject, number, cohort, sites) for number, subject in enumerate(ids)]
     for at, path in enumerate(cohort.tables):
         _write_rows(folder / path, people[at :: len(cohort.tables)])
     paths = [_paths(name, cohort, person) for person in people]
@@ -87,9 +86,10 @@ def _write_subjects(folder: Path, name: str, cohort: CohortSettings, split: Spli
         write_table(folder / path, f"{columns[0][:2]}.aparc.thickness", columns, rows)
 
 
-def _sites(cohort: CohortSettings, split: SplitSettings) -> list[str]:
-    """Codes of sites; those of the groups where sites are grouped."""
-    named = [site for group in split.groups.values() for site in group] or ["alpha", "beta", "gamma", "delta"]
+def _sites(cohort: CohortSettings, project: ProjectSettings) -> list[str]:
+    """Codes of sites; a site of a study has its own alone, and those of the groups where sites are grouped."""
+    grouped = [site for group in project.split.groups.values() for site in group]
+    named = [project.study.site] if project.study.site else grouped or ["alpha", "beta", "gamma", "delta"]
     codes = {site: code for code, site in cohort.codes.site.items()}
     return [codes.get(site, site) for site in named]
 

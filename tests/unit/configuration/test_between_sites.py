@@ -20,11 +20,11 @@ def test_sites_have_the_order_of_their_names():
         ({"sites": ["oslo"]}, "expected two or more, found oslo alone"),
         ({"sites": ["oslo", "oslo"]}, "expected every name once, found oslo twice"),
         ({"sites": ["oslo", "../x"]}, "expected names of letters"),
-        ({"site": "madrid"}, "expected one of oslo, berlin, found madrid"),
+        ({"site": "madrid"}, "config: study.site: expected one of oslo, berlin, found madrid"),
         ({"address": "hub.example.org"}, "expected the coordinator's name and port"),
         ({"address": "https://hub.example.org:9092"}, "expected the coordinator's name and port"),
         ({"address": "hub.example.org:99999"}, "expected the coordinator's name and port"),
-        ({"least": 3}, "expected at most 2, the number of sites, found 3"),
+        ({"least": 3}, "config: study.least: expected at most 2, the number of sites, found 3"),
         ({"sites": [], "site": "oslo"}, "expected the names of all sites beside site: oslo"),
     ],
 )
@@ -46,6 +46,10 @@ def test_a_study_that_cannot_be_is_refused(study, sentence):
         (
             {"split": {"validation": "leave_one_site_out"}},
             r"shared model scores a site that is left out .*fedtangent.* found 'ridge-local' of method 'ridge'",
+        ),
+        (
+            {**methods("ridge-local", "fedmlp", "localmlp"), "split": {"validation": "leave_one_site_out"}},
+            r"found 'ridge-local' of method 'ridge', 'localmlp' of method .*; take them out of `variants` and `refer",
         ),
         (
             {**methods("fedmlp", "fedtangent"), "split": {"validation": "leave_one_site_out"}},

@@ -14,7 +14,7 @@ from brainfed.configuration.planning.sweeps import expand
 from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.validation import mistakes, validate
-from brainfed.deployment.attendance.study_file import require_study_of
+from brainfed.deployment.attendance.study_file import require_extends, require_study_of
 from brainfed.runtime.errors import UserError
 
 PLACE = "config"
@@ -44,6 +44,7 @@ class UsableConfig:
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     """Validate a config as the workflow does, and collect all mistakes."""
     try:
+        require_extends(path)
         content = extended(read_config(path))
     except UserError as error:
         return UsableConfig({}, (), 0), [Finding("stops", PLACE, str(error))]

@@ -10,6 +10,7 @@ from typing import Any
 
 import brainfed
 from brainfed.configuration.planning.plan import Plan
+from brainfed.configuration.validation import shown
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
 
@@ -135,9 +136,14 @@ def require_same_settings(where: str, found: Mapping[str, Any], expected: Mappin
         own, other = (held.get(key, "none") for held in (expected, found))
         if own != other:
             raise UserError(
-                f"{where}: expected {key}: {own}, as in the study, found {other}; let its config extend the study's "
-                "file, and set paths, names and codes of its own files alone."
+                f"{where}: expected {key}: {_written(own)}, as in the study, found {_written(other)}; let its config "
+                "extend the study's file, and set paths, names and codes of its own files alone."
             )
+
+
+def _written(value: Any) -> str:
+    """A value as YAML writes it."""
+    return value if isinstance(value, str) else shown(value)
 
 
 def _a_sites_own(key: str) -> bool:

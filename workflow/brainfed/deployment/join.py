@@ -15,9 +15,10 @@ from pathlib import Path
 from threading import Event, Thread
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
+from brainfed.deployment.attendance.alone import alone
 from brainfed.deployment.attendance.connection import Connection
 from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
-from brainfed.deployment.attendance.study_file import require_study_of
+from brainfed.deployment.attendance.study_file import require_extends, require_study_of
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.doorway import Answer, serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
@@ -48,8 +49,10 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
         gpus: the same.
 
     Raises:
-        UserError: a key or the certificate is missing, the coordinator refuses the site, or a job fails.
+        UserError: a key or the certificate is missing, another `brainfed join` runs in this folder, the coordinator
+            refuses the site, or a job fails.
     """
+    require_extends(config)
     place = StudyPlace.of(config)
     study = place.plan.project.study
     if not study.site:
@@ -74,9 +77,10 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
     run = _Snakemake(config, cores, gpus, desk)
     outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
-    with _open(desk, outward) as (outer, inner), together() as running:
-        run(["site"], {}, lambda: None)
+    with alone(folder.root / "join.lock"), _open(desk, outward) as (outer, inner), together() as running:
         connect = Connection(running, folder, study, outer, outward, desk)
+        connect.look()
+        run(["site"], {}, lambda: None)
         connect()
         environment = {DESK: str(inner), SECRET: str(secret)}
         for number, file in enumerate(files, start=1):
@@ -168,6 +172,7 @@ class _Snakemake:
 def _require_keys(folder: FlowerFolder, site: str) -> None:
     if not folder.private_key(site).exists():
         make_key_pair(folder.private_key(site), folder.public_key(site))
+        print(f"made {folder.private_key(site)}, which stays here, and {folder.public_key(site)}", file=sys.stderr)
     site_key(folder.private_key(site))
     secret = folder.root / "secret"
     if not secret.exists():

@@ -116,6 +116,25 @@ def test_a_site_says_at_once_that_nobody_answers_and_tries_all_the_same(foreign,
     assert "found that it does not (Connection refused)" in said and "is not ready" not in said
 
 
+def test_a_site_looks_for_the_coordinator_before_it_prepares_and_repeats_nothing(
+    coordinator, foreign, tmp_path, monkeypatch, capsys
+):
+    def starting(*given):
+        raise StopError
+
+    monkeypatch.setattr(connection, "start_supernode", starting)
+    socket, desk = tmp_path / "socket", Desk(dict, lambda request: None, "secret")
+    for port, words in ((free_port(), "found that it does not (Connection refused)"), (coordinator, "does not fit")):
+        study = StudySettings(("oslo", "rome"), "oslo", f"127.0.0.1:{port}")
+        connect = Connection([], FlowerFolder(tmp_path), study, socket, Outward(desk, 2, lambda packet: None), desk)
+        connect.look()
+        connect.look()
+        assert capsys.readouterr().err.count(words) == 1
+    foreign.write_bytes((tmp_path / "shown.pem").read_bytes())
+    connect.look()
+    assert capsys.readouterr().err == ""
+
+
 def test_a_site_says_when_it_is_connected(coordinator, tmp_path, monkeypatch, capsys):
     class Process:
         def poll(self):

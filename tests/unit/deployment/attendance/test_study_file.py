@@ -5,7 +5,7 @@ import yaml
 
 from brainfed.checking.config import check_config
 from brainfed.configuration.loading import load_plan, read_config
-from brainfed.deployment.attendance.study_file import require_study_of
+from brainfed.deployment.attendance.study_file import require_extends, require_study_of
 from brainfed.deployment.introduction import settings_of
 from brainfed.runtime.errors import UserError
 from study_config import STUDY
@@ -40,6 +40,7 @@ CHANGES = [
     ({"seed": 8}, "seed: 20240101, as in the study, found 8"),
     ({"study": {"site": "oslo", "sites": ["oslo", "berlin", "rome"]}}, r"study\.sites: \['berlin', 'oslo'\], as in"),
     ({"study": {"site": "oslo", "noise": "study"}}, "study.noise: secret, as in the study, found study"),
+    ({"study": {"site": "oslo", "secure_sums": False}}, r"study\.secure_sums: true, as in the study, found false"),
     ({"cohorts": {"rest": OWN | {"regions": 100}}}, r"cohorts\.rest\.regions: 200, as in the study, found 100"),
 ]
 
@@ -70,3 +71,27 @@ def test_the_studys_own_file_and_a_config_that_extends_none_are_left_to_the_coor
     (folder / "alone.yaml").write_text(yaml.safe_dump(alone | {"seed": 8}))
     require(folder / "alone.yaml")
     assert settings_of(load_plan(alone))["study.sites"] == ["berlin", "oslo"]
+
+
+MISLEADING = [
+    (
+        {"extends": None},
+        "expected `extends` with the path of the study's file beside `study.site: oslo`, found no file",
+    ),
+    ({"cohorts": {"rests": OWN}}, r"cohorts\.rests: expected the cohort's name in study\.yaml, rest, found another"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), MISLEADING)
+def test_a_missing_study_or_a_cohort_of_another_name_is_the_first_thing_said(folder, changes, words):
+    path = site(folder, **changes)
+    path.write_text(yaml.safe_dump({key: value for key, value in yaml.safe_load(path.read_text()).items() if value}))
+    with pytest.raises(UserError, match=rf"site\.yaml: {words}"):
+        require_extends(path)
+    (finding,) = check_config(path)[1]
+    assert finding.severity == "stops" and "site.yaml: " in finding.sentence
+
+
+def test_a_site_that_extends_a_study_and_a_coordinator_pass(folder):
+    require_extends(site(folder))
+    require_extends(folder / "study.yaml")

@@ -73,13 +73,11 @@ def test_a_certificate_is_none_if_it_is_a_key_or_something_else(keys, tmp_path):
         require_certificate(key)
     for content in (keys["north"].read_bytes(), b"", certificate.read_bytes()[:300]):
         certificate.write_bytes(content)
-        with pytest.raises(
-            UserError, match=r"expected the coordinator's certificate, found none .* ask the coordinator"
-        ):
+        with pytest.raises(UserError, match=r"expected the coordinator's certificate, found none; ask the coordinator"):
             require_certificate(certificate)
 
 
 def test_a_sites_own_key_that_is_broken_is_refused(tmp_path):
     (tmp_path / "north").write_bytes(b"hello")
-    with pytest.raises(UserError, match=r"expected this site's private key, found none .* send the new `north\.pub`"):
+    with pytest.raises(UserError, match=r"expected this site's private key, found none; .* send the new `north\.pub`"):
         site_key(tmp_path / "north")

@@ -81,14 +81,14 @@ def _check_left_out(where: str, variants: Iterable[Variant], study: StudySetting
     A site gives the same numbers in all folds in which it trains. The sums of all folds, each without one site, then
     show the numbers of every single site: the sum over folds, divided by the number of the others, less one fold's sum.
     """
-    for variant in variants:
-        if not variant.method.leaves_out:
-            possible = ", ".join(sorted(name for name, each in METHODS.items() if each.leaves_out))
-            raise UserError(
-                f"{where}.variants: expected methods whose shared model scores a site that is left out "
-                f"({possible}), found {variant.name!r} of method {variant.method.name!r}; leave it out, or use "
-                "split.validation: folds."
-            )
+    if unsuited := [variant for variant in variants if not variant.method.leaves_out]:
+        possible = ", ".join(sorted(name for name, each in METHODS.items() if each.leaves_out))
+        found = ", ".join(f"{variant.name!r} of method {variant.method.name!r}" for variant in unsuited)
+        raise UserError(
+            f"{where}.variants: expected methods whose shared model scores a site that is left out ({possible}), found "
+            f"{found}; take {'it' if len(unsuited) == 1 else 'them'} out of `variants` and `reference`, or use "
+            "split.validation: folds."
+        )
     if study.secure_sums:
         raise UserError(
             f"{where}.split.validation: expected study.secure_sums: false to leave sites out in turn, found true: sums "

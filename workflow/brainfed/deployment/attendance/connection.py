@@ -76,6 +76,15 @@ class Connection:
                     self._say(f"waits for the coordinator at {self._study.address}: {error}")
                 time.sleep(AGAIN_S)
 
+    def look(self) -> None:
+        """Say why no coordinator can be reached, if so: the cause can be mended while this site prepares its data."""
+        try:
+            reason = unreached_for(self._folder.certificate, self._study.address)
+        except UserError as error:
+            reason = str(error)
+        if reason:
+            self._say(f"waits for the coordinator at {self._study.address}: {reason}")
+
     def _say(self, sentence: str) -> None:
         """Print a sentence, once until another one follows."""
         if sentence != self._said:

@@ -99,8 +99,8 @@ def public_pem(public: Path) -> bytes:
         key = load_ssh_public_key(content)
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
         raise UserError(
-            f"{public}: expected the public key of site {site!r}, one line that begins with `ecdsa-sha2`, found none "
-            f"({error}); ask the site for the file `{site}.pub` of its `federation/keys`."
+            f"{public}: expected the public key of site {site!r}, one line that begins with `ecdsa-sha2`, found "
+            f"none; ask the site for the file `{site}.pub` of its `federation/keys`."
         ) from error
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise UserError(
@@ -146,7 +146,7 @@ def require_certificate(path: Path) -> None:
         key = x509.load_pem_x509_certificate(content).public_key()
     except (ValueError, UnsupportedAlgorithm) as error:
         raise UserError(
-            f"{path}: expected the coordinator's certificate, found none ({error}); ask the coordinator for its "
+            f"{path}: expected the coordinator's certificate, found none; ask the coordinator for its "
             "`federation/certificate.pem`, and put it here."
         ) from error
     if not isinstance(key, ec.EllipticCurvePublicKey):
@@ -173,7 +173,7 @@ def site_key(path: Path) -> ec.EllipticCurvePrivateKey:
         key = load_ssh_private_key(path.read_bytes(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UserError(
-            f"{path}: expected this site's private key, found none ({error}); restore the file, or remove it and "
+            f"{path}: expected this site's private key, found none; restore the file, or remove it and "
             f"`{path.name}.pub`, run this again, and send the new `{path.name}.pub` to the coordinator."
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):

@@ -9,6 +9,7 @@ from logging import getLogger
 from typing import Final
 
 from flwr.app import Message, MessageType, RecordDict
+from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 
 from brainfed.deployment.flower.records import from_records, to_contents
@@ -166,7 +167,9 @@ class Hub:
                 continue
             if message.has_error():
                 name = "a site that has not said its name" if each.code is None else f"site {self.sites[each.code]}"
-                _logger.warning("%s did not get a message, which is sent again: %s", name, message.error.reason)
+                lost = message.error.code == ErrorCode.NODE_UNAVAILABLE
+                reason = "its connection was lost" if lost else message.error.reason
+                _logger.warning("%s did not get a message, which is sent again: %s", name, reason)
                 came.append((each, None))
             else:
                 came.append((each, self._read(each, message.content)))

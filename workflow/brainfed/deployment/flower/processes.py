@@ -220,7 +220,11 @@ def start_supernode(
                 raise UserError(
                     f"the coordinator does not let {site} in: {site} runs elsewhere; stop it there"
                 ) from error
-            _logger.warning("the coordinator does not let %s in yet; a SuperNode that was killed is waited for", site)
+            _logger.warning(
+                "the coordinator does not let %s in yet: it runs in another folder, or was killed less than a minute "
+                "ago; this goes on trying",
+                site,
+            )
             time.sleep(3)
 
 

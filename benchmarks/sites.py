@@ -1,10 +1,12 @@
 """Seconds, bytes and processor time a round of a federation between sites, on one machine over the real transport.
 
-    python benchmarks/sites.py [--sites 3 10 50] [--sizes 25000 1300000] [--rounds 5] [--database]
+    python benchmarks/sites.py [--sites 3 10 50] [--sizes 25000 1300000] [--rounds 5]
+                               [--sums open masked] [--database]
 
 Each row is a study with FedAvg: a SuperLink with TLS and known keys, a SuperNode a site, and the coordinator in its
 ServerApp, which keeps its state on the disk. At the sites a stand-in answers at once with a model of so many float32
 numbers (`site_ends.py`): what is left is the transport and the coordinator. The first two rounds of a row do not count.
+A masked sum is secure: the coordinator sees the sum of all models alone, and a round has four more steps.
 Bytes of packets are those at the socket of a site; bytes of TCP are what its SuperNode sends and receives, from `ss`,
 with TLS, HTTP and the looks for messages, and without headers of IP and TCP. Processor seconds are those of
 /proc/PID/stat, memory is the peak of VmHWM. Needs Linux and `make install-sites`.
@@ -50,7 +52,7 @@ LOOK_S, SOCKETS_S = 0.02, 0.5
 LIMIT_S = 600.0
 PACKETS = ("packets up, down (MB)", "of a site (kB)")
 COLUMNS = (
-    *("sites", "numbers", "seconds", *PACKETS, "TCP of a site (kB)"),
+    *("sites", "sums", "numbers", "seconds", *PACKETS, "TCP of a site (kB)"),
     *("CPU s: SuperLink", "ServerApp", "a SuperNode", "all stand-ins"),
     *("peak MiB: SuperLink", "of the ServerApp", "of a SuperNode"),
 )
@@ -63,6 +65,7 @@ class Study:
     Attributes:
         folder: of Flower's files.
         names: of the sites.
+        sums: `open` or `masked`.
         superlink: the coordinator's server.
         stand_ins: of all sites.
         nodes: a SuperNode a site.
@@ -70,6 +73,7 @@ class Study:
 
     folder: FlowerFolder
     names: tuple[str, ...]
+    sums: str
     superlink: Running
     stand_ins: Running
     nodes: tuple[Running, ...]
@@ -94,6 +98,7 @@ def mean(values: Sequence[float]) -> float:
 def begin(
     folder: FlowerFolder,
     names: tuple[str, ...],
+    sums: str,
     sizes: Sequence[int],
     rounds: int,
     disk: bool,
@@ -106,10 +111,10 @@ def begin(
         make_key_pair(folder.private_key(name), folder.public_key(name))
     port = free_port()
     folder.write_connection(f"127.0.0.1:{port}")
-    folder.write_app("site_ends:coordinate", names, {})
+    folder.write_app("site_ends:coordinate", names, {"masked": sums == "masked"})
     superlink = start_superlink(folder, names, "127.0.0.1", port, folder.root / "superlink.db" if disk else None)
     running.append(superlink)
-    words = [str(folder.root), ",".join(map(str, sizes)), str(WARM + rounds), ",".join(names)]
+    words = [str(folder.root), ",".join(map(str, sizes)), str(WARM + rounds), ",".join(names), sums]
     stand_ins = start(
         "stand-ins", [sys.executable, str(HERE / "site_ends.py"), *words], folder.environment(), folder.log("stand-ins")
     )
@@ -125,7 +130,7 @@ def begin(
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
-    return Study(folder, names, superlink, stand_ins, nodes)
+    return Study(folder, names, sums, superlink, stand_ins, nodes)
 
 
 def reach(study: Study, run: Running, steps: int, sockets: Sockets) -> None:
@@ -153,7 +158,7 @@ def measured(study: Study, run: Running, training: int, size: int, rounds: int) 
     spent = [(mean(late) - mean(early)) / rounds for early, late in zip(before, after, strict=True)]
     up, down = ((late - early) / rounds / 1e3 for early, late in zip(bytes_before, bytes_after, strict=True))
     columns = [
-        *(str(len(study.names)), f"{size:,}"),
+        *(str(len(study.names)), study.sums, f"{size:,}"),
         f"{statistics.median(late - early for early, late in itertools.pairwise(ends)):.2f}",
         f"{up:,.0f}, {down:,.0f}",
         *(f"{seconds:.3f}" if seconds < 0.1 else f"{seconds:.2f}" for seconds in spent),
@@ -173,7 +178,7 @@ def packets(study: Study, size: int) -> dict[str, str]:
     }
 
 
-def rows(count: int, sizes: Sequence[int], rounds: int, disk: bool) -> Iterator[dict[str, str]]:
+def rows(count: int, sums: str, sizes: Sequence[int], rounds: int, disk: bool) -> Iterator[dict[str, str]]:
     """Run a study of so many sites with a training of each size."""
     names = tuple(f"site-{number:02d}" for number in range(count))
     # A SuperNode ends with the thread that started it: the threads outlive the study.
@@ -183,7 +188,7 @@ def rows(count: int, sizes: Sequence[int], rounds: int, disk: bool) -> Iterator[
         together() as running,
     ):
         started = time.monotonic()
-        study = begin(FlowerFolder(Path(temporary)), names, sizes, rounds, disk, running, pool)
+        study = begin(FlowerFolder(Path(temporary)), names, sums, sizes, rounds, disk, running, pool)
         run = start_run(study.folder)
         running.append(run)
         nodes = mean([cpu(node.process.pid) for node in study.nodes])
@@ -204,14 +209,15 @@ def main() -> None:
     parser.add_argument("--sites", type=int, nargs="+", default=[3, 10, 50])
     parser.add_argument("--sizes", type=int, nargs="+", default=[25_000, 1_300_000], help="float32 numbers of a model")
     parser.add_argument("--rounds", type=int, default=5, help="of a row, after the first two")
+    parser.add_argument("--sums", nargs="+", choices=["open", "masked"], default=["open"])
     parser.add_argument("--database", action="store_true", help="the SuperLink keeps its state in a file")
     chosen = parser.parse_args()
     # Flower's processes import both from here.
     os.environ["PYTHONPATH"] = os.pathsep.join((str(Path(brainfed.__file__).parents[1]), str(HERE)))
     print(f"load average before: {load()}", file=stderr)
     print(f"| {' | '.join(COLUMNS)} |\n|{'---:|' * len(COLUMNS)}", flush=True)
-    for count in chosen.sites:
-        for row in rows(count, chosen.sizes, chosen.rounds, chosen.database):
+    for count, sums in itertools.product(chosen.sites, chosen.sums):
+        for row in rows(count, sums, chosen.sizes, chosen.rounds, chosen.database):
             print(f"| {' | '.join(row[name] for name in COLUMNS)} |", flush=True)
     print(f"load average after: {load()}", file=stderr)
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from flwr.app import ConfigRecord, RecordDict
+from flwr.app import ConfigRecord, Error, RecordDict
 
 from brainfed.deployment.flower.records import RECORD, addressed, from_records
 from brainfed.federation.apart.exchange import INTRODUCE
@@ -31,7 +31,8 @@ class Grid:
     """Sites, and the messages to them.
 
     Args:
-        answer: (site's name, packet) -> its reply, or bytes in its place; a site says its name by itself.
+        answer: (site's name, packet) -> its reply, or bytes or an error of Flower's in its place; a site says its name
+            by itself.
     """
 
     def __init__(self, answer=echo):
@@ -51,9 +52,12 @@ class Grid:
             asked = received(self.sent[int(number)])
             name = NAMES[self.sent[int(number)].metadata.dst_node_id - 1]
             reply = Packet(INTRODUCE, {"site": name}) if asked.kind == INTRODUCE else self._answer(name, asked)
+            metadata = SimpleNamespace(reply_to_message_id=number)
+            if isinstance(reply, Error):
+                replies.append(SimpleNamespace(metadata=metadata, has_error=lambda: True, error=reply))
+                continue
             if isinstance(reply, Packet):
                 reply = Packet(reply.kind, reply.about, reply.tensors, asked.number).to_bytes()
             content = RecordDict({RECORD: ConfigRecord({RECORD: reply})})
-            metadata = SimpleNamespace(reply_to_message_id=number)
             replies.append(SimpleNamespace(metadata=metadata, has_error=lambda: False, content=content))
         return replies

@@ -168,12 +168,14 @@ def test_a_table_with_subjects_of_another_site_is_found(tmp_path):
         study={"sites": ["a", "b"], "site": "a", "address": "hub.example.org:9092"},
     )
     (found,) = [one for one in check_project(config) if one.severity == "stops"]
-    assert "site 'a': expected subjects of the site of this name alone, found those of 'a', 'b'" in found.sentence
+    assert "site 'a': expected subjects of this site alone, found those of 'b' in the table; set `ph" in found.sentence
+    assert any("found those of 'b'" in one.sentence for one in check_project(edit(config, seed="seven")))
+    edit(config, seed=1)
     header, *rows = cohort.table.read_text().splitlines()
     cohort.table.write_text("\n".join([header, *(row.replace(",b,", ",a,") for row in rows)]) + "\n")
     assert not [one for one in check_project(config) if one.severity == "stops"]
     (found,) = [one for one in check_project(edit(config, study=STUDY_OF_B)) if one.severity == "stops"]
-    assert "site 'b': expected subjects of the site of this name alone, found those of 'a'; " in found.sentence
+    assert "site 'b': expected subjects of this site alone, found those of 'a' in the table; " in found.sentence
 
 
 def test_a_full_disk_is_found(tmp_path, monkeypatch):

@@ -404,3 +404,23 @@ def test_the_schema_refuses_what_the_workflow_refuses(changes):
 def test_a_filter_edge_can_be_switched_off(word):
     config = {"project": "p", "cohorts": {"c": {"source": "simulate", "extraction": {"high_pass": word}}}}
     assert load_plan(config).project.cohorts["c"].extraction.high_pass is None
+
+
+@pytest.mark.parametrize("cohort", ["ours", "simulate", "classes", "tr"])
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"source": "simulate", "simulate": {"groups": 3}}, "simulate.groups"),
+        ({"source": "simulate", "simulate": {"sites": {}}}, "simulate.sites"),
+        ({"source": "simulate", "classes": ["a", "b"]}, "classes"),
+        ({"source": "tudataset", "tudataset": {"names": ["MUTAG", "MUTAG"]}}, "tudataset.names"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_named_by_their_whole_key(cohort, values, key):
+    sentence = complaint(config(cohorts={cohort: values}))
+    assert sentence.startswith(f"config: cohorts.{cohort}.{key}: expected"), sentence
+
+
+def test_a_key_of_settings_for_all_variants_is_named_in_its_place():
+    changed = config(graph={"embedding": "pca", "distance": "correlation"})
+    assert complaint(changed).startswith("config: graph.distance: expected euclidean with embedding pca")

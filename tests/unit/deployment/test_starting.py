@@ -1,6 +1,7 @@
 """What `brainfed coordinate` and `brainfed join` refuse, or know, before they start anything."""
 
 import shutil
+from contextlib import nullcontext
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
 from brainfed.deployment import coordinate as leading
 from brainfed.deployment import join as joining
+from brainfed.deployment.attendance.folder_lock import folder_lock
 from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
 from brainfed.deployment.flower.certificates import make_certificate, make_key_pair
 from brainfed.deployment.flower.folder import FlowerFolder
@@ -93,3 +95,47 @@ def test_a_site_that_has_left_ends_well_and_one_whose_results_changed_goes_on(si
     with pytest.raises(pytest.fail.Exception, match="something was started"):
         joining.join(site, "1")
     assert not note.exists()
+
+
+def test_a_second_start_in_a_folder_is_refused_before_anything_is_made(site, folder):
+    (folder / "federation" / "keys" / "north").unlink()
+    held = r"expected no other `brainfed join` in this folder, found one that runs"
+    with folder_lock(folder / "federation" / "join.lock"), pytest.raises(UserError, match=held):
+        joining.join(site, "1")
+    assert not (folder / "federation" / "keys" / "north").exists()
+
+
+def test_keys_that_are_made_are_named_and_a_lost_public_key_is_written_again(site, keys, folder, capsys):
+    shutil.rmtree(folder / "federation" / "keys")
+    keys.certificate.unlink()
+    with pytest.raises(UserError, match=r"certificate\.pem: expected the coordinator's certificate, found no file"):
+        joining.join(site, "1")
+    made = folder / "federation" / "keys"
+    said = f"made {made}/north, which stays here, and {made}/north.pub: send it to the coordinator\n"
+    assert capsys.readouterr().err == said
+    public = keys.public_key("north").read_bytes()
+    keys.public_key("north").unlink()
+    with pytest.raises(UserError, match="found no file"):
+        joining.join(site, "1")
+    assert keys.public_key("north").read_bytes() == public
+
+
+def test_a_cohort_of_another_name_is_the_first_thing_said(site):
+    config = yaml.safe_load(site.read_text())
+    site.write_text(yaml.safe_dump(config | {"cohorts": {"other": config["cohorts"][COHORT]}}))
+    with pytest.raises(UserError, match=rf"cohorts\.other: expected the cohort's name in study\.yaml, {COHORT}"):
+        joining.join(site, "1")
+
+
+def test_a_site_looks_for_the_coordinator_before_its_data_are_prepared(site, monkeypatch, capsys):
+    class PreparedError(Exception):
+        pass
+
+    def prepare(run, files, environment, watch):
+        raise PreparedError
+
+    monkeypatch.setattr(joining, "together", lambda: nullcontext([]))
+    monkeypatch.setattr(joining._Snakemake, "__call__", prepare)
+    with pytest.raises(PreparedError):
+        joining.join(site, "1")
+    assert f"the coordinator at {ADDRESS} is not reached yet: " in capsys.readouterr().err

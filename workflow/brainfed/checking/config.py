@@ -14,7 +14,7 @@ from brainfed.configuration.planning.sweeps import expand
 from brainfed.configuration.planning.variants import check_definition
 from brainfed.configuration.project import ExperimentSettings, ProjectSettings
 from brainfed.configuration.validation import mistakes, validate
-from brainfed.deployment.attendance.study_file import require_extends, require_study_of
+from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.runtime.errors import UserError
 
 PLACE = "config"
@@ -44,13 +44,13 @@ class UsableConfig:
 def check_config(path: Path) -> tuple[UsableConfig, list[Finding]]:
     """Validate a config as the workflow does, and collect all mistakes."""
     try:
-        require_extends(path)
+        require_extended_study(path)
         content = extended(read_config(path))
     except UserError as error:
         return UsableConfig({}, (), 0), [Finding("stops", PLACE, str(error))]
     sentences = mistakes(ProjectSettings, content, "config")
     if sentences:
-        usable = UsableConfig(_valid_cohorts(content), (), 0, _coordinates(content))
+        usable = UsableConfig(_valid_cohorts(content), (), 0, _coordinates(content), site=_site(content))
     else:
         project = validate(ProjectSettings, content, "config")
         experiments, sentences = _experiments(project)
@@ -86,6 +86,12 @@ def _coordinates(content: Mapping[str, Any]) -> bool:
     """Whether a config names the sites of a study and none as its own."""
     study = content.get("study")
     return isinstance(study, Mapping) and bool(study.get("sites")) and not study.get("site")
+
+
+def _site(content: Mapping[str, Any]) -> str:
+    """The site whose config it is, before the rest of it is valid."""
+    study = content.get("study")
+    return str(study.get("site") or "") if isinstance(study, Mapping) else ""
 
 
 def _valid_cohorts(content: Mapping[str, Any]) -> dict[str, CohortSettings]:

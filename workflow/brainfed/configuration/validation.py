@@ -18,8 +18,6 @@ from brainfed.runtime.errors import UserError
 
 Settings = TypeVar("Settings")
 
-KEY = re.compile(r"[\w.-]+")
-"""With which a sentence of settings begins."""
 CONFIG = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 
 
@@ -114,9 +112,9 @@ def _sentences(kind: type, error: ValidationError) -> list[str]:
 def _sentence(kind: type, problem: ErrorDetails) -> str:
     place = [str(part) for part in problem["loc"][1:] if part != "[key]"]
     place = place[:-1] if place[-1:] == ["str"] else place
-    location, found, category = ".".join(place), shown(problem["input"]), problem["type"]
+    location, found, category = ".".join(place), _shown(problem["input"]), problem["type"]
     if category == "value_error":
-        return f"{_at(place, str(problem['ctx']['error']).rstrip('.'))}."
+        return f"{_at(kind, place, str(problem['ctx']['error']).rstrip('.'))}."
     if category == "unexpected_keyword_argument":
         if removed := getattr(kind, "REMOVED", {}).get(location):
             return f"{location}: {removed}."
@@ -137,14 +135,14 @@ def _sentence(kind: type, problem: ErrorDetails) -> str:
     return f"{prefix}expected {_expected(problem)}, found {found}; {_remedy(problem)}."
 
 
-def _at(place: Sequence[str], sentence: str) -> str:
-    """A sentence that begins with a key, with the whole key in its place: settings do not know where they are."""
-    key, _, rest = sentence.partition(": ")
-    if not place or not KEY.fullmatch(key):
-        return f"{'.'.join(place)}: {sentence}" if place else sentence
-    own = key.split(".")
-    above = place[:-1] if own[0] == place[-1] else place
-    return f"{'.'.join([*above, *own])}: {rest}"
+def _at(kind: type, place: Sequence[str], sentence: str) -> str:
+    """A sentence of settings, which do not know where they are, that begins with the whole key."""
+    if not place:
+        return sentence
+    first, settings = re.split(r"[.:]", sentence, maxsplit=1)[0], _kind_at(kind, place)
+    if is_dataclass(settings) and first in (field.name for field in fields(settings)):
+        return f"{'.'.join(place)}.{sentence}"
+    return ".".join([*place[:-1], sentence]) if first == place[-1] else f"{'.'.join(place)}: {sentence}"
 
 
 EXPECTED = {
@@ -175,8 +173,8 @@ def _remedy(problem: ErrorDetails) -> str:
     return "change it"
 
 
-def shown(value: Any) -> str:
-    """A value as YAML writes it, cut where it is long."""
+def _shown(value: Any) -> str:
+    """A value for people, cut where it is long; YAML's words for booleans and nothing."""
     text = {None: "nothing", True: "true", False: "false"}.get(value) if isinstance(value, bool | None) else None
     return text or (repr(value) if len(repr(value)) <= 80 else f"{repr(value)[:80]} ...")
 
@@ -190,7 +188,7 @@ def _of_fixed_list(kind: type, place: Sequence[str], value: Any) -> str | None:
         return None
     count, default = len(get_args(hint)), field.default
     example = f", as in {list(default)}" if isinstance(default, tuple) else ""
-    found = f"{len(value)} in {shown(value)}" if isinstance(value, list) else shown(value)
+    found = f"{len(value)} in {_shown(value)}" if isinstance(value, list) else _shown(value)
     return f"{'.'.join(place)}: expected a list of {count} values, found {found}; write {count}{example}."
 
 

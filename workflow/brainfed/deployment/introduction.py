@@ -5,12 +5,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import brainfed
 from brainfed.configuration.planning.plan import Plan
-from brainfed.configuration.validation import shown
 from brainfed.runtime.artefacts import canonical_json
 from brainfed.runtime.errors import UserError
 
@@ -142,8 +144,8 @@ def require_same_settings(where: str, found: Mapping[str, Any], expected: Mappin
 
 
 def _written(value: Any) -> str:
-    """A value as YAML writes it."""
-    return value if isinstance(value, str) else shown(value)
+    """A value as YAML writes it, on one line."""
+    return str(yaml.safe_dump(value, default_flow_style=True, width=inf)).removesuffix("...\n").strip()
 
 
 def _a_sites_own(key: str) -> bool:

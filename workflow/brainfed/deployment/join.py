@@ -15,14 +15,20 @@ from pathlib import Path
 from threading import Event, Thread
 
 from brainfed.configuration.layout.at_a_site import all_predictions, joint_files
-from brainfed.deployment.attendance.alone import alone
 from brainfed.deployment.attendance.connection import Connection
+from brainfed.deployment.attendance.folder_lock import folder_lock
 from brainfed.deployment.attendance.past_leave import LEFT, PastLeave
-from brainfed.deployment.attendance.study_file import require_extends, require_study_of
+from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.doorway import Answer, serve, serve_each
 from brainfed.deployment.environment import DESK, SECRET
-from brainfed.deployment.flower.certificates import make_key_pair, require_certificate, site_key, write_private
+from brainfed.deployment.flower.certificates import (
+    make_key_pair,
+    require_certificate,
+    site_key,
+    write_private,
+    write_public,
+)
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.outward import Outward
 from brainfed.deployment.flower.processes import together
@@ -49,10 +55,10 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
         gpus: the same.
 
     Raises:
-        UserError: a key or the certificate is missing, another `brainfed join` runs in this folder, the coordinator
-            refuses the site, or a job fails.
+        UserError: the config is none of a site in a study, or changes the study; a key or the certificate is missing or
+            broken; another `brainfed join` runs in this folder; the coordinator refuses the site; a job fails.
     """
-    require_extends(config)
+    require_extended_study(config)
     place = StudyPlace.of(config)
     study = place.plan.project.study
     if not study.site:
@@ -63,8 +69,13 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     require_study_of(config, place.plan)
     folder = FlowerFolder(FOLDER.resolve())
     folder.make()
+    with folder_lock(folder.root / "join.lock"):
+        _join(place, folder, cores, gpus)
+
+
+def _join(place: StudyPlace, folder: FlowerFolder, cores: str, gpus: int) -> None:
+    study, layout = place.plan.project.study, place.layout
     _require_keys(folder, study.site)
-    layout = place.layout
     files = joint_files(layout, place.cohort)
     results = files or list(all_predictions(layout, place.cohort).values())
     past = PastLeave(folder.root / LEFT, study_digest(place.plan), tuple(results))
@@ -75,9 +86,9 @@ def join(config: Path, cores: str, gpus: int = 0) -> None:
     secret = folder.root / "secret"
     leaving = LeftSite(FOLDER / "left-this-site.tsv")
     desk = Desk(lambda: introduction(place.plan, time.time()), leaving, secret.read_text().strip())
-    run = _Snakemake(config, cores, gpus, desk)
+    run = _Snakemake(place.config, cores, gpus, desk)
     outward = Outward(desk, study.least, leaving, unmasked=folder.root / "unmasked.jsonl")
-    with alone(folder.root / "join.lock"), _open(desk, outward) as (outer, inner), together() as running:
+    with _open(desk, outward) as (outer, inner), together() as running:
         connect = Connection(running, folder, study, outer, outward, desk)
         connect.look()
         run(["site"], {}, lambda: None)
@@ -170,10 +181,13 @@ class _Snakemake:
 
 
 def _require_keys(folder: FlowerFolder, site: str) -> None:
-    if not folder.private_key(site).exists():
-        make_key_pair(folder.private_key(site), folder.public_key(site))
-        print(f"made {folder.private_key(site)}, which stays here, and {folder.public_key(site)}", file=sys.stderr)
-    site_key(folder.private_key(site))
+    private, public = folder.private_key(site), folder.public_key(site)
+    if not private.exists():
+        make_key_pair(private, public)
+        print(f"made {private}, which stays here, and {public}: send it to the coordinator", file=sys.stderr)
+    key = site_key(private)
+    if not public.exists():
+        write_public(public, key.public_key())
     secret = folder.root / "secret"
     if not secret.exists():
         write_private(secret, secrets.token_hex(32).encode())
@@ -185,7 +199,7 @@ def _require_keys(folder: FlowerFolder, site: str) -> None:
     if not folder.certificate.exists():
         raise UserError(
             f"{folder.certificate}: expected the coordinator's certificate, found no file; send "
-            f"{folder.public_key(site)} to the coordinator, put the certificate that you receive there, and run this "
+            f"{public} to the coordinator, put the certificate that you receive there, and run this "
             "again."
         )
     require_certificate(folder.certificate)

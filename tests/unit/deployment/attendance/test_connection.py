@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from brainfed.deployment.attendance import connection
-from brainfed.deployment.attendance.connection import Connection, unreached_for
+from brainfed.deployment.attendance.connection import Connection, why_unreached
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.certificates import make_certificate
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.outward import Outward
-from brainfed.deployment.flower.processes import free_port
+from brainfed.deployment.flower.processes import NotReadyError, free_port
 from brainfed.federation.apart.exchange import REFUSED
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.study_settings import StudySettings
@@ -56,19 +56,19 @@ def foreign(tmp_path):
 
 
 def test_a_foreign_certificate_does_not_fit_and_the_coordinators_does(coordinator, foreign, tmp_path):
-    assert unreached_for(tmp_path / "shown.pem", f"127.0.0.1:{coordinator}") == ""
+    assert why_unreached(tmp_path / "shown.pem", f"127.0.0.1:{coordinator}") == ""
     with pytest.raises(UserError, match=r"certificate\.pem does not fit .* ask the coordinator for its `federation/"):
-        unreached_for(foreign, f"127.0.0.1:{coordinator}")
+        why_unreached(foreign, f"127.0.0.1:{coordinator}")
 
 
 def test_a_certificate_for_another_name_does_not_fit(coordinator, tmp_path):
     with pytest.raises(UserError, match=r"does not fit .*127\.0\.0\.2"):
-        unreached_for(tmp_path / "shown.pem", f"127.0.0.2:{coordinator}")
+        why_unreached(tmp_path / "shown.pem", f"127.0.0.2:{coordinator}")
 
 
 def test_a_coordinator_who_does_not_answer_is_named_with_the_cause(foreign):
-    assert "found that it does not (Connection refused)" in unreached_for(foreign, f"127.0.0.1:{free_port()}")
-    assert "ask whether `brainfed coordinate` runs there" in unreached_for(foreign, "no-such-host.invalid:9092")
+    assert "found that it does not (Connection refused)" in why_unreached(foreign, f"127.0.0.1:{free_port()}")
+    assert "ask whether `brainfed coordinate` runs there" in why_unreached(foreign, "no-such-host.invalid:9092")
 
 
 class StopError(Exception):
@@ -102,7 +102,7 @@ def test_a_site_says_at_once_that_nobody_answers_and_tries_all_the_same(foreign,
 
     def start(*given):
         tried.append(given)
-        raise UserError("SuperNode of oslo is not ready after 60 s")
+        raise NotReadyError("SuperNode of oslo is not ready after 60 s")
 
     def sleep(seconds):
         if len(tried) == 3:
@@ -116,23 +116,56 @@ def test_a_site_says_at_once_that_nobody_answers_and_tries_all_the_same(foreign,
     assert "found that it does not (Connection refused)" in said and "is not ready" not in said
 
 
-def test_a_site_looks_for_the_coordinator_before_it_prepares_and_repeats_nothing(
-    coordinator, foreign, tmp_path, monkeypatch, capsys
-):
-    def starting(*given):
-        raise StopError
+def test_a_refusal_that_comes_through_a_proxy_is_said_once(foreign, tmp_path, monkeypatch, capsys):
+    """No coordinator answers at the address itself, as there is a proxy on the way."""
+    slept = []
 
-    monkeypatch.setattr(connection, "start_supernode", starting)
+    def start(*given):
+        raise UserError("the coordinator refuses oslo: its key is none of the study's")
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 4:
+            raise StopError
+
+    monkeypatch.setattr(connection, "start_supernode", start)
+    monkeypatch.setattr(connection.time, "sleep", sleep)
+    with pytest.raises(StopError):
+        connect(tmp_path, free_port(), Desk(dict, lambda request: None, "secret"))
+    unreached, refused = capsys.readouterr().err.splitlines()
+    assert "found that it does not" in unreached and "the coordinator refuses oslo" in refused
+
+
+def test_a_site_looks_for_the_coordinator_before_it_prepares_its_data(coordinator, foreign, tmp_path, capsys):
     socket, desk = tmp_path / "socket", Desk(dict, lambda request: None, "secret")
-    for port, words in ((free_port(), "found that it does not (Connection refused)"), (coordinator, "does not fit")):
+
+    def looked(port):
         study = StudySettings(("oslo", "rome"), "oslo", f"127.0.0.1:{port}")
-        connect = Connection([], FlowerFolder(tmp_path), study, socket, Outward(desk, 2, lambda packet: None), desk)
-        connect.look()
-        connect.look()
-        assert capsys.readouterr().err.count(words) == 1
+        Connection([], FlowerFolder(tmp_path), study, socket, Outward(desk, 2, lambda packet: None), desk).look()
+        return capsys.readouterr().err
+
+    closed = free_port()
+    assert looked(closed).startswith(f"the coordinator at 127.0.0.1:{closed} is not reached yet: expected it to answer")
+    assert "does not fit the certificate that is shown there" in looked(coordinator)
     foreign.write_bytes((tmp_path / "shown.pem").read_bytes())
-    connect.look()
-    assert capsys.readouterr().err == ""
+    assert looked(coordinator) == ""
+    foreign.unlink()
+    assert "expected the coordinator's certificate, found none that can be read" in looked(coordinator)
+
+
+def test_a_program_that_speaks_no_tls_is_not_taken_for_silence(foreign):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet():
+            plain, _ = listener.accept()
+            with plain:
+                plain.sendall(b"220 mail.example.org\r\n" * 20)
+                plain.recv(4096)
+
+        thread = threading.Thread(target=greet, daemon=True)
+        thread.start()
+        assert "a program that does not speak TLS" in why_unreached(foreign, f"127.0.0.1:{listener.getsockname()[1]}")
+        thread.join(5)
 
 
 def test_a_site_says_when_it_is_connected(coordinator, tmp_path, monkeypatch, capsys):

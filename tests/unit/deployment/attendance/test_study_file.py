@@ -5,7 +5,7 @@ import yaml
 
 from brainfed.checking.config import check_config
 from brainfed.configuration.loading import load_plan, read_config
-from brainfed.deployment.attendance.study_file import require_extends, require_study_of
+from brainfed.deployment.attendance.study_file import require_extended_study, require_study_of
 from brainfed.deployment.introduction import settings_of
 from brainfed.runtime.errors import UserError
 from study_config import STUDY
@@ -38,7 +38,7 @@ def test_paths_and_the_name_are_a_sites_own(folder):
 
 CHANGES = [
     ({"seed": 8}, "seed: 20240101, as in the study, found 8"),
-    ({"study": {"site": "oslo", "sites": ["oslo", "berlin", "rome"]}}, r"study\.sites: \['berlin', 'oslo'\], as in"),
+    ({"study": {"site": "oslo", "sites": ["oslo", "berlin", "rome"]}}, r"study\.sites: \[berlin, oslo\], as in"),
     ({"study": {"site": "oslo", "noise": "study"}}, "study.noise: secret, as in the study, found study"),
     ({"study": {"site": "oslo", "secure_sums": False}}, r"study\.secure_sums: true, as in the study, found false"),
     ({"cohorts": {"rest": OWN | {"regions": 100}}}, r"cohorts\.rest\.regions: 200, as in the study, found 100"),
@@ -87,11 +87,11 @@ def test_a_missing_study_or_a_cohort_of_another_name_is_the_first_thing_said(fol
     path = site(folder, **changes)
     path.write_text(yaml.safe_dump({key: value for key, value in yaml.safe_load(path.read_text()).items() if value}))
     with pytest.raises(UserError, match=rf"site\.yaml: {words}"):
-        require_extends(path)
+        require_extended_study(path)
     (finding,) = check_config(path)[1]
     assert finding.severity == "stops" and "site.yaml: " in finding.sentence
 
 
 def test_a_site_that_extends_a_study_and_a_coordinator_pass(folder):
-    require_extends(site(folder))
-    require_extends(folder / "study.yaml")
+    require_extended_study(site(folder))
+    require_extended_study(folder / "study.yaml")

@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from cryptography.hazmat.primitives.asymmetric import ec
+from flwr.app import Error
+from flwr.common.constant import ErrorCode
 
 from brainfed.deployment.flower import hub
 from brainfed.deployment.flower.signature import Signer
@@ -45,6 +47,22 @@ def test_a_site_whose_desk_is_not_open_yet_is_asked_again(asked):
 
     assert {reply.kind for reply in asked(answer).values()} == {"reply"}
     assert sorted(tries) == ["east", "north", "south", "south"]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(ErrorCode.NODE_UNAVAILABLE, "its connection was lost"), (ErrorCode.UNKNOWN, "no disk")]
+)
+def test_a_message_that_did_not_arrive_is_sent_again_and_the_reason_said(asked, caplog, code, reason):
+    tries = []
+
+    def answer(name, packet):
+        tries.append(name)
+        return Error(code, "no disk") if tries.count("south") == 1 and name == "south" else echo(name, packet)
+
+    with caplog.at_level("WARNING"):
+        assert {reply.kind for reply in asked(answer).values()} == {"reply"}
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert line == f"site south did not get a message, which is sent again: {reason}"
 
 
 @pytest.mark.parametrize("broken", [b"", b"nonsense", Packet("refused"), Packet("refused", {"sentence": 3})])

@@ -9,7 +9,7 @@ from pathlib import Path
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.folder import FlowerFolder
 from brainfed.deployment.flower.outward import Outward
-from brainfed.deployment.flower.processes import Running, start_supernode, stop
+from brainfed.deployment.flower.processes import NotReadyError, Running, start_supernode, stop
 from brainfed.federation.apart.study_settings import StudySettings
 from brainfed.runtime.errors import UserError
 
@@ -44,7 +44,7 @@ class Connection:
     ) -> None:
         self._running, self._folder, self._study, self._socket = running, folder, study, socket
         self._outward, self._desk = outward, desk
-        self._said = ""
+        self._said: set[str] = set()
 
     def __call__(self) -> None:
         """Connect, if there is no connection; wait for a coordinator that does not answer yet.
@@ -63,36 +63,40 @@ class Connection:
             self._running.clear()
             unreached = ""
             try:
-                unreached = unreached_for(self._folder.certificate, self._study.address)
+                unreached = why_unreached(self._folder.certificate, self._study.address)
                 if unreached:
-                    self._say(f"waits for the coordinator at {self._study.address}: {unreached}")
+                    self._wait_for(unreached)
                 node = start_supernode(self._folder, self._study.site, self._study.address, self._socket)
                 self._running.append(node)
                 self._outward.connected()
-                self._say(f"connected to the coordinator at {self._study.address}")
-                self._said = ""
+                print(f"connected to the coordinator at {self._study.address}", file=sys.stderr)
+                self._said.clear()
             except UserError as error:
-                if not unreached:
-                    self._say(f"waits for the coordinator at {self._study.address}: {error}")
+                if not unreached or not isinstance(error, NotReadyError):
+                    self._wait_for(str(error))
                 time.sleep(AGAIN_S)
 
     def look(self) -> None:
         """Say why no coordinator can be reached, if so: the cause can be mended while this site prepares its data."""
         try:
-            reason = unreached_for(self._folder.certificate, self._study.address)
+            reason = why_unreached(self._folder.certificate, self._study.address)
         except UserError as error:
             reason = str(error)
         if reason:
-            self._say(f"waits for the coordinator at {self._study.address}: {reason}")
+            print(
+                f"the coordinator at {self._study.address} is not reached yet: {reason}; this site prepares its data "
+                "meanwhile",
+                file=sys.stderr,
+            )
 
-    def _say(self, sentence: str) -> None:
-        """Print a sentence, once until another one follows."""
-        if sentence != self._said:
-            print(sentence, file=sys.stderr)
-        self._said = sentence
+    def _wait_for(self, reason: str) -> None:
+        """Say why this site waits, each reason once until it is connected."""
+        if reason not in self._said:
+            print(f"waits for the coordinator at {self._study.address}: {reason}", file=sys.stderr)
+        self._said.add(reason)
 
 
-def unreached_for(certificate: Path, address: str) -> str:
+def why_unreached(certificate: Path, address: str) -> str:
     """Why nobody answers at an address; empty: the coordinator does, and shows the certificate that the site has.
 
     Args:
@@ -100,10 +104,16 @@ def unreached_for(certificate: Path, address: str) -> str:
         address: of the coordinator, host:port.
 
     Raises:
-        UserError: another certificate is shown there.
+        UserError: another certificate is shown there, or the site's copy cannot be read.
     """
     host, _, port = address.rpartition(":")
-    trust = ssl.create_default_context(cafile=str(certificate))
+    try:
+        trust = ssl.create_default_context(cafile=str(certificate))
+    except OSError as error:
+        raise UserError(
+            f"{certificate}: expected the coordinator's certificate, found none that can be read; ask the coordinator "
+            "for its `federation/certificate.pem`, and put it here"
+        ) from error
     try:
         with socket.create_connection((host, int(port)), PROBE_S) as plain:
             trust.wrap_socket(plain, server_hostname=host).close()
@@ -112,9 +122,14 @@ def unreached_for(certificate: Path, address: str) -> str:
             f"{certificate} does not fit the certificate that is shown there ({error.verify_message}); ask the "
             "coordinator for its `federation/certificate.pem`, and put it in the place of this file"
         ) from error
+    except ssl.SSLError:
+        return (
+            "expected `brainfed coordinate` there, found a program that does not speak TLS; compare `study.address` "
+            "with the address that the coordinator uses"
+        )
     except OSError as error:
         return (
             f"expected it to answer, found that it does not ({error.strerror or error}); ask whether `brainfed "
-            "coordinate` runs there and a firewall lets you through; this goes on trying"
+            "coordinate` runs there and a firewall lets you through"
         )
     return ""

@@ -15,9 +15,12 @@ def require_own(found: Sequence[str], site: str) -> None:
     Raises:
         UserError: one of them is another, or there is none.
     """
-    if tuple(found) != (site,):
+    if not found:
+        raise UserError(f"site {site!r}: expected its subjects, found none; correct `phenotype` or its columns.")
+    if others := [name for name in found if name != site]:
+        named = ", ".join(map(repr, others[:3])) + (" and others" if others[3:] else "")
         raise UserError(
-            f"site {site!r}: expected subjects of the site of this name alone, found those of "
-            f"{', '.join(map(repr, found[:3])) or 'none'}; give the site one name in the table (`codes.site` renames "
-            "it) and in `study`."
+            f"site {site!r}: expected subjects of this site alone, found those of {named} in the table; set "
+            "`phenotype` to this site's own table, or remove their rows. Another spelling of "
+            f"{site!r} is renamed by `codes.site`."
         )

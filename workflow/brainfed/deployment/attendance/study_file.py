@@ -31,7 +31,7 @@ def require_study_of(config: Path, plan: Plan) -> None:
     require_same_settings(f"{config}: site {plan.project.study.site!r}", settings_of(plan), settings_of(study))
 
 
-def require_extends(config: Path) -> None:
+def require_extended_study(config: Path) -> None:
     """Refuse a site's config that extends no study, or has a cohort of another name: all that follows would mislead.
 
     Args:

@@ -78,7 +78,12 @@ def make_key_pair(private: Path, public: Path) -> None:
         raise UserError(f"{private}: this site has a key already; remove it to make another, and register it anew")
     pair = ec.generate_private_key(ec.SECP384R1())
     write_private(private, pair.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
-    public.write_bytes(pair.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n")
+    write_public(public, pair.public_key())
+
+
+def write_public(path: Path, key: ec.EllipticCurvePublicKey) -> None:
+    """Write a site's public key, in OpenSSH's format."""
+    path.write_bytes(key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n")
 
 
 def public_pem(public: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -21,7 +22,7 @@ def make_or_check(certificate: Path, key: Path, host: str) -> None:
 
     Raises:
         UserError: one of the files is missing or cannot be read, they are of two pairs, or the certificate is for
-            another host.
+            another host or has ended.
     """
     if not certificate.exists() and not key.exists():
         make_certificate(certificate, key, [host])
@@ -37,20 +38,28 @@ def make_or_check(certificate: Path, key: Path, host: str) -> None:
     try:
         shown = x509.load_pem_x509_certificate(certificate.read_bytes())
         own = private_key(key)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise UserError(f"{certificate} and `{key.name}`: expected a certificate and its key; {anew}.") from error
+    except (ValueError, TypeError, UnsupportedAlgorithm, UserError) as error:
+        raise UserError(
+            f"{certificate} and `{key.name}`: expected a certificate and its key as this command makes them, found "
+            f"others; {anew}."
+        ) from error
     if shown.public_key() != own.public_key():
         raise UserError(f"{key}: expected the key of `{certificate.name}`, found that of another; {anew}.")
+    if (end := shown.not_valid_after_utc) <= datetime.now(UTC):
+        raise UserError(f"{certificate}: expected a valid certificate, found one that ended on {end:%d %B %Y}; {anew}.")
     names = list(_names(shown))
-    if host not in names:
+    if host.lower() not in map(str.lower, names):
         raise UserError(
             f"{certificate}: expected a certificate for {host}, the host of `study.address`, found one for "
-            f"{', '.join(names)}; correct the address, or {anew}."
+            f"{', '.join(names) or 'no host'}; correct the address, or {anew}."
         )
 
 
 def _names(certificate: x509.Certificate) -> Iterable[str]:
     """The names and addresses that a certificate is for."""
-    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return
     yield from found.get_values_for_type(x509.DNSName)
     yield from map(str, found.get_values_for_type(x509.IPAddress))

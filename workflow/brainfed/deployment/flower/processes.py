@@ -29,6 +29,10 @@ _HELD_S: Final = 65.0
 _logger = getLogger(__name__)
 
 
+class NotReadyError(UserError):
+    """A process is not ready in time; it may be waiting for another."""
+
+
 @dataclass(frozen=True)
 class Running:
     """A process of Flower.
@@ -47,14 +51,15 @@ class Running:
         """Wait until `ready()`.
 
         Raises:
-            UserError: the process ended, or is not ready after that time; with the last lines of its log.
+            UserError: the process ended, with the last lines of its log.
+            NotReadyError: it is not ready after that time; the same.
         """
         deadline = time.monotonic() + seconds
         while not ready():
             if self.process.poll() is not None:
                 raise UserError(f"{self.name} ended with code {self.process.returncode}:\n{self.tail()}")
             if time.monotonic() > deadline:
-                raise UserError(f"{self.name} is not ready after {seconds:.0f} s:\n{self.tail()}")
+                raise NotReadyError(f"{self.name} is not ready after {seconds:.0f} s:\n{self.tail()}")
             time.sleep(_LOOK_S)
 
     def tail(self, lines: int = 12) -> str:
@@ -190,6 +195,7 @@ def start_supernode(
         patience_s: how long a request waits for a training process that does not listen yet.
 
     Raises:
+        NotReadyError: nobody answered it in a minute.
         UserError: it did not connect.
     """
     command = [

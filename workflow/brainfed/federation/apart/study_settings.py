@@ -11,7 +11,8 @@ FEWEST = 2
 PORTS = 65536
 NAME = re.compile(r"\w[\w.-]*( [\w.-]+)*")
 """Of a site: part of a path and of a list."""
-HOST = re.compile(r"[\w.-]+")
+LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?"
+HOST = re.compile(rf"{LABEL}(\.{LABEL})*")
 """Of the coordinator: a name or an address."""
 
 
@@ -74,7 +75,7 @@ class StudySettings:
         if self.site and self.site not in self.sites:
             raise ValueError(f"site: expected one of {', '.join(self.sites)}, found {self.site}; fix it")
         host, _, port = self.address.rpartition(":")
-        if not HOST.fullmatch(host) or not port.isdigit() or not 0 < int(port) < PORTS:
+        if not HOST.fullmatch(host) or not re.fullmatch("[0-9]+", port) or not 0 < int(port) < PORTS:
             raise ValueError(
                 f"address: expected the coordinator's name and port, as hub.example.org:9092, found "
                 f"{self.address or 'none'}; set it"

@@ -47,7 +47,7 @@ class RidgeSettings:
     )
 
     def __post_init__(self) -> None:
-        check_grid("ridge.alphas", self.alphas)
+        check_grid("alphas", self.alphas)
 
 
 METHOD = Method(

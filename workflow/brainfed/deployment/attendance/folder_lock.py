@@ -10,7 +10,7 @@ from brainfed.runtime.errors import UserError
 
 
 @contextmanager
-def alone(lock: Path) -> Iterator[None]:
+def folder_lock(lock: Path) -> Iterator[None]:
     """Hold a lock while the body runs; the system drops it when the process ends, however it ends.
 
     Args:

@@ -1,7 +1,9 @@
 """A site is late, leaves and comes back, or sends nonsense; a coordinator is killed."""
 
 import logging
+import re
 from dataclasses import replace
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -10,13 +12,14 @@ import torch
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
 from apart_sites import only_nodes
+from brainfed.deployment import conversation as talking
 from brainfed.deployment.conversation import Conversation
 from brainfed.federation.apart.coordinator import Coordinator
 from brainfed.federation.apart.exchange import REFUSED, REPLY
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.apart.session import Session
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError
 from brainfed.federation.selection import Selection
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.errors import UserError
@@ -36,25 +39,86 @@ def test_a_whole_study_ends_with_the_last_words_of_every_site():
         np.testing.assert_allclose(outcome.scores, expected.scores[:, INPUTS.members(code)], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("broken", ["NaN", "shape", "type"])
-def test_what_cannot_be_aggregated_is_refused_with_the_name_of_the_site(broken):
-    change = {
-        "NaN": numbers,
-        "shape": lambda array: array[..., :-1],
-        "type": lambda array: array.astype(np.float64),
-    }[broken]
+CHANGES = {
+    "NaN": numbers,
+    "shape": lambda array: array[..., :-1],
+    "type": lambda array: array.astype(np.float64),
+}
+"""What makes numbers that cannot be used of good ones."""
+
+
+def spoiling(change, number):
+    """Site 1 sends other numbers once, in round `number`."""
+    spoilt = []
 
     def leaving(code, request):
-        if code != 1 or request.kind != REPLY or request.about["round"] != 2:
+        if spoilt or code != 1 or request.kind != REPLY or request.about["round"] != number:
             return request
+        spoilt.append(request)
         return replace(request, tensors={name: change(array) for name, array in request.tensors.items()})
 
-    desks = Desks(leaving=leaving)
+    return leaving
+
+
+def starting_again(desks, sites, code, train):
+    """A thread that waits for a site's end, and starts it once more."""
+
+    def again():
+        sites[code].join(20)
+        desks.open(code)
+        sites[code] = Site(desks, INPUTS, code, train, only_nodes)
+        sites[code].start()
+
+    return Thread(target=again)
+
+
+def resumable_in(folder):
+    def train(inputs):
+        return mlp(inputs, Checkpoint(folder / f".{inputs.institution[0]}.parquet.0123456789abcdef.checkpoint", "key"))
+
+    return train
+
+
+@pytest.mark.parametrize("broken", CHANGES)
+def test_a_site_whose_numbers_cannot_be_used_is_refused_alone_and_mended(broken, tmp_path, monkeypatch, caplog):
+    """The others hear nothing of it, and all find the simulation's scores."""
+    monkeypatch.setattr(talking, "REST_S", 0.1)
+    desks = Desks(leaving=spoiling(CHANGES[broken], 2))
+    sites = started(desks, resumable_in(tmp_path))
+    first, mending = sites[1], starting_again(desks, sites, 1, resumable_in(tmp_path))
+    mending.start()
+    with caplog.at_level(logging.WARNING, "brainfed"):
+        conversation(desks).run()
+    mending.join(20)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert re.match(r"site 'site-1', round 3: expected .* found", str(first.error))
+    assert line == f"{first.error} It counts as absent until `brainfed join` is started there again."
+    same(ended(sites), mlp(INPUTS))
+
+
+@pytest.mark.parametrize("broken", ["shape", "type"])
+def test_sites_that_differ_from_the_first_round_on_end_the_study_as_any_of_them_may_be_wrong(broken):
+    desks = Desks(leaving=spoiling(CHANGES[broken], 0))
     sites = started(desks, mlp)
-    with pytest.raises(SiteError, match=r"site 'site-1', round 3: expected .* found") as raised:
+    with pytest.raises(DifferingSitesError, match=r"site 'site-1', round 1: expected .* found") as raised:
         conversation(desks).run()
     sites[1].join(20)
     assert str(sites[1].error) == str(raised.value)
+
+
+def test_rounds_go_on_without_a_site_whose_numbers_cannot_be_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(talking, "REST_S", 0.1)
+    desks, coordinator = Desks(leaving=spoiling(numbers, 2)), Coordinator(NAMES, 2)
+    sites = started(desks, resumable_in(tmp_path))
+    talk = Thread(target=Conversation(desks, coordinator, 0.5, None).run)
+    talk.start()
+    for code in (0, 2):
+        sites[code].join(60)
+        assert np.isfinite(sites[code].outcome.training_loss[:, code]).all()
+    assert "expected finite numbers" in str(sites[1].error)
+    starting_again(desks, sites, 1, resumable_in(tmp_path)).start()
+    talk.join(60)
+    assert not talk.is_alive()
 
 
 def test_a_round_goes_on_without_a_late_site_which_takes_part_again():

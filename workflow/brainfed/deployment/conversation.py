@@ -13,7 +13,7 @@ from brainfed.federation.apart.exchange import HELD, LEAVE, NEXT, REFUSED, WORKI
 from brainfed.federation.apart.form import require_request
 from brainfed.federation.apart.hub import Hub
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 from brainfed.runtime.errors import UserError
 
 FAREWELLS = 2
@@ -21,6 +21,10 @@ FAREWELLS = 2
 ROLL_CALL_S = 15.0
 """Between two questions to sites that wait: a site that hears nothing connects anew, and one that was killed has asked
 something else since."""
+REST_S = 5.0
+"""Before a site that made a mistake is asked again: one that cannot be read would hold up the others."""
+IDLE_S = 0.2
+"""Between two looks, while there is nobody to ask."""
 REPLY_S = 30.0
 """Seconds for a site to say that it has no request yet: longer than its desk waits, shorter than a person."""
 NAMED = 4
@@ -62,6 +66,8 @@ class Conversation:
         self._compare, self._compared = compare, dict[int, str]()
         self._leaving: dict[int, Packet] = {}
         self._farewells: Counter[int] = Counter()
+        self._rests: dict[int, float] = {}
+        self._mistakes: dict[int, tuple[str, str]] = {}
         self._saved = self._progress()
         if coordinator.rounds:
             logger.info("goes on after %s", _steps(coordinator.rounds))
@@ -70,7 +76,7 @@ class Conversation:
         """Answer until all sites have left; their last words by code.
 
         Raises:
-            UserError: sites are late, or one of them sends what cannot be used; what was reached is kept.
+            UserError: sites are late, or differ; what was reached is kept.
         """
         while len(self.left) < len(self._coordinator.names):
             try:
@@ -78,7 +84,9 @@ class Conversation:
                 self._answer()
             except SiteError as error:
                 self._refuse(error)
-                raise
+                if isinstance(error, DifferingSitesError):
+                    raise
+                self._take_for_absent(error)
         return self.left
 
     def _refuse(self, error: SiteError) -> None:
@@ -89,15 +97,30 @@ class Conversation:
         with suppress(SiteError):
             self._hub.ask({error.code: refusal}, REPLY_S)
 
+    def _take_for_absent(self, error: SiteError) -> None:
+        """A site made a mistake: its request is none, until it asks again."""
+        request = self._requests.pop(error.code, None)
+        self._rests[error.code] = self._clock() + REST_S
+        if not self._requests:
+            self._since = None
+        mistake = (str(error), "" if request is None else started_of(request))
+        if self._mistakes.get(error.code) != mistake:
+            logger.warning("%s It counts as absent until `brainfed join` is started there again.", error)
+        self._mistakes[error.code] = mistake
+
     def _listen(self) -> None:
         """Give the answers, and take the next requests of the sites that have none here; now and then of all."""
-        here = [code for code in self._coordinator.names if code not in self.left]
+        now = self._clock()
+        here = [code for code in self._coordinator.names if code not in self.left and self._rests.get(code, now) <= now]
         if self._clock() - self._called > ROLL_CALL_S:
             self._called = self._clock()
         else:
             here = [code for code in here if code not in self._requests]
         held = {code: request.about["request"] for code, request in self._requests.items()}
-        questions = {code: Packet(NEXT, {HELD: held[code]} if code in held else {}) for code in here} | self._answers
+        answers = {code: answer for code, answer in self._answers.items() if self._rests.get(code, now) <= now}
+        questions = {code: Packet(NEXT, {HELD: held[code]} if code in held else {}) for code in here} | answers
+        if not questions:
+            time.sleep(IDLE_S)
         replies = self._hub.ask(questions, min(REPLY_S, max(self._wait, 1.0))) if questions else {}
         self._say_farewell(replies)
         for code, reply in replies.items():

@@ -7,7 +7,7 @@ from brainfed.federation.apart.exchange import TOTAL
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.sealed import SUM
 from brainfed.federation.apart.session import Session
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 from brainfed.runtime.errors import UserError
 
 STATED = ("strategy", "settings", "tensors", "rounds")
@@ -48,11 +48,11 @@ def require_stated(code: int, request: Packet, stated: Mapping[str, Any], name: 
     """A training is the same at a site as `by` another, or by the study that it began with.
 
     Raises:
-        SiteError: a site opens another training under the same key.
+        DifferingSitesError: a site opens another training under the same key.
     """
     for what in STATED:
         if request.about[what] != stated[what]:
-            raise SiteError(
+            raise DifferingSitesError(
                 code,
                 f"site {name!r}: expected the same {what} as {by}, found another for {request.about['key']}; run the "
                 "same study with the same version of brainfed at all sites.",
@@ -78,13 +78,13 @@ def require_like_tensors(requests: Mapping[int, Packet], names: Mapping[int, str
     """Open numbers of one step have the same names at all sites that send some, and samples of as many folds.
 
     Raises:
-        SiteError: a site has others than the first one.
+        DifferingSitesError: a site has others than the first one.
     """
     sent = {code: request for code, request in sorted(requests.items()) if request.kind == TOTAL or request.tensors}
     for code, request in sent.items():
         expected, found = _described(sent[min(sent)]), _described(request)
         if expected != found:
-            raise SiteError(
+            raise DifferingSitesError(
                 code,
                 f"site {names[code]!r}: expected {expected} for {request.about['key']} as of site "
                 f"{names[min(sent)]!r}, found {found}; run the same study with the same version of brainfed at all "
@@ -96,12 +96,12 @@ def require_like_sums(requests: Mapping[int, Packet], names: Mapping[int, str]) 
     """Numbers that are added up unseen have the same names and types at all sites; none is open beside them.
 
     Raises:
-        SiteError: a site has others than the first one.
+        DifferingSitesError: a site has others than the first one.
     """
     lead = min(requests)
     for code, request in requests.items():
         if request.about.get(SUM) != requests[lead].about.get(SUM):
-            raise SiteError(
+            raise DifferingSitesError(
                 code,
                 f"site {names[code]!r}: expected numbers to add up for {request.about['key']} as those of site "
                 f"{names[lead]!r}, in names, types and `study.secure_sums`, found others; run the same study with the "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brainfed.federation.apart.packet import Packet, arrays_digest
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 
 SUM = "sum"
 """Key of a request's words: name -> type of the arrays of which the coordinator needs the sum alone."""
@@ -83,16 +83,19 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
         names: site -> its name.
 
     Raises:
-        SiteError: a site has another array than the first one, or a number that is not finite.
+        SiteError: a site has another array than more than half of the sites, or a number that is not finite.
+        DifferingSitesError: sites have other arrays, and no more than half of them have the same.
     """
-    lead, *others = sorted(requests)
+    shapes = {code: _shapes(requests[code]) for code in sorted(requests)}
+    lead = max(shapes, key=lambda code: list(shapes.values()).count(shapes[code]))
     first = requests[lead].about[SEALED]["arrays"]
-    for code in (lead, *others):
-        own = requests[code].about[SEALED]["arrays"]
+    usual = 2 * list(shapes.values()).count(shapes[lead]) > len(shapes)
+    for code, found in shapes.items():
+        own, expected = requests[code].about[SEALED]["arrays"], shapes[lead]
         where = f"site {names[code]!r}{_round_of(requests[code])}"
-        expected, found = ({name: tuple(shape) for name, (shape, _) in held.items()} for held in (first, own))
         if expected != found:
-            raise SiteError(
+            error = SiteError if usual else DifferingSitesError
+            raise error(
                 code,
                 f"{where}: expected {_beyond(expected, found)} as at site {names[lead]!r}, found "
                 f"{_beyond(found, expected)}; compare the site's atlas, version and settings with those of the study.",
@@ -105,6 +108,10 @@ def bounds_of(requests: Mapping[int, Packet], names: Mapping[int, str]) -> dict[
                     "features and lower learning_rate. The state before this step is kept.",
                 )
     return {name: max(requests[code].about[SEALED]["arrays"][name][1] for code in requests) for name in first}
+
+
+def _shapes(request: Packet) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(shape) for name, (shape, _) in request.about[SEALED]["arrays"].items()}
 
 
 def _round_of(request: Packet) -> str:

@@ -12,7 +12,7 @@ from brainfed.federation.apart.exchange import ANSWER, PUBLISHED, TENSOR
 from brainfed.federation.apart.packet import Packet, arrays_digest
 from brainfed.federation.apart.recipes import WITHOUT_SOME, Recipe, made_by
 from brainfed.federation.apart.sealed import SUM, is_sum
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 from brainfed.federation.apart.sums import reply_of_sum
 from brainfed.federation.message import Message
 from brainfed.runtime.errors import UserError
@@ -80,12 +80,13 @@ class Session:
         """End a round with these replies; institutions without one, or lost in the sum, are taken as not chosen.
 
         Raises:
-            UserError: a reply has other tensors, shapes or types than the first one of the training, or a number that
-                is not finite.
+            SiteError: a reply has other shapes or types than in earlier rounds, or a number that is not finite.
+            DifferingSitesError: replies of the first round differ in shapes or types.
+            UserError: no chosen site has replied.
         """
         sealed = {code: request for code, request in requests.items() if is_sum(request)}
         lost: set[int] = set()
-        replies = {}
+        replies, heard, shapes = {}, set[int](), dict(self.shapes)
         if sealed:
             first = sealed[min(sealed)]
             sums, added = add_up(sealed)
@@ -94,14 +95,16 @@ class Session:
         for code, request in sorted(requests.items()):
             if code in lost:
                 continue
-            self.replied[code] = self.number
+            heard.add(code)
             self._require_numbers(code, request, names[code])
             if request.tensors:
-                self._check(code, request, names[code])
+                self._check(code, request, names[code], shapes)
                 replies[code] = _message(request)
         if not replies:
             raise UserError(f"round {self.number + 1}: expected replies of the chosen sites, found none of them.")
         self.strategy.aggregate(self.number, replies)
+        self.replied |= dict.fromkeys(heard, self.number)
+        self.shapes = shapes
         self.number += 1
 
     def answer(self, code: int, asked: int) -> Packet:
@@ -163,13 +166,15 @@ class Session:
                 "same version of brainfed at the coordinator and at all sites.",
             )
 
-    def _check(self, code: int, request: Packet, name: str) -> None:
+    def _check(self, code: int, request: Packet, name: str, shapes: dict[str, tuple[tuple[int, ...], str]]) -> None:
+        """Compare a reply with the shapes so far, to which its own new ones are added."""
         found = {key: (tuple(array.shape), array.dtype.str) for key, array in request.tensors.items()}
         # Losses of held-out subjects and products come in turn under one strategy.
         for key, (shape, kind) in found.items():
-            expected = self.shapes.setdefault(key, (shape, kind))
+            expected = shapes.setdefault(key, (shape, kind))
             if expected != (shape, kind):
-                raise SiteError(
+                error = SiteError if key in self.shapes else DifferingSitesError
+                raise error(
                     code,
                     f"site {name!r}, round {self.number + 1}: expected {key} of shape {expected[0]} and type "
                     f"{expected[1]}, found shape {shape} and type {kind}; compare the site's version and settings with "

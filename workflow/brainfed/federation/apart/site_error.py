@@ -1,4 +1,4 @@
-"""A mistake of one site, which the person there can mend; and sites that are lost in the middle of a step."""
+"""A mistake of one site, which the person there can mend; sites that differ; sites that are lost in a step."""
 
 from collections.abc import Collection
 
@@ -16,6 +16,10 @@ class SiteError(UserError):
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+class DifferingSitesError(SiteError):
+    """A site differs from another one, and neither contradicts itself: which of them is wrong is not known."""
 
 
 class LostSitesError(Exception):

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 from brainfed.federation.link import Arrays
 from brainfed.federation.message import Message
 
@@ -76,7 +76,7 @@ def added(requests: Mapping[int, Packet], names: Mapping[int, str]) -> Arrays:
                     "site's features.",
                 )
             if name in found and found[name].shape != array.shape:
-                raise SiteError(
+                raise DifferingSitesError(
                     code,
                     f"site {names[code]!r}: expected {name} of shape {found[name].shape} as at the other sites, found "
                     f"{array.shape}; compare the site's atlas and settings with those of the study.",

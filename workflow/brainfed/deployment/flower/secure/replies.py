@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from brainfed.deployment.flower.secure.site import KEYS, MASKED, SAME_VERSION, SHARES, UNMASK
 from brainfed.federation.apart.packet import Packet
-from brainfed.federation.apart.site_error import SiteError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 from brainfed.runtime.errors import UserError
 
 SEED: Final = 32
@@ -86,7 +86,7 @@ class Replies:
             if code == lead:
                 first, total = shapes, np.zeros(size, np.uint64)
             if list(shapes.items()) != list(first.items()):
-                raise SiteError(
+                raise DifferingSitesError(
                     code,
                     f"site {self.names[code]!r}: expected masked numbers of shapes {first}, as at site "
                     f"{self.names[lead]!r}, found {shapes}; {SAME_VERSION}",

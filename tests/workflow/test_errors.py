@@ -101,6 +101,20 @@ def test_a_site_with_one_class_is_kept_and_reported(project):
     }
 
 
+def test_a_site_of_a_study_trains_nothing_on_subjects_of_another_and_lists_its_issues(project):
+    project.configure(
+        split={"institutions": "sites", "folds": 2, "repeats": 1},
+        graph={"scope": "local"},
+        experiments={"methods": {"variants": ["ridge-local", "fedmlp"], "reference": "ridge-local"}},
+        study={"sites": ["alpha", "beta"], "site": "alpha", "address": "hub.example.org:9092"},
+    )
+    output = complaint(project.snakemake("site", "--cores", "1", "--keep-going", check=False))
+    found = sentence(output, "site 'alpha':")
+    assert "expected subjects of this site alone, found those of 'beta' in the table; set `phenotype` to" in found
+    assert (project.folder / "results" / "tiny" / "cohort" / "issues.tsv").exists()
+    assert not list((project.folder / "results" / "tiny" / "methods").glob("sites-*/**/predictions.parquet"))
+
+
 def test_a_nan_in_one_series_stops_its_shard_and_the_steps_after_it_alone(tmp_path):
     project = new_project(tmp_path)
     path = project.folder / "resources" / "series" / "sub-011.1D"

@@ -189,6 +189,7 @@ rule split_subjects:
             target=lambda wc: PROJECT.cohorts[wc.cohort].target,
             classes=lambda wc: list(PROJECT.cohorts[wc.cohort].classes),
             sites=list(PROJECT.study.ordered),
+            site=PROJECT.study.site,
             seed=PROJECT.seed,
             repeat=lambda wc: int(wc.repeat),
         ),

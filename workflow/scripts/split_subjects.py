@@ -5,12 +5,18 @@ from brainfed.scripting.job import job
 with job(snakemake) as running:
     from brainfed.cohort.settings.splits import SplitSettings
     from brainfed.cohort.splits.institutions import split
+    from brainfed.cohort.splits.own_subjects import require_own
     from brainfed.runtime.artefacts import read_table, write_table
     from brainfed.runtime.streams import Streams
 
+    included = read_table(snakemake.input.included, ["subject", "included", "twin_group", "reason"])
+    participants = read_table(snakemake.input.participants, ["subject", "site", "diagnosis"])
+    if running.params.site:
+        taken = participants["subject"].isin(included.loc[included["included"], "subject"])
+        require_own(sorted(participants.loc[taken, "site"].unique()), running.params.site)
     drawn = split(
-        read_table(snakemake.input.included, ["subject", "included", "twin_group", "reason"]),
-        read_table(snakemake.input.participants, ["subject", "site", "diagnosis"]),
+        included,
+        participants,
         SplitSettings(**running.params.settings),
         Streams(running.params.seed, running.params.repeat),
         running.params.target,

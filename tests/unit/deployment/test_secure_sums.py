@@ -1,5 +1,6 @@
 """A study whose sums are added up unseen: a simulation's scores, no open upload, and sites that are lost in a sum."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -171,6 +172,7 @@ def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once
 
     def leaving(code, request):
         if code == 0 and SEALED in request.about and request.about.get("round") == 2 and not begun:
+            desks.desks[0].close()
             desks.open(0)
             begun.append(Site(desks, INPUTS, 0, resumable, only_nodes, secure=True))
             begun[0].start()
@@ -185,7 +187,7 @@ def test_a_site_whose_job_was_started_again_is_asked_for_its_new_request_at_once
     assert len(wire.of(ABSENT)) == 1
 
 
-def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site():
+def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site(caplog):
     desks = Desks()
     of_job = desks.desks[1].of_job
 
@@ -195,8 +197,10 @@ def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site():
         return of_job(request)
 
     desks.desks[1].of_job = broken
-    with pytest.raises(SiteError, match=r"site 'site-1', round 1: expected finite numbers in .*, found NaN"):
-        studied(mlp, desks)
+    with pytest.raises(UserError, match=r"expected at least 3 sites in time, found 2 \(none of 'site-1'\)"):
+        studied(mlp, desks, wait=0.5, least=3)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert re.match(r"site 'site-1', round 1: expected finite numbers in .*, found NaN", line)
 
 
 def test_a_site_that_starts_again_with_other_numbers_is_refused():

@@ -9,8 +9,8 @@ from brainfed.checking.disk import check_disk, needed_bytes
 from brainfed.checking.finding import Finding, gathered
 from brainfed.checking.people import Checked
 from brainfed.checking.split import check_harmonisation, check_public, check_sites_left_out, check_splits
+from brainfed.cohort.splits.own_subjects import require_own
 from brainfed.configuration.planning.experiments import Experiment
-from brainfed.deployment.attendance.own_subjects import require_own
 from brainfed.graphs.connectome.settings import require_connections
 from brainfed.runtime.errors import UserError
 

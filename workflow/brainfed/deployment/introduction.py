@@ -139,7 +139,7 @@ def require_same_settings(where: str, found: Mapping[str, Any], expected: Mappin
         if own != other:
             raise UserError(
                 f"{where}: expected {key}: {_written(own)}, as in the study, found {_written(other)}; let its config "
-                "extend the study's file, and set paths, names and codes of its own files alone."
+                "extend the study's present file, and set paths, names and codes of its own files alone."
             )
 
 

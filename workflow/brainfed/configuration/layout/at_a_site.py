@@ -53,8 +53,11 @@ def all_predictions(layout: Layout, cohort: str) -> dict[tuple[str, int], str]:
 
 
 def own_files(layout: Layout, cohort: str) -> list[str]:
-    """What a site makes without the others: subjects, split, all below no joint stage, and methods that train alone."""
-    files: dict[str, None] = dict.fromkeys([cohort_file(cohort, "participants.parquet")])
+    """What a site makes without the others: subjects, split, all below no joint stage, and methods that train alone.
+
+    The list of issues is among them: a person looks at it before the study.
+    """
+    files: dict[str, None] = dict.fromkeys(cohort_file(cohort, name) for name in ("participants.parquet", "issues.tsv"))
     for experiment, variant, repeat in _runs(layout, cohort):
         files[split_file(cohort, experiment.regime.split, repeat)] = None
         if not trains_jointly(variant):

@@ -104,8 +104,8 @@ def public_pem(public: Path) -> bytes:
         key = load_ssh_public_key(content)
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
         raise UserError(
-            f"{public}: expected the public key of site {site!r}, one line that begins with `ecdsa-sha2`, found "
-            f"none; ask the site for the file `{site}.pub` of its `federation/keys`."
+            f"{public}: expected the public key of site {site!r}, one whole line that begins with `ecdsa-sha2`, "
+            f"found none; ask the site for the file `{site}.pub` of its `federation/keys`."
         ) from error
     if not isinstance(key, ec.EllipticCurvePublicKey):
         raise UserError(

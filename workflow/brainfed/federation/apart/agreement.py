@@ -44,18 +44,20 @@ def require_one_key(requests: Mapping[int, Packet], names: Mapping[int, str]) ->
         )
 
 
-def require_stated(code: int, request: Packet, stated: Mapping[str, Any], name: str, by: str) -> None:
-    """A training is the same at a site as `by` another, or by the study that it began with.
+def require_stated(code: int, request: Packet, stated: Mapping[str, Any], name: str, by: str | None = None) -> None:
+    """A training is the same at a site as `by` another; None: as the study that has begun.
 
     Raises:
-        DifferingSitesError: a site opens another training under the same key.
+        SiteError: a site opens another training than the study's under the same key.
+        DifferingSitesError: another than another site's.
     """
+    error = SiteError if by is None else DifferingSitesError
     for what in STATED:
         if request.about[what] != stated[what]:
-            raise DifferingSitesError(
+            raise error(
                 code,
-                f"site {name!r}: expected the same {what} as {by}, found another for {request.about['key']}; run the "
-                "same study with the same version of brainfed at all sites.",
+                f"site {name!r}: expected the same {what} as {by or 'the study'}, found another for "
+                f"{request.about['key']}; run the same study with the same version of brainfed at all sites.",
             )
 
 

@@ -133,7 +133,7 @@ class Coordinator:
                 f"site {self.names[code]!r}: expected it from the start of the training; it began without it."
             )
         if request.kind == OPEN:
-            require_stated(code, request, session.stated, self.names[code], "the study")
+            require_stated(code, request, session.stated, self.names[code])
             require_state(code, request, session, self.names[code])
             return session.answer(code, int(request.about["round"]))
         if session.over or int(request.about["round"]) < session.number:

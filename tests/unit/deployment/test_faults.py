@@ -19,7 +19,7 @@ from brainfed.federation.apart.exchange import REFUSED, REPLY
 from brainfed.federation.apart.packet import Packet
 from brainfed.federation.apart.recipes import recipe_of
 from brainfed.federation.apart.session import Session
-from brainfed.federation.apart.site_error import DifferingSitesError
+from brainfed.federation.apart.site_error import DifferingSitesError, SiteError
 from brainfed.federation.selection import Selection
 from brainfed.federation.strategies.fedavg import FedAvg
 from brainfed.runtime.errors import UserError
@@ -94,6 +94,30 @@ def test_a_site_whose_numbers_cannot_be_used_is_refused_alone_and_mended(broken,
     assert re.match(r"site 'site-1', round 3: expected .* found", str(first.error))
     assert line == f"{first.error} It counts as absent until `brainfed join` is started there again."
     same(ended(sites), mlp(INPUTS))
+
+
+def test_a_site_that_cannot_be_read_for_a_while_holds_nobody_up_for_longer(monkeypatch, caplog):
+    """It is refused each time, which is said once; its job, of which nothing came, goes on."""
+    monkeypatch.setattr(talking, "REST_S", 0.1)
+    desks, broken = Desks(), []
+    ask = desks.ask
+
+    def asking(requests, timeout):
+        packets = [packet for code, packet in requests.items() if code == 1]
+        if len(broken) < 3 and packets and packets[0].kind != REFUSED:
+            broken.append(packets)
+            raise SiteError(1, "site 'site-1': expected a packet, found none that can be read.")
+        return {} if any(packet.kind == REFUSED for packet in requests.values()) else ask(requests, timeout)
+
+    desks.ask = asking
+    sites = started(desks, mlp)
+    conversation(desks).run()
+    same(ended(sites), mlp(INPUTS))
+    assert len(broken) == 3
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        "site 'site-1': expected a packet, found none that can be read. It counts as absent until `brainfed join` is "
+        "started there again."
+    ]
 
 
 @pytest.mark.parametrize("broken", ["shape", "type"])

@@ -95,7 +95,7 @@ def test_samples_are_whole_numbers():
 
 
 @pytest.mark.parametrize("word", ["request", "round", "samples"])
-def test_a_site_that_leaves_a_word_out_is_refused(word):
+def test_a_site_that_leaves_a_word_out_is_refused(word, caplog):
     def leaving(code, request):
         if code != 1 or request.kind != REPLY:
             return request
@@ -107,11 +107,12 @@ def test_a_site_that_leaves_a_word_out_is_refused(word):
         conversation(desks, wait=0.5, least=3).run()
     sites[1].join(20)
     assert f"site 'site-1': expected the word '{word}'" in str(sites[1].error)
+    assert any(record.getMessage().startswith(str(sites[1].error)) for record in caplog.records)
 
 
 @pytest.mark.parametrize(("train", "kind"), [(mlp, REPLY), (ridge, REPLY), (ridge, TOTAL)])
 @pytest.mark.parametrize("kept", [0, 1])
-def test_a_site_that_leaves_tensors_out_is_refused(train, kind, kept):
+def test_a_site_that_leaves_tensors_out_is_refused(train, kind, kept, caplog):
     """A sum without a part of one site would be another sum, in silence."""
 
     def leaving(code, request):
@@ -120,10 +121,13 @@ def test_a_site_that_leaves_tensors_out_is_refused(train, kind, kept):
 
     desks = Desks(leaving=leaving)
     sites = started(desks, train)
-    with pytest.raises(UserError):
+    ends = r"site 'site-1'.*: expected .* found|found 2 \(none of 'site-1'\)|found none of 'site-1' in time"
+    with pytest.raises(UserError, match=ends) as raised:
         conversation(desks, wait=0.5, least=3).run()
     sites[1].join(20)
     assert re.match(r"site 'site-1'.*: expected .* found", str(sites[1].error))
+    said = [str(raised.value), *(record.getMessage() for record in caplog.records)]
+    assert any(line.startswith(str(sites[1].error)) for line in said)
 
 
 class Greeted:

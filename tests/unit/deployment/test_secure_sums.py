@@ -197,7 +197,7 @@ def test_a_number_that_is_not_finite_is_refused_with_the_name_of_the_site(caplog
         return of_job(request)
 
     desks.desks[1].of_job = broken
-    with pytest.raises(UserError, match=r"expected at least 3 sites in time, found 2 \(none of 'site-1'\)"):
+    with pytest.raises(UserError, match=r"round 1: expected at least 3 sites in time, found 2 \(none of 'site-1'\)"):
         studied(mlp, desks, wait=0.5, least=3)
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert re.match(r"site 'site-1', round 1: expected finite numbers in .*, found NaN", line)

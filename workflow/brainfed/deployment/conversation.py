@@ -111,13 +111,14 @@ class Conversation:
     def _listen(self) -> None:
         """Give the answers, and take the next requests of the sites that have none here; now and then of all."""
         now = self._clock()
-        here = [code for code in self._coordinator.names if code not in self.left and self._rests.get(code, now) <= now]
-        if self._clock() - self._called > ROLL_CALL_S:
-            self._called = self._clock()
+        resting = {code for code, end in self._rests.items() if end > now}
+        here = [code for code in self._coordinator.names if code not in self.left and code not in resting]
+        if now - self._called > ROLL_CALL_S:
+            self._called = now
         else:
             here = [code for code in here if code not in self._requests]
         held = {code: request.about["request"] for code, request in self._requests.items()}
-        answers = {code: answer for code, answer in self._answers.items() if self._rests.get(code, now) <= now}
+        answers = {code: answer for code, answer in self._answers.items() if code not in resting}
         questions = {code: Packet(NEXT, {HELD: held[code]} if code in held else {}) for code in here} | answers
         if not questions:
             time.sleep(IDLE_S)

@@ -75,6 +75,25 @@ class StopError(Exception):
     pass
 
 
+def give_up_after(tries, monkeypatch, error=None):
+    """End the wait for a coordinator after so many tries; with `error` no SuperNode starts. The starts."""
+    slept, started = [], []
+
+    def start(*given):
+        started.append(given)
+        raise error
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == tries:
+            raise StopError
+
+    if error is not None:
+        monkeypatch.setattr(connection, "start_supernode", start)
+    monkeypatch.setattr(connection.time, "sleep", sleep)
+    return started
+
+
 def connect(tmp_path, port, desk):
     study = StudySettings(("oslo", "rome"), "oslo", f"127.0.0.1:{port}")
     Connection([], FlowerFolder(tmp_path), study, tmp_path / "socket", Outward(desk, 2, lambda packet: None), desk)()
@@ -83,14 +102,7 @@ def connect(tmp_path, port, desk):
 def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(
     coordinator, foreign, tmp_path, monkeypatch, capsys
 ):
-    slept = []
-
-    def sleep(seconds):
-        slept.append(seconds)
-        if len(slept) == 3:
-            raise StopError
-
-    monkeypatch.setattr(connection.time, "sleep", sleep)
+    give_up_after(3, monkeypatch)
     with pytest.raises(StopError):
         connect(tmp_path, coordinator, Desk(dict, lambda request: None, "secret"))
     said = capsys.readouterr().err
@@ -98,38 +110,17 @@ def test_a_site_with_a_foreign_certificate_says_so_once_while_it_waits(
 
 
 def test_a_site_says_at_once_that_nobody_answers_and_tries_all_the_same(foreign, tmp_path, monkeypatch, capsys):
-    tried = []
-
-    def start(*given):
-        tried.append(given)
-        raise NotReadyError("SuperNode of oslo is not ready after 60 s")
-
-    def sleep(seconds):
-        if len(tried) == 3:
-            raise StopError
-
-    monkeypatch.setattr(connection, "start_supernode", start)
-    monkeypatch.setattr(connection.time, "sleep", sleep)
+    tried = give_up_after(3, monkeypatch, NotReadyError("SuperNode of oslo is not ready after 60 s"))
     with pytest.raises(StopError):
         connect(tmp_path, free_port(), Desk(dict, lambda request: None, "secret"))
+    assert len(tried) == 3
     (said,) = capsys.readouterr().err.splitlines()
     assert "found that it does not (Connection refused)" in said and "is not ready" not in said
 
 
 def test_a_refusal_that_comes_through_a_proxy_is_said_once(foreign, tmp_path, monkeypatch, capsys):
     """No coordinator answers at the address itself, as there is a proxy on the way."""
-    slept = []
-
-    def start(*given):
-        raise UserError("the coordinator refuses oslo: its key is none of the study's")
-
-    def sleep(seconds):
-        slept.append(seconds)
-        if len(slept) == 4:
-            raise StopError
-
-    monkeypatch.setattr(connection, "start_supernode", start)
-    monkeypatch.setattr(connection.time, "sleep", sleep)
+    give_up_after(4, monkeypatch, UserError("the coordinator refuses oslo: its key is none of the study's"))
     with pytest.raises(StopError):
         connect(tmp_path, free_port(), Desk(dict, lambda request: None, "secret"))
     unreached, refused = capsys.readouterr().err.splitlines()
@@ -151,6 +142,15 @@ def test_a_site_looks_for_the_coordinator_before_it_prepares_its_data(coordinato
     assert looked(coordinator) == ""
     foreign.unlink()
     assert "expected the coordinator's certificate, found none that can be read" in looked(coordinator)
+
+
+def test_a_connection_that_is_closed_at_once_is_silence(foreign):
+    """A firewall or a proxy accepts it, and nobody is behind."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=lambda: listener.accept()[0].close(), daemon=True)
+        thread.start()
+        assert "found that it does not (" in why_unreached(foreign, f"127.0.0.1:{listener.getsockname()[1]}")
+        thread.join(5)
 
 
 def test_a_program_that_speaks_no_tls_is_not_taken_for_silence(foreign):

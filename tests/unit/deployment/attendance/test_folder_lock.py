@@ -37,6 +37,8 @@ def test_a_second_process_is_refused_until_the_first_is_killed(tmp_path):
 
 
 def test_a_lock_is_free_after_its_body(tmp_path):
-    for _ in range(2):
+    held = []
+    for number in range(2):
         with folder_lock(tmp_path / "join.lock"):
-            pass
+            held.append(number)
+    assert held == [0, 1]

@@ -93,5 +93,7 @@ def test_a_missing_study_or_a_cohort_of_another_name_is_the_first_thing_said(fol
 
 
 def test_a_site_that_extends_a_study_and_a_coordinator_pass(folder):
-    require_extended_study(site(folder))
+    path = site(folder)
+    require_extended_study(path)
     require_extended_study(folder / "study.yaml")
+    assert [load_plan(read_config(each)).project.study.site for each in (path, folder / "study.yaml")] == ["oslo", ""]

@@ -64,7 +64,10 @@ def test_a_certificate_for_another_address_is_refused(pair):
 
 
 def test_capital_letters_of_a_host_make_no_difference(pair, capsys):
+    before = [file.read_bytes() for file in pair]
+    capsys.readouterr()
     make_or_check(*pair, "Hub.Example.org")
+    assert [file.read_bytes() for file in pair] == before and capsys.readouterr().err == ""
 
 
 def test_a_certificate_that_has_ended_is_refused(pair):

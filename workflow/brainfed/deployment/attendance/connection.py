@@ -122,14 +122,15 @@ def why_unreached(certificate: Path, address: str) -> str:
             f"{certificate} does not fit the certificate that is shown there ({error.verify_message}); ask the "
             "coordinator for its `federation/certificate.pem`, and put it in the place of this file"
         ) from error
-    except ssl.SSLError:
+    except OSError as error:
+        silent = not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+        if silent:
+            return (
+                f"expected it to answer, found that it does not ({error.strerror or error}); ask whether `brainfed "
+                "coordinate` runs there and a firewall lets you through"
+            )
         return (
             "expected `brainfed coordinate` there, found a program that does not speak TLS; compare `study.address` "
             "with the address that the coordinator uses"
-        )
-    except OSError as error:
-        return (
-            f"expected it to answer, found that it does not ({error.strerror or error}); ask whether `brainfed "
-            "coordinate` runs there and a firewall lets you through"
         )
     return ""

@@ -12,6 +12,7 @@ PORTS = 65536
 NAME = re.compile(r"\w[\w.-]*( [\w.-]+)*")
 """Of a site: part of a path and of a list."""
 LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?"
+"""Between two points of a host."""
 HOST = re.compile(rf"{LABEL}(\.{LABEL})*")
 """Of the coordinator: a name or an address."""
 

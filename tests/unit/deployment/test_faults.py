@@ -291,5 +291,5 @@ def test_the_log_names_each_site_that_leaves(caplog):
     lines = [record.getMessage() for record in caplog.records]
     found = [line for line in lines if "has left" in line]
     assert sorted(line.split(";")[0] for line in found) == [f"site site-{code} has left" for code in NAMES]
-    assert found[-1].endswith("has left; waiting for nobody")
-    assert lines[0] == "1 step; waiting for site-0, site-1, site-2"
+    assert found[-1].endswith("has left; all sites have left")
+    assert lines[0] == "1 step, the last of job; waiting for site-0, site-1, site-2"

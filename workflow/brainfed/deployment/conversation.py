@@ -153,7 +153,7 @@ class Conversation:
                 self.left[code] = self._leaving.pop(code)
                 self._answers.pop(code)
                 name = self._coordinator.names[code]
-                logger.info("site %s has left; waiting for %s", name, self._waited_for())
+                logger.info("site %s has left; %s", name, self._waited_for())
         if self._progress() != self._saved:
             self._save()
 
@@ -163,6 +163,7 @@ class Conversation:
         self._requests = {code: held for code, held in self._requests.items() if code not in self._coordinator.lost}
         if not found:
             return
+        jobs = sorted({job_of(self._requests[code]) for code in found} - {""})
         for code, packet in found.items():
             request = self._requests[code]
             self._answers[code] = self._addressed(code, packet)
@@ -174,7 +175,8 @@ class Conversation:
             self._since = None
         elif self._progress() != self._saved:
             self._since = self._clock()
-        logger.info("%s; waiting for %s", _steps(self._coordinator.rounds), self._waited_for())
+        last = f", the last of {', '.join(jobs)}" if jobs else ""
+        logger.info("%s%s; %s", _steps(self._coordinator.rounds), last, self._waited_for())
         if self._progress() != self._saved:
             self._save()
 
@@ -188,12 +190,17 @@ class Conversation:
     def _waited_for(self) -> str:
         names = [name for code, name in self._coordinator.names.items() if code not in self.left]
         more = [f"{len(names) - NAMED} others"] if len(names) > NAMED else []
-        return ", ".join(names[:NAMED] + more) or "nobody"
+        return f"waiting for {', '.join(names[:NAMED] + more)}" if names else "all sites have left"
 
     def _save(self) -> None:
         if self._kept is not None:
             self._kept.save(self._coordinator, self.left)
         self._saved = self._progress()
+
+
+def job_of(request: Packet) -> str:
+    """Name of the sites' training that a request is from; empty: of none."""
+    return str(request.about.get("key", "")).rpartition("/")[0]
 
 
 def _steps(number: int) -> str:

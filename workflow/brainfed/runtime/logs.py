@@ -60,7 +60,8 @@ class Progress:
     Called with (done, total, what) after each unit of work; `what` is values to report and the unit: `loss 0.1230,
     round`. A line goes to the log and to the terminal every `every` seconds. The last line goes to the log, and to the
     terminal only after others, so that short jobs do not fill the screen. The rate counts the units of this process
-    alone: those of a resumed checkpoint took it no time.
+    alone: those of a resumed checkpoint took it no time. Where a solver ends by itself, the line is `round 12 of at
+    most 100`: how many are left is not known.
 
     Attributes:
         name: of the job.
@@ -79,17 +80,18 @@ class Progress:
     def __post_init__(self) -> None:
         self._reported = self.clock()
 
-    def __call__(self, done: int, total: int, what: str) -> None:
-        """Note that `done` of `total` units are finished."""
+    def __call__(self, done: int, total: int, what: str, *, at_most: bool = False) -> None:
+        """Note that `done` of `total` units are finished, or of at most so many."""
         now = self.clock()
-        if total != self._last[1] or done <= self._last[0]:
-            self._first = done, now
-        self._last = done, total
+        if not at_most:
+            if total != self._last[1] or done <= self._last[0]:
+                self._first = done, now
+            self._last = done, total
         due = now - self._reported >= self.every
-        if not due and done < total:
+        if not due and (at_most or done < total):
             return
         values, _, unit = what.rpartition(", ")
-        parts = [f"{unit} {done} of {total}", values, self._left(now)]
+        parts = [f"{unit} {done} of {'at most ' if at_most else ''}{total}", values, "" if at_most else self._left(now)]
         line = ", ".join(part for part in parts if part)
         if due:
             self._reported, self._shown = now, True

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from brainfed.deployment.attendance.connection import Connection, why_unreached
 from brainfed.deployment.desk import Desk
 from brainfed.deployment.flower.certificates import make_certificate
 from brainfed.deployment.flower.folder import FlowerFolder
-from brainfed.deployment.flower.outward import Outward
+from brainfed.deployment.flower.outward import QUIET_S, Outward
 from brainfed.deployment.flower.processes import NotReadyError, free_port
 from brainfed.federation.apart.exchange import REFUSED
 from brainfed.federation.apart.packet import Packet
@@ -142,6 +143,22 @@ def test_a_site_looks_for_the_coordinator_before_it_prepares_its_data(coordinato
     assert looked(coordinator) == ""
     foreign.unlink()
     assert "expected the coordinator's certificate, found none that can be read" in looked(coordinator)
+
+
+def test_a_site_says_once_that_the_coordinator_asks_nothing_and_that_it_is_back(tmp_path, capsys):
+    now, desk = [0.0], Desk(dict, lambda request: None, "secret")
+    outward = Outward(desk, 2, lambda packet: None, lambda: now[0])
+    node = SimpleNamespace(process=SimpleNamespace(poll=lambda: None))
+    study = StudySettings(("oslo", "rome"), "oslo", "127.0.0.1:9092")
+    watch = Connection([node], FlowerFolder(tmp_path), study, tmp_path / "socket", outward, desk)
+    said = []
+    for now[0] in (1.0, QUIET_S + 1, QUIET_S + 2):
+        watch()
+        said.append(capsys.readouterr().err)
+    outward.connected()
+    watch()
+    assert said == ["", "has heard nothing of the coordinator for a while; goes on when it is heard again\n", ""]
+    assert capsys.readouterr().err == "hears the coordinator again\n"
 
 
 def test_a_connection_that_is_closed_at_once_is_silence(foreign):

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("flwr", reason="flwr is not installed: make install-sites")
 
-from brainfed.deployment.flower.outward import SILENCE_S, Outward
+from brainfed.deployment.flower.outward import QUIET_S, SILENCE_S, Outward
 from brainfed.federation.apart.exchange import NEXT
 from brainfed.federation.apart.packet import Packet
 
@@ -27,6 +27,10 @@ def test_a_large_reply_has_the_time_that_it_takes_on_a_slow_line(size, travel):
     outward = Outward(Desk(size), 2, lambda packet: None, lambda: now[0])
     now[0] = 50.0
     outward(Packet(NEXT))
+    now[0] = 50.0 + QUIET_S + travel
+    assert not outward.quiet
+    now[0] += 1
+    assert outward.quiet
     now[0] = 50.0 + SILENCE_S + travel
     assert not outward.silent
     now[0] += 1

@@ -50,6 +50,23 @@ def test_a_short_job_reports_its_end_in_the_log_alone(caplog: pytest.LogCaptureF
     assert shown(caplog.records) == []
 
 
+def test_a_solver_that_ends_by_itself_has_no_estimate_and_leaves_that_of_its_folds_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    progress = progress_at(15.0, 20.0, 30.0, 31.0, 50.0)
+    with caplog.at_level("INFO"):
+        progress(3, 100, "fold 1 of 4, round", at_most=True)
+        progress(1, 4, "fold")
+        progress(2, 100, "fold 2 of 4, round", at_most=True)
+        progress(100, 100, "fold 2 of 4, round", at_most=True)
+        progress(2, 4, "fold")
+    assert caplog.messages == [
+        "fedgcn, repeat 0: round 3 of at most 100, fold 1 of 4",
+        "fedgcn, repeat 0: round 2 of at most 100, fold 2 of 4",
+        "fedgcn, repeat 0: fold 2 of 4, about 60 s left",
+    ]
+
+
 @pytest.mark.parametrize(
     ("wildcards", "name"),
     [

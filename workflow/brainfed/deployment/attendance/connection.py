@@ -45,6 +45,7 @@ class Connection:
         self._running, self._folder, self._study, self._socket = running, folder, study, socket
         self._outward, self._desk = outward, desk
         self._said: set[str] = set()
+        self._quiet = False
 
     def __call__(self) -> None:
         """Connect, if there is no connection; wait for a coordinator that does not answer yet.
@@ -56,9 +57,11 @@ class Connection:
         """
         if self._desk.refused:
             raise UserError(self._desk.refused)
+        self._say_quiet()
         if self._running and self._outward.silent:
-            print("has heard nothing of the coordinator, connects anew", file=sys.stderr)
+            print("has heard nothing of the coordinator for a minute, connects anew", file=sys.stderr)
             stop(self._running)
+            self._quiet = False
         while not any(each.process.poll() is None for each in self._running):
             self._running.clear()
             unreached = ""
@@ -75,6 +78,15 @@ class Connection:
                 if not unreached or not isinstance(error, NotReadyError):
                     self._wait_for(str(error))
                 time.sleep(AGAIN_S)
+
+    def _say_quiet(self) -> None:
+        """Say once that the coordinator asks nothing, and that it is back."""
+        quiet = bool(self._running) and self._outward.quiet
+        if quiet and not self._quiet:
+            print("has heard nothing of the coordinator for a while; goes on when it is heard again", file=sys.stderr)
+        elif self._quiet and self._running and not quiet:
+            print("hears the coordinator again", file=sys.stderr)
+        self._quiet = quiet
 
     def look(self) -> None:
         """Say why no coordinator can be reached, if so: the cause can be mended while this site prepares its data."""

@@ -20,8 +20,9 @@ from brainfed.runtime.errors import UserError
 
 NOTED = frozenset({INTRODUCE, *STEPS})
 """Kinds of replies that the desk does not note."""
-SILENCE_S = 60.0
-"""Without a question of the coordinator, which has one at least every quarter of a minute."""
+SILENCE_S, QUIET_S = 60.0, 40.0
+"""Without a question of the coordinator, which has one every half minute at the latest: the connection is lost, and the
+person at the site should know."""
 
 
 class Outward:
@@ -67,17 +68,22 @@ class Outward:
             raise
         if reply.kind in NOTED and not self._is_known(reply):
             self._note(reply)
-        self._silent = self._clock() + SILENCE_S + reply.size / SLOWEST
+        self._heard = self._clock() + reply.size / SLOWEST
         return reply
 
     def connected(self) -> None:
         """The coordinator is there now."""
-        self._silent = self._clock() + SILENCE_S
+        self._heard = self._clock()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a question is late."""
+        return self._clock() > self._heard + QUIET_S
 
     @property
     def silent(self) -> bool:
         """Whether nothing was heard for so long that the connection must be lost: a large reply takes its time."""
-        return self._clock() > self._silent
+        return self._clock() > self._heard + SILENCE_S
 
     def _of_coordinator(self, question: Packet) -> Packet:
         reply = self._desk.of_coordinator(question)

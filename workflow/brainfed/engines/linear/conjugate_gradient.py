@@ -34,7 +34,8 @@ def solve(fold: FoldTask, design: LinearDesign) -> Curves:
     server = link.ending_server(krylov, most)
     wire = Wire(fold.ledger, fold.sizes, WeightNoise(0.0, fold.inputs.streams, (fold.fold,)))
     part = fold.run.checkpoint.part(f"fold-{fold.fold}")
-    federate(clients, server, wire, most, part, fold.progress, link.pace(Pace()), finished=server.finished)
+    federate(clients, server, wire, most, part, fold.progress_at_most, link.pace(Pace()), finished=server.finished)
+    fold.run.progress(fold.fold + 1, fold.inputs.folds, "fold")
     found = server.published()
     if (error := float(found["error"])) > task.tolerance:
         logger.warning(

@@ -81,5 +81,9 @@ class FoldTask:
         return np.asarray(np.arange(len(self.inputs.institutions))[:, None] == self.inputs.institution)
 
     def progress(self, done: int, total: int, what: str) -> None:
-        """Progress of the fold as a part of all."""
+        """Progress of the fold as a part of all; every fold has as many rounds."""
         self.run.progress(self.fold * total + done, self.inputs.folds * total, f"fold {self.fold + 1}, {what}")
+
+    def progress_at_most(self, done: int, most: int, what: str) -> None:
+        """Progress of a fold whose solver ends by itself."""
+        self.run.progress(done, most, f"fold {self.fold + 1} of {self.inputs.folds}, {what}", at_most=True)

@@ -91,17 +91,14 @@ class Fitting:
         server = self.inputs.link.ending_server(strategy, self.settings.max_rounds)
         wire = Wire(self.ledger, self.sizes, WeightNoise(0.0, self.inputs.streams, (self.fold,)))
         checkpoint = self.run.checkpoint.part(f"{clients.prefix}fold-{self.fold}")
-        most = self.settings.max_rounds
-        federate(
-            clients,
-            server,
-            wire,
-            most,
-            checkpoint,
-            lambda *_: None,
-            self.inputs.link.pace(Pace()),
-            finished=server.finished,
-        )
+        most, pace = self.settings.max_rounds, self.inputs.link.pace(Pace())
+        models = "models that rank the penalties" if clients.prefix else "the final model"
+
+        def progress(done: int, total: int, _: str) -> None:
+            where = f"fold {self.fold + 1} of {self.inputs.folds}, {models}"
+            self.run.progress(done, total, f"{where}, round", at_most=True)
+
+        federate(clients, server, wire, most, checkpoint, progress, pace, finished=server.finished)
         if not server.finished():
             logger.warning("fold %d: not converged after %d rounds; raise `max_rounds`", self.fold + 1, most)
         return server.published()
